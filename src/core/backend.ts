@@ -1,0 +1,29 @@
+import type { Bus } from './bus.ts';
+import type { ConnectionStore } from './connections/store.ts';
+import type { CommandStore } from './delivery/commands.ts';
+import type { NodeStore } from './delivery/nodes.ts';
+import type { WaiterStore } from './delivery/waiters.ts';
+import type { HistoryStore } from './history/store.ts';
+import type { Maybe } from './maybe.ts';
+
+/** How backends differ where the interface lets answers differ. Data, so that a reader of an answer can be told. */
+export type Capabilities = {
+  /** Several processes see one deployment. */
+  readonly shared: boolean;
+  readonly exactDedupCounters: boolean;
+  readonly cheapStreamSummaries: boolean;
+};
+
+/** Everything that core asks of a place to keep things: one port per room. */
+export interface Backend {
+  readonly capabilities: Capabilities;
+  readonly connections: ConnectionStore;
+  readonly commands: CommandStore;
+  readonly waiters: WaiterStore;
+  readonly nodes: NodeStore;
+  readonly history: HistoryStore;
+  readonly bus: Bus;
+  /** Resolves when the store answers; throws `store_unavailable` otherwise. */
+  ready(): Maybe<void>;
+  close(): Maybe<void>;
+}

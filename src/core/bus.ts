@@ -1,0 +1,29 @@
+import type { Cancel } from './clock.ts';
+import type { Connection, DisconnectCause } from './connections/connection.ts';
+import type { CommandKey } from './ids.ts';
+import type { JsonText } from './json.ts';
+
+export type ConnectionChange = 'connected' | 'resumed' | 'replaced' | 'stale' | 'disconnected' | 'actions_changed';
+export type ConnectionEvent = {
+  readonly change: ConnectionChange;
+  readonly connection: Connection;
+  readonly cause: DisconnectCause | null;
+  readonly at: number;
+};
+/** A hint that a command moved, with its latest progress where that is what moved. Whoever watches reads the record again. */
+export type CommandHint = { readonly key: CommandKey; readonly progress: JsonText | null };
+
+/** What is published under each topic. */
+export type Topics = {
+  connections: ConnectionEvent;
+  [command: `command:${string}`]: CommandHint;
+};
+
+/**
+ * Live fan-out: at most once, in the order published by one node, no replay. A listener that throws harms no other. Publishing to a topic
+ * that nobody listens to costs a look-up.
+ */
+export interface Bus {
+  publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
+  subscribe<T extends keyof Topics & string>(topic: T, listener: (event: Topics[T]) => void): Cancel;
+}

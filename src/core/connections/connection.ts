@@ -1,0 +1,71 @@
+import type { JsonText } from '../json.ts';
+import type { ClientKey } from '../ids.ts';
+import { DEAD_MS, PING_MS, RECENT_REPLACEMENT_MS, STALE_MS } from '../limits.ts';
+
+export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
+export type ConnectionStatus = 'connected' | 'disconnected' | 'stale';
+export type HeartbeatIndicator = 'ok' | 'late' | 'missed';
+export type DisconnectCause =
+  | 'client_closed'
+  | 'replaced'
+  | 'heartbeat_lost'
+  | 'token_expired'
+  | 'protocol_error'
+  | 'back_pressure'
+  | 'node_drained'
+  | 'node_lost'
+  | 'operator';
+
+/** What a client says it can do, member for member as it said it. Evidence of capability, never authorization. */
+export type ActionAdvertisement = {
+  readonly name: string;
+  readonly summary: string | null;
+  readonly description: string | null;
+  readonly version: string | null;
+  readonly checksArguments: boolean | null;
+  readonly schema: JsonText | null;
+  readonly metadata: JsonText | null;
+};
+
+/**
+ * A client's link to one node, live or recently so. Immutable: a change makes a new object. What time alone changes is derived by the
+ * functions below and never stored.
+ */
+export type Connection = ClientKey & {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  /** Counts this client's connections; fences an old socket's late close. */
+  readonly epoch: number;
+  readonly clientType: ClientType;
+  readonly metadata: JsonText | null;
+  readonly actions: readonly ActionAdvertisement[];
+  readonly connectedAt: number;
+  readonly lastSeenAt: number;
+  /** Null while the link is up. */
+  readonly disconnectedAt: number | null;
+  readonly disconnectCause: DisconnectCause | null;
+  /** The instance that this one took over from, and when. */
+  readonly replacedInstanceId: string | null;
+  readonly replacedAt: number | null;
+};
+
+export function connectionStatus(connection: Connection, now: number): ConnectionStatus {
+  if (connection.disconnectedAt !== null) return 'disconnected';
+  const silent = now - connection.lastSeenAt;
+  if (silent >= DEAD_MS) return 'disconnected';
+  return silent >= STALE_MS ? 'stale' : 'connected';
+}
+
+export function isLive(connection: Connection | null, now: number): connection is Connection {
+  return connection !== null && connectionStatus(connection, now) !== 'disconnected';
+}
+
+/** `late` once a whole ping went unanswered, `missed` from the moment that the status is not `connected`. */
+export function heartbeat(connection: Connection, now: number): HeartbeatIndicator {
+  if (connectionStatus(connection, now) !== 'connected') return 'missed';
+  return now - connection.lastSeenAt > PING_MS * 1.25 ? 'late' : 'ok';
+}
+
+export function recentlyReplaced(connection: Connection, now: number): boolean {
+  return connection.replacedAt !== null && now - connection.replacedAt < RECENT_REPLACEMENT_MS;
+}

@@ -1,0 +1,127 @@
+import type { TerminalError } from '../history/message.ts';
+import type { ClientKey, CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import type { Maybe } from '../maybe.ts';
+import type { Command } from './command.ts';
+import type { Waiter } from './waiter.ts';
+
+export type AdmitRequest = CommandKey & {
+  readonly action: string;
+  readonly digest: string;
+  readonly scopeId: string;
+  /** Reservations that the scope may hold at once. */
+  readonly scopeLimit: number;
+  readonly namedInstanceId: string | null;
+  readonly params: JsonText | null;
+  readonly traceId: string | null;
+  readonly parentSpanId: string | null;
+  readonly connectWithinMs: number;
+  readonly respondWithinMs: number;
+  readonly waiter: NewWaiter;
+};
+
+/** A wait to register; `withinMs` from now, or null for as long as the command may live. */
+export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
+
+export type AdmitRefusal =
+  'command_conflict' | 'not_connected' | 'instance_mismatch' | 'capacity_exceeded' | 'queue_full';
+
+/**
+ * `admitted`: a new command, queued (its client is live) or parked. `attached`: the id was known with the same digest; the waiter waits on
+ * it, or, where the record satisfies it already, is not registered. `refused`: nothing was written.
+ */
+export type AdmitResult =
+  | { readonly kind: 'admitted'; readonly command: Command }
+  | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
+  | { readonly kind: 'refused'; readonly code: AdmitRefusal };
+
+/** The link that a client is bound to. */
+export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
+
+export type DispatchResult =
+  | {
+      readonly kind: 'dispatch';
+      readonly command: Command;
+      readonly params: JsonText | null;
+      readonly remainingMs: number;
+    }
+  /** It ended, was dispatched before, is due, or belongs to another link: do not write. */
+  | { readonly kind: 'skip' };
+
+export type Report = {
+  readonly instanceId: string;
+  readonly kind: 'ack' | 'progress';
+  readonly payload: JsonText | null;
+};
+export type ReportResult =
+  | { readonly kind: 'recorded'; readonly command: Command }
+  /** Known already, ended, or from an instance that it is not bound to: nothing changed. */
+  | { readonly kind: 'ignored'; readonly command: Command | null };
+
+export type End = {
+  readonly instanceId: string;
+  readonly kind: 'result' | 'error' | 'cancelled';
+  readonly payload: JsonText | null;
+  readonly error: TerminalError | null;
+  /** The client refused before its handler ran. */
+  readonly refused: boolean;
+};
+
+export type FinishResult =
+  | { readonly kind: 'finished'; readonly command: Command }
+  /** This very end was recorded before: counted as a sighting, nothing else changed. */
+  | { readonly kind: 'duplicate'; readonly command: Command }
+  /** It had ended otherwise: kept as late evidence and as a `late_result` row. */
+  | { readonly kind: 'late'; readonly command: Command }
+  /** Another instance is bound, or it was never dispatched: kept as evidence, resolves nothing. */
+  | { readonly kind: 'fenced'; readonly command: Command }
+  | { readonly kind: 'unknown' };
+
+export type Settlement =
+  /** Before dispatch the command ends `cancelled`; after, only the request is noted. */
+  | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
+  /** Ends it if it is due: `expired` when it was never dispatched, else `outcome_unknown`. */
+  | { readonly kind: 'expire' }
+  /** Ends a dispatched one as `outcome_unknown`, and one that was not as `expired`. Only while bound to `instanceId`, where given. */
+  | {
+      readonly kind: 'give_up';
+      readonly code: 'instance_replaced' | 'node_lost' | 'store_lost';
+      readonly instanceId: string | null;
+    };
+
+export type SettleResult =
+  | { readonly kind: 'settled'; readonly command: Command }
+  | { readonly kind: 'requested'; readonly command: Command }
+  | { readonly kind: 'unchanged'; readonly command: Command }
+  | { readonly kind: 'unknown' };
+
+export type RebindResult = {
+  /** Queued under the new binding, in the order admitted; empty when unbound. Each also reaches the node by its mailbox. */
+  readonly queued: readonly CommandKey[];
+  /** Dispatched to this same instance and not ended: they fill its window. */
+  readonly unfinished: readonly Command[];
+  /** Dispatched to another instance: to be given up after the grace. */
+  readonly orphaned: readonly Command[];
+};
+
+/**
+ * Every atomic act on a command, with all that belongs to it: its reservation, its history rows, its waiters and their replies, and the
+ * mailbox rows of the nodes concerned. Each act is all or nothing and idempotent; an act that ends a command is the only one that frees
+ * its reservation, and happens once. The backend stamps the times by its own clock.
+ */
+export interface CommandStore {
+  admit(request: AdmitRequest): Maybe<AdmitResult>;
+  /** The write-ahead mark: committed before the socket write begins, at most once per command. */
+  dispatch(key: CommandKey, binding: Binding): Maybe<DispatchResult>;
+  /** An acknowledgement, or progress (which acknowledges too; its row is kept at most once a second). Only from the bound instance. */
+  report(key: CommandKey, report: Report): Maybe<ReportResult>;
+  /** An end that a client reported. Replies to the waiters never precede the record. */
+  finish(key: CommandKey, end: End): Maybe<FinishResult>;
+  settle(key: CommandKey, settlement: Settlement): Maybe<SettleResult>;
+  /** A client's link came up (binding) or went down (null): parked commands are queued, undispatched ones parked. */
+  rebind(client: ClientKey, binding: Binding | null): Maybe<RebindResult>;
+  /** One answer per key, in the order asked. One round trip. */
+  get(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
+  /** The payload of the recorded result; null where there is none. Kept apart, so that no record can hold a payload. */
+  result(key: CommandKey): Maybe<JsonText | null>;
+}

@@ -1,0 +1,40 @@
+import type { ActionAdvertisement, Connection, DisconnectCause } from '../connections/connection.ts';
+import type { ConnectResult } from '../connections/store.ts';
+import type { TerminalError } from '../history/message.ts';
+import type { JsonText } from '../json.ts';
+import type { Command } from './command.ts';
+import type { FinishResult, ReportResult } from './commands.ts';
+
+/** A client's socket as core sees it: what the gateway gives. None of these may throw; after `close` they do nothing. */
+export interface ClientLink {
+  /** Writes the command. Called at most once per command, only after its dispatch is on record. */
+  sendCommand(command: Command, params: JsonText | null, remainingMs: number): void;
+  sendCancel(commandId: string, reason: string | null): void;
+  /** Bytes that the socket has not taken yet. */
+  backlog(): number;
+  /** Says why and closes. `instanceId` is the successor of a replaced one. Ends in `LinkSession.closed` as any close does. */
+  close(cause: DisconnectCause, instanceId: string | null): void;
+}
+
+/** One open link, from the gateway's side. Everything here is bound to the link's instance and epoch. */
+export interface LinkSession {
+  readonly result: ConnectResult;
+  ack(commandId: string): Promise<ReportResult>;
+  progress(commandId: string, payload: JsonText | null): Promise<ReportResult>;
+  end(
+    commandId: string,
+    end: {
+      readonly kind: 'result' | 'error' | 'cancelled';
+      readonly payload: JsonText | null;
+      readonly error: TerminalError | null;
+      readonly refused: boolean;
+    },
+  ): Promise<FinishResult>;
+  advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
+  /** A sign of life. False when this link is no longer the bound one: the gateway then closes it. */
+  alive(): Promise<boolean>;
+  /** The socket took what had piled up: dispatching goes on. */
+  drained(): void;
+  /** The socket is gone. Idempotent. */
+  closed(cause: DisconnectCause): Promise<void>;
+}

@@ -1,0 +1,48 @@
+import type { Cancel } from '../clock.ts';
+import type { ClientKey, CommandKey } from '../ids.ts';
+import type { Maybe } from '../maybe.ts';
+import type { PageRequest, Scan } from '../page.ts';
+import type { Reply } from './waiter.ts';
+
+/** What reaches a node through its mailbox, in the order posted, each at most once per boot. */
+export type MailboxRow =
+  | { readonly kind: 'command'; readonly key: CommandKey }
+  /** Tell the client to stop this command. */
+  | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
+  /** The command ended without its client's report: its place in the window is free. */
+  | { readonly kind: 'ended'; readonly key: CommandKey }
+  /** Close this link, unless a newer epoch is bound. `instanceId` is the successor of a replaced one. */
+  | {
+      readonly kind: 'kick';
+      readonly client: ClientKey;
+      readonly epoch: number;
+      readonly cause: 'replaced' | 'operator';
+      readonly instanceId: string | null;
+    }
+  | { readonly kind: 'drain'; readonly withinMs: number }
+  | { readonly kind: 'reply'; readonly reply: Reply };
+
+/** What a node says of itself with each beat. */
+export type NodeReport = {
+  readonly listenerAlive: boolean;
+  readonly reconciliationAlive: boolean;
+  readonly activeDrainers: number;
+  readonly connectionWaiters: number;
+  readonly draining: boolean;
+  readonly counters: ReadonlyMap<string, number>;
+};
+
+export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };
+
+/** The processes of a deployment: their mailboxes, their leases, and what is due. */
+export interface NodeStore {
+  /** Registers this process under the id and begins to deliver its mailbox. Throws when another live process holds the id. */
+  attach(nodeId: string, deliver: (row: MailboxRow) => void): Maybe<Cancel>;
+  /** Renews the lease and replaces the report. */
+  beat(nodeId: string, report: NodeReport): Maybe<void>;
+  /** Posts a row to a node; false when there is no such live node. */
+  post(nodeId: string, row: MailboxRow): Maybe<boolean>;
+  /** Commands past their connect deadline or deadline, oldest first. Reads only. */
+  due(limit: number): Maybe<readonly CommandKey[]>;
+  list(page: PageRequest): Maybe<Scan<DispatcherNode>>;
+}

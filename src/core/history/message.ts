@@ -1,0 +1,40 @@
+import type { JsonText } from '../json.ts';
+
+export const MESSAGE_KINDS = ['command', 'progress', 'result', 'error', 'cancel', 'event', 'late_result'] as const;
+export type MessageKind = (typeof MESSAGE_KINDS)[number];
+
+/** Bounded: 64 and 256 characters. Never raw details, a stack or an exception object. */
+export type TerminalError = { readonly code: string; readonly message: string };
+
+/** A message to retain. */
+export type NewMessage = {
+  readonly id: string;
+  readonly userId: string;
+  /** What follows the user in the stream's key: `clients/<client>`, `sites/<site>/events`, or another ingested suffix. */
+  readonly suffix: string;
+  readonly kind: MessageKind;
+  readonly clientId: string | null;
+  readonly instanceId: string | null;
+  readonly commandId: string | null;
+  readonly traceId: string | null;
+  readonly parentSpanId: string | null;
+  readonly payload: JsonText | null;
+  readonly error: TerminalError | null;
+};
+
+/** A retained message. Immutable. `seq` is its place in its stream, growing, never given twice. */
+export type Message = NewMessage & { readonly seq: number; readonly at: number; readonly payloadBytes: number };
+
+export function streamKey(userId: string, suffix: string): string {
+  return `${userId}/${suffix}`;
+}
+
+export function clientStream(clientId: string): string {
+  return `clients/${clientId}`;
+}
+
+/** The user holds no `/`, so the first one cuts; null when there is none or a part is empty. */
+export function splitStreamKey(key: string): { readonly userId: string; readonly suffix: string } | null {
+  const cut = key.indexOf('/');
+  return cut <= 0 || cut === key.length - 1 ? null : { userId: key.slice(0, cut), suffix: key.slice(cut + 1) };
+}

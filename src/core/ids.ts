@@ -1,0 +1,65 @@
+import { fail, invalid } from './errors.ts';
+import { USER_MAX_CHARS } from './limits.ts';
+
+/** DESIGN: ids of clients, instances, commands, sites, windows, contexts and tasks. */
+const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
+/** Names of actions and events. */
+const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
+
+export function isId(text: string): boolean {
+  return ID.test(text);
+}
+
+export function isName(text: string): boolean {
+  return NAME.test(text);
+}
+
+/** Throws `invalid_argument` naming the parameter. */
+export function id(parameter: string, text: string): string {
+  return ID.test(text) ? text : invalid(parameter, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
+}
+
+/** Throws `invalid_argument` naming the parameter. */
+export function name(parameter: string, text: string): string {
+  return NAME.test(text) ? text : invalid(parameter, 'expected a letter, then up to 127 of A-Z a-z 0-9 _ . : -');
+}
+
+/**
+ * The canonical form of a user: NFC, no surrounding space, lower case where it is an e-mail address. Throws `invalid_user` where no
+ * form exists: empty, over 128 characters, a control character, a lone surrogate or a `/`.
+ */
+export function canonicalUser(text: string): string {
+  const tidy = text.normalize('NFC').trim();
+  const user = EMAIL.test(tidy) ? tidy.toLowerCase() : tidy;
+  const bad =
+    user.length === 0 ||
+    user.length > USER_MAX_CHARS ||
+    user.includes('/') ||
+    CONTROL.test(user) ||
+    !user.isWellFormed();
+  return bad ? fail('invalid_user', 'A user is 1 to 128 characters without control characters and without "/".') : user;
+}
+
+export function isCanonicalUser(text: string): boolean {
+  try {
+    return canonicalUser(text) === text;
+  } catch {
+    return false;
+  }
+}
+
+/** A client of a user: the address of a command, and the key of a connection. */
+export type ClientKey = { readonly userId: string; readonly clientId: string };
+export type CommandKey = ClientKey & { readonly commandId: string };
+
+/** One text for a key, for maps: `/` stands in neither users nor ids. */
+export function clientKeyText(key: ClientKey): string {
+  return `${key.userId}/${key.clientId}`;
+}
+
+export function commandKeyText(key: CommandKey): string {
+  return `${key.userId}/${key.clientId}/${key.commandId}`;
+}

@@ -1,0 +1,47 @@
+/** JSON text that callboard does not look into: retained, forwarded and answered without being written anew. */
+export type JsonText = string & { readonly __json: true };
+
+/** A value that came from JSON. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+
+/** Marks a text that the caller has already parsed without error, or has just written with JSON.stringify. */
+export function trustJson(text: string): JsonText {
+  return text as JsonText;
+}
+
+/** Undefined stands for "no payload"; anything else is written once, here. */
+export function toJson(value: unknown): JsonText | null {
+  return value === undefined ? null : ((JSON.stringify(value) ?? 'null') as JsonText);
+}
+
+export function fromJson(text: JsonText | null): JsonValue | null {
+  return text === null ? null : (JSON.parse(text) as JsonValue);
+}
+
+/** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
+}
+
+/** Length in bytes of a text as UTF-8, without encoding it. */
+export function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) continue;
+    if (unit < 0x800) bytes += 1;
+    else if (unit >= 0xd800 && unit <= 0xdbff && isLow(text.charCodeAt(i + 1))) ((bytes += 2), i++);
+    else bytes += 2;
+  }
+  return bytes;
+}
+
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

@@ -1,0 +1,103 @@
+/** Every bound of callboard in one place. Times are milliseconds, sizes are bytes, unless a name says otherwise. */
+
+// --- pages and samples -----------------------------------------------------------------------------------------------
+/** INTERFACE.md, Limits: `limit` of /connections is 1 to 1000; every page of callboard takes the same range. */
+export const PAGE_MAX = 1000;
+export const PAGE_DEFAULT = 100;
+/** INTERFACE.md, Limits: connection snapshots and stream summaries in a user summary. */
+export const SUMMARY_CONNECTIONS = 100;
+export const SUMMARY_STREAMS = 100;
+/** `/actions`: a bounded sample, of at most this many advertisements from at most this many connections. */
+export const ACTION_SAMPLE = 1000;
+export const ACTION_SAMPLE_CONNECTIONS = 200;
+/** The raw sample is bounded by count and bytes. */
+export const RAW_SAMPLE = 100;
+export const RAW_SAMPLE_BYTES = 1024 * 1024;
+/** Counts scan at most this many rows before they say that they are incomplete. */
+export const COUNT_SCAN = 100_000;
+
+// --- names -----------------------------------------------------------------------------------------------------------
+export const USER_MAX_CHARS = 128;
+export const ID_MAX_CHARS = 128;
+export const ACTION_MAX_CHARS = 128;
+export const STREAM_SUFFIX_SEGMENTS = 8;
+
+// --- sizes -----------------------------------------------------------------------------------------------------------
+export const MAX_FRAME_BYTES = 1024 * 1024;
+export const MAX_BODY_BYTES = 1024 * 1024;
+/** Larger payloads go to the spill store. */
+export const INLINE_PAYLOAD_BYTES = 16 * 1024;
+export const CLIENT_ACTIONS = 256;
+export const ACTION_BYTES = 64 * 1024;
+export const METADATA_BYTES = 16 * 1024;
+
+// --- retention -------------------------------------------------------------------------------------------------------
+export const STREAM_MESSAGES = 10_000;
+export const RETENTION_MS = 7 * 24 * 3600_000;
+/** In memory mode, for all streams together: the oldest go first, and completeness says so. */
+export const HISTORY_BYTES = 256 * 1024 * 1024;
+export const STREAMS_PER_USER = 10_000;
+/** At most one `progress` row a command in this time. */
+export const PROGRESS_ROW_MS = 1000;
+
+// --- the link --------------------------------------------------------------------------------------------------------
+/** Below the 30 s after which browsers put idle workers to sleep. */
+export const PING_MS = 20_000;
+/** 2.25 beats. */
+export const STALE_MS = 45_000;
+/** Three beats: the link is closed and the client counts as disconnected. */
+export const DEAD_MS = 60_000;
+/** How long a disconnected row is still shown, and for how long a replacement counts as recent. */
+export const FORGET_MS = 60_000;
+export const RECENT_REPLACEMENT_MS = 60_000;
+export const HELLO_MS = 5_000;
+export const IN_FLIGHT = 32;
+export const CALLER_UNANSWERED = 256;
+/** Unsolicited frames: tokens a second, and how many may come at once. */
+export const FRAME_RATE = 100;
+export const FRAME_BURST = 200;
+/** Frames that were not understood before a link is closed, and in which time. */
+export const BAD_FRAMES = 5;
+export const BAD_FRAMES_MS = 60_000;
+/** Dispatching stops above the first; above the second, or after the time, the link is closed. */
+export const BACK_PRESSURE_BYTES = 1024 * 1024;
+export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
+export const BACK_PRESSURE_MS = 30_000;
+
+// --- commands --------------------------------------------------------------------------------------------------------
+export const QUEUE_PER_CLIENT = 1000;
+export const RESERVATIONS_PER_SCOPE = 10_000;
+export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
+export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
+export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
+/** Terminal records, their idempotency and late evidence. */
+export const TERMINAL_MS = 3600_000;
+/** After a new instance said hello, commands bound to the old one may still be answered for this long. */
+export const REPLACED_GRACE_MS = 5_000;
+export const WAITERS_PER_COMMAND = 8;
+export const SIGHTINGS_PER_COMMAND = 8;
+export const RECONCILE_MS = 1_000;
+export const RECONCILE_BATCH = 256;
+/** How long a graceful stop lets commands in flight finish. */
+export const DRAIN_MS = 10_000;
+
+// --- nodes -----------------------------------------------------------------------------------------------------------
+export const NODE_LEASE_MS = 8_000;
+export const NODE_BEAT_MS = 2_000;
+
+// --- subscriptions ---------------------------------------------------------------------------------------------------
+/** INTERFACE.md, Limits: a subscription queue holds 100 events and discards its oldest. */
+export const SUBSCRIPTION_QUEUE = 100;
+export const SSE_PER_PRINCIPAL = 10;
+export const SSE_PER_ADMIN = 200;
+export const SSE_OPERATIONS = 100;
+export const SSE_PING_MS = 20_000;
+
+// --- documents -------------------------------------------------------------------------------------------------------
+export const QUERY_DEPTH = 12;
+export const QUERY_TOKENS = 4000;
+export const QUERY_ALIASES = 100;
+export const QUERY_ROOT_FIELDS = 10;
+export const QUERY_COST_USER = 20_000;
+export const QUERY_COST_ADMIN = 500_000;
+export const QUERY_MS = 10_000;

@@ -1,0 +1,28 @@
+/**
+ * Counters as a port, of low cardinality by construction: a name from this list and one label from a closed set. `snapshot` is what
+ * a node shows of itself in `delivery.nodes`.
+ */
+export const COUNTERS = {
+  commands_admitted: 'Commands admitted.',
+  commands_refused: 'Invocations refused before admission, by code.',
+  commands_dispatched: 'Commands whose socket write was begun.',
+  commands_acknowledged: 'Commands acknowledged by their client.',
+  commands_ended: 'Commands ended, by outcome.',
+  late_results: 'Results kept as evidence after their command had ended.',
+  fenced_results: 'Results refused because another instance is bound.',
+  commands_recovered: 'Commands requeued after their node or link was lost.',
+  replies_dropped: 'Replies whose waiter was gone.',
+  links_opened: 'Client links opened, by kind.',
+  links_closed: 'Client links closed, by cause.',
+  frames_refused: 'Frames refused, by code.',
+  requests: 'HTTP requests, by door.',
+  errors_masked: 'Errors shown as `internal`.',
+} as const;
+
+export type CounterName = keyof typeof COUNTERS;
+
+export interface Metrics {
+  count(name: CounterName, label?: string): void;
+  /** Counter name (with `:label` where it has one) to its value since the node started. */
+  snapshot(): ReadonlyMap<string, number>;
+}

@@ -1,0 +1,72 @@
+/**
+ * The vocabulary in which the frame tables are written: each word is one kind of header field, with `?` where it may be left out.
+ * A table gives both the parser (`readFields`) and the type (`Fields`), so that the two cannot differ.
+ */
+export type Kind = 'id' | 'name' | 'user' | 'text' | 'token' | 'int' | 'bool' | 'clientType' | 'waitFor';
+export type Spec = Kind | `${Kind}?`;
+export type Table = Readonly<Record<string, Spec>>;
+
+export const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
+export type WireClientType = (typeof CLIENT_TYPES)[number];
+export const WAIT_STAGES = ['admitted', 'acknowledged', 'completed'] as const;
+export type WireWaitStage = (typeof WAIT_STAGES)[number];
+
+type ValueOf<K> = K extends 'int'
+  ? number
+  : K extends 'bool'
+    ? boolean
+    : K extends 'clientType'
+      ? WireClientType
+      : K extends 'waitFor'
+        ? WireWaitStage
+        : string;
+
+/** The header that a table describes. */
+export type Fields<T extends Table> = {
+  readonly [F in keyof T as T[F] extends `${string}?` ? never : F]: ValueOf<T[F]>;
+} & {
+  readonly [F in keyof T as T[F] extends `${string}?` ? F : never]?: T[F] extends `${infer K}?` ? ValueOf<K> : never;
+};
+
+/** Ids of clients, instances, commands, sites, windows, contexts and tasks. */
+export const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
+/** Names of actions and events. */
+export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
+
+const CHECKS: Readonly<Record<Kind, { readonly expected: string; test(value: unknown): boolean }>> = {
+  id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', test: (v) => typeof v === 'string' && ID.test(v) },
+  name: {
+    expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -',
+    test: (v) => typeof v === 'string' && NAME.test(v),
+  },
+  user: { expected: '1 to 128 characters', test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
+  text: { expected: 'a text of at most 1024 characters', test: (v) => typeof v === 'string' && v.length <= 1024 },
+  token: {
+    expected: 'a text of 1 to 8192 characters',
+    test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 8192,
+  },
+  int: { expected: 'an integer', test: (v) => Number.isSafeInteger(v) },
+  bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
+  clientType: {
+    expected: `one of ${CLIENT_TYPES.join(', ')}`,
+    test: (v) => CLIENT_TYPES.includes(v as WireClientType),
+  },
+  waitFor: { expected: `one of ${WAIT_STAGES.join(', ')}`, test: (v) => WAIT_STAGES.includes(v as WireWaitStage) },
+};
+
+/**
+ * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may say more.
+ * A field that is null counts as left out. Returns the fault in words, or null when all holds.
+ */
+export function checkFields(table: Table, header: Readonly<Record<string, unknown>>): string | null {
+  for (const field of Object.keys(table)) {
+    const spec = table[field] ?? 'text';
+    const optional = spec.endsWith('?');
+    const kind = (optional ? spec.slice(0, -1) : spec) as Kind;
+    const value = Object.hasOwn(header, field) ? header[field] : undefined;
+    if (value === undefined || value === null) {
+      if (!optional) return `${field}: required`;
+    } else if (!CHECKS[kind].test(value)) return `${field}: expected ${CHECKS[kind].expected}`;
+  }
+  return null;
+}

@@ -1,0 +1,60 @@
+/**
+ * One text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The payload is never
+ * written anew by the relay, so it is cut off as text here and only checked to be JSON by whoever must.
+ */
+export type RawFrame = {
+  readonly header: Record<string, unknown> & { readonly type: string };
+  readonly payload: string | null;
+};
+
+/** What was wrong with a frame; `frame` is its type where that much could be read, `ref` its reference likewise. */
+export type FrameFault = {
+  readonly fault: 'invalid_argument';
+  readonly detail: string;
+  readonly frame: string | null;
+  readonly ref: string | null;
+};
+
+export const SUBPROTOCOL = 'callboard.v1';
+
+/** Total: every text gives a frame or a fault, never an exception. */
+export function splitFrame(text: string): RawFrame | FrameFault {
+  const cut = text.indexOf('\n');
+  const head = cut < 0 ? text : text.slice(0, cut);
+  const payload = cut < 0 ? null : text.slice(cut + 1);
+  const header = parseObject(head);
+  if (!header) return faultOf('the first line is not a JSON object', null, null);
+  const { type } = header;
+  if (typeof type !== 'string' || type.length > 32) return faultOf('type: a string was expected', null, null);
+  return { header: header as RawFrame['header'], payload };
+}
+
+/** The text of a frame. `payload` must be JSON text; raw newlines inside it are harmless, since only the first one cuts. */
+export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
+  const head = JSON.stringify(header);
+  return payload === null ? head : `${head}\n${payload}`;
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function faultOf(detail: string, frame: string | null, ref: string | null): FrameFault {
+  return { fault: 'invalid_argument', detail, frame, ref };
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,151 @@
+/** The frames of PROTOCOL.md, name by name: what a client or caller sends (`UP`), what the relay sends (`DOWN`). */
+import { checkFields, type Fields, type Table } from './fields.ts';
+import { faultOf, splitFrame, type FrameFault } from './frame.ts';
+
+/** Client or caller to relay. A payload is allowed where PAYLOAD says so, and then it is the frame's second part. */
+export const UP = {
+  /** First frame of a link. With `client_id`, a client (then `instance_id` and `client_type` are required); without, a caller. Payload: `{ metadata?, actions? }`. */
+  hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
+  /** A renewed token of the same user. */
+  auth: { token: 'token' },
+  /** The command was received and will be handled. */
+  ack: { command_id: 'id' },
+  /** Payload: anything. */
+  progress: { command_id: 'id' },
+  /** The handler returned. Payload: the result (left out: null). */
+  result: { command_id: 'id' },
+  /** The handler failed, or the client refused (code of the client's refusals). */
+  error: { command_id: 'id', code: 'text', message: 'text?' },
+  /** The client stopped the command because it was asked to. Payload: a partial result, if any. */
+  cancelled: { command_id: 'id' },
+  /** Changed advertisements, all of them. Payload: `{ actions }`. */
+  actions: {},
+  pong: {},
+  /** Payload: the params (left out: {}). Answered by `stage` and `outcome`, or by `refused`, each with this `ref`. */
+  invoke: {
+    ref: 'id',
+    user_id: 'user?',
+    client_id: 'id',
+    action: 'name',
+    instance_id: 'id?',
+    command_id: 'id?',
+    wait_for: 'waitFor?',
+    connect_within_ms: 'int?',
+    respond_within_ms: 'int?',
+    trace_id: 'text?',
+    parent_span_id: 'text?',
+  },
+  await: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', wait_for: 'waitFor?', within_ms: 'int?' },
+  cancel: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', reason: 'text?' },
+} as const satisfies Record<string, Table>;
+
+/** Relay to client or caller. */
+export const DOWN = {
+  /**
+   * The link is open. `epoch` counts the client's connections; `resumed` says that the same instance came back. Times are milliseconds,
+   * `token_expires_at` epoch milliseconds. `client_id` is left out for a caller alone.
+   */
+  welcome: {
+    node_id: 'id',
+    user_id: 'user?',
+    client_id: 'id?',
+    epoch: 'int?',
+    resumed: 'bool?',
+    replaced_instance_id: 'id?',
+    ping_ms: 'int',
+    dead_ms: 'int',
+    max_frame_bytes: 'int',
+    in_flight: 'int',
+    token_expires_at: 'int?',
+  },
+  /** Run this. Payload: the params. `remaining_ms` is what is left until the deadline by the relay's clock. */
+  command: {
+    command_id: 'id',
+    action: 'name',
+    remaining_ms: 'int',
+    trace_id: 'text?',
+    parent_span_id: 'text?',
+  },
+  /** To a client: stop this command. */
+  cancel: { command_id: 'id', reason: 'text?' },
+  /** The end of this command that the client reported is recorded (or kept as evidence): the client may forget it. */
+  result_ack: { command_id: 'id', recorded: 'text' },
+  /** To a caller: how far its command has come. */
+  stage: { ref: 'id', command_id: 'id', stage: 'text' },
+  /** To a caller: its wait is over. Without `outcome`, the command still lives. Payload: the result. */
+  outcome: {
+    ref: 'id',
+    command_id: 'id',
+    rpc_id: 'id?',
+    outcome: 'text?',
+    stage: 'text',
+    execution: 'text',
+    error_code: 'text?',
+    error_message: 'text?',
+  },
+  /** To a caller: what became of its cancel. */
+  receipt: { ref: 'id', command_id: 'id', state: 'text' },
+  /** A frame was refused: which (`frame`, and its `ref` or `command_id`), and why. The link stays up unless `bye` follows. */
+  refused: {
+    code: 'text',
+    message: 'text',
+    frame: 'text?',
+    ref: 'id?',
+    command_id: 'id?',
+    retry_after_ms: 'int?',
+    by: 'text?',
+  },
+  /** Another instance of this client took over. */
+  replaced: { instance_id: 'id' },
+  ping: {},
+  /** Last frame before the relay closes: the close code, whether to come back, and after how long. */
+  bye: { code: 'int', reason: 'text', reconnect: 'bool', after_ms: 'int?' },
+} as const satisfies Record<string, Table>;
+
+/** Frames whose second part is read; on any other, a payload is a fault. */
+const WITH_PAYLOAD = new Set(['hello', 'progress', 'result', 'cancelled', 'actions', 'invoke', 'command', 'outcome']);
+
+export type UpType = keyof typeof UP;
+export type DownType = keyof typeof DOWN;
+type FrameOf<T extends Record<string, Table>> = {
+  [K in keyof T & string]: { readonly type: K; readonly payload: string | null } & Fields<T[K]>;
+}[keyof T & string];
+
+export type UpFrame = FrameOf<typeof UP>;
+export type DownFrame = FrameOf<typeof DOWN>;
+/** A header to send: a frame without its payload. */
+export type UpHeader = { [K in UpType]: { readonly type: K } & Fields<(typeof UP)[K]> }[UpType];
+export type DownHeader = { [K in DownType]: { readonly type: K } & Fields<(typeof DOWN)[K]> }[DownType];
+
+/** Total. The payload is not looked into: whoever uses it checks that it is JSON. */
+export function parseUp(text: string): UpFrame | FrameFault {
+  return parse(UP, text) as UpFrame | FrameFault;
+}
+
+/** Total. */
+export function parseDown(text: string): DownFrame | FrameFault {
+  return parse(DOWN, text) as DownFrame | FrameFault;
+}
+
+export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is FrameFault {
+  return 'fault' in frame;
+}
+
+function parse(tables: Readonly<Record<string, Table>>, text: string): unknown {
+  const raw = splitFrame(text);
+  if ('fault' in raw) return raw;
+  const { header, payload } = raw;
+  const { type } = header;
+  const ref = typeof header['ref'] === 'string' && header['ref'].length <= 128 ? header['ref'] : null;
+  const table = Object.hasOwn(tables, type) ? tables[type] : undefined;
+  if (!table) return faultOf(`type: there is no frame ${JSON.stringify(type)}`, type, ref);
+  const wrong = checkFields(table, header);
+  if (wrong) return faultOf(wrong, type, ref);
+  if (payload !== null && !WITH_PAYLOAD.has(type)) return faultOf(`${type}: takes no payload`, type, ref);
+  const frame: Record<string, unknown> = { type, payload };
+  for (const field of Object.keys(table)) {
+    const value = Object.hasOwn(header, field) ? header[field] : undefined;
+    if (value !== undefined && value !== null) frame[field] = value;
+  }
+  return frame;
+}
