@@ -63,7 +63,8 @@ export type ConnectionQuery = {
   readonly nodeId?: string | null | undefined;
   readonly status?: ConnectionStatus | null | undefined;
 };
-export type Summary<T> = { readonly total: number; readonly rows: readonly T[] };
+/** A first page as the listing of the same things would give it, cursors included, and how many there are in all. */
+export type Summary<T> = Page<T> & { readonly total: number };
 
 export interface Connections {
   list(who: Who, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
@@ -71,8 +72,8 @@ export interface Connections {
   get(who: Who, key: ClientKey): Promise<Connection | null>;
   /** For nested fields, after the parent was authorised: one round trip for all keys. */
   many(keys: readonly ClientKey[]): Maybe<readonly (Connection | null)[]>;
-  /** As `many`: the first page of each user's connections, and how many there are. */
-  ofUsers(userIds: readonly string[], first: number): Maybe<readonly Summary<Connection>[]>;
+  /** As `many`: the page that `list` gives for `{ userId }` alone, of each user; `who` only binds the cursors. */
+  ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<Connection>[]>;
   /** Live changes, from now on; of one user, or (admin) of all. */
   events(who: Who, userId: string | null): Subscription<ConnectionEvent>;
 }
@@ -176,9 +177,9 @@ export interface Rpc {
     readonly items: readonly { readonly nodeId: string | null; readonly count: number }[];
     readonly completeness: Completeness;
   }>;
-  /** For nested fields, after the parent was authorised. One round trip for all keys. */
-  ofUsers(userIds: readonly string[], first: number): Promise<readonly Summary<PendingRpc>[]>;
-  ofClients(keys: readonly ClientKey[], first: number): Promise<readonly Summary<PendingRpc>[]>;
+  /** For nested fields, after the parent was authorised: the page that `pending` gives for that user or client alone. One round trip. */
+  ofUsers(who: Who, userIds: readonly string[], first: number): Promise<readonly Summary<PendingRpc>[]>;
+  ofClients(who: Who, keys: readonly ClientKey[], first: number): Promise<readonly Summary<PendingRpc>[]>;
   ofCommands(keys: readonly CommandKey[]): Promise<readonly (readonly PendingRpc[])[]>;
   /** Says whenever the oldest wait crosses the bound or all are back under it; begins with the present state. */
   alerts(who: Who, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
@@ -213,10 +214,8 @@ export type MessageQuery = {
 
 export interface Histories {
   streams(who: Who, userId: string, prefix: string | null, page: PageArgs): Promise<Page<StreamSummary>>;
-  ofUsers(
-    userIds: readonly string[],
-    first: number,
-  ): Maybe<readonly (Summary<StreamSummary> & { readonly completeness: Completeness })[]>;
+  /** For nested fields: the page that `streams` gives without a prefix, of each user. One round trip. */
+  ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<StreamSummary>[]>;
   /** Null: no such stream, or a foreign one. */
   messages(who: Who, query: MessageQuery, page: PageArgs): Promise<Page<Message> | null>;
   ofCommand(who: Who, userId: string, commandId: string, page: PageArgs): Promise<Page<Message>>;

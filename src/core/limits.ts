@@ -23,6 +23,8 @@ export const ACTION_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
 
 // --- sizes -----------------------------------------------------------------------------------------------------------
+/** Characters of a reason that a caller gives for a cancel. */
+export const MAX_CANCEL_REASON = 256;
 export const MAX_FRAME_BYTES = 1024 * 1024;
 export const MAX_BODY_BYTES = 1024 * 1024;
 /** Larger payloads go to the spill store. */
@@ -63,6 +65,12 @@ export const BAD_FRAMES_MS = 60_000;
 export const BACK_PRESSURE_BYTES = 1024 * 1024;
 export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
 export const BACK_PRESSURE_MS = 30_000;
+/** The header line of a frame: a token of 8192 characters and room to spare. */
+export const HEADER_CHARS = 16 * 1024;
+/** JSON that is nested deeper is refused at the door: writing it anew would overflow the stack of whoever reads it later. */
+export const JSON_DEPTH = 200;
+/** Links that one node holds at once. */
+export const LINKS = 20_000;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 export const QUEUE_PER_CLIENT = 1000;
@@ -72,6 +80,9 @@ export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } a
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
 /** Terminal records, their idempotency and late evidence. */
 export const TERMINAL_MS = 3600_000;
+/** In memory mode, ended commands that are remembered at once, and the bytes of their results: the oldest go first. */
+export const TERMINAL_RECORDS = 100_000;
+export const TERMINAL_BYTES = 128 * 1024 * 1024;
 /** After a new instance said hello, commands bound to the old one may still be answered for this long. */
 export const REPLACED_GRACE_MS = 5_000;
 export const WAITERS_PER_COMMAND = 8;
@@ -98,6 +109,14 @@ export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
 export const QUERY_ALIASES = 100;
 export const QUERY_ROOT_FIELDS = 10;
+export const QUERY_DIRECTIVES = 50;
 export const QUERY_COST_USER = 20_000;
 export const QUERY_COST_ADMIN = 500_000;
 export const QUERY_MS = 10_000;
+/** Parsed and compiled documents that are kept, and the longest text (characters) that is. */
+export const QUERY_CACHE = 500;
+export const QUERY_CACHE_CHARS = 16 * 1024;
+/** A reservation of a single-connection stream that nobody opens is dropped. */
+export const SSE_RESERVATION_MS = 30_000;
+/** A stream whose reader takes nothing for this long is cut. */
+export const SSE_STALL_MS = 5 * SSE_PING_MS;

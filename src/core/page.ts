@@ -92,3 +92,13 @@ export function scanSorted<T>(
   }
   return { rows: found, next: null, gaps: [] };
 }
+
+/** The first rows of a listing and how many there are in all, as the page that the listing begins with. */
+export function summaryScan<T>(
+  found: { readonly total: number; readonly rows: readonly T[]; readonly gaps?: readonly ObservedSource[] },
+  position: (row: T) => Position,
+): Scan<T> {
+  const rows = found.rows.map((row) => ({ row, position: position(row) }));
+  const last = rows.at(-1);
+  return { rows, next: last && found.total > rows.length ? last.position : null, gaps: found.gaps ?? [] };
+}

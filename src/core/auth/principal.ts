@@ -63,3 +63,10 @@ export function readScope(principal: Principal | null, asked: string | null | un
 export function readUser(principal: Principal | null, asked: string): string {
   return readScope(principal, asked) ?? notFound();
 }
+
+/** As `readUser`, where a foreign object is to look like an absent one: null for a user that the asker is not. */
+export function knownUser(principal: Principal | null, asked: string): string | null {
+  const who = requireScope(principal, 'invoke');
+  const named = canonicalUser(asked);
+  return who.kind === 'admin' || named === who.userId ? named : null;
+}

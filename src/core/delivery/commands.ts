@@ -96,8 +96,6 @@ export type SettleResult =
   | { readonly kind: 'unknown' };
 
 export type RebindResult = {
-  /** Queued under the new binding, in the order admitted; empty when unbound. Each also reaches the node by its mailbox. */
-  readonly queued: readonly CommandKey[];
   /** Dispatched to this same instance and not ended: they fill its window. */
   readonly unfinished: readonly Command[];
   /** Dispatched to another instance: to be given up after the grace. */
@@ -118,7 +116,10 @@ export interface CommandStore {
   /** An end that a client reported. Replies to the waiters never precede the record. */
   finish(key: CommandKey, end: End): Maybe<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Maybe<SettleResult>;
-  /** A client's link came up (binding) or went down (null): parked commands are queued, undispatched ones parked. */
+  /**
+   * A client's link came up (binding) or went down (null): what waits for it is queued, each also posted to the binding's node, or parked
+   * again. A command that names another instance stays parked, or, once it had been queued, ends `expired` (`instance_replaced`).
+   */
   rebind(client: ClientKey, binding: Binding | null): Maybe<RebindResult>;
   /** One answer per key, in the order asked. One round trip. */
   get(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;

@@ -19,6 +19,8 @@ export interface ClientLink {
 /** One open link, from the gateway's side. Everything here is bound to the link's instance and epoch. */
 export interface LinkSession {
   readonly result: ConnectResult;
+  /** The client was welcomed: dispatching begins, and cancels that it missed are sent. Nothing is sent over the link before. */
+  begin(): void;
   ack(commandId: string): Promise<ReportResult>;
   progress(commandId: string, payload: JsonText | null): Promise<ReportResult>;
   end(

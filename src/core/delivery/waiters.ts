@@ -27,6 +27,8 @@ export type AttachResult =
 /** `complete` is false when the count stopped at COUNT_SCAN rows. */
 export type Counted = { readonly count: number; readonly complete: boolean };
 
+export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };
+
 /** Callers that still wait. Rows appear by ADMIT or `attach`, and go when their command ends, their stage is reached, or they are removed. */
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end falls between. */
@@ -40,14 +42,8 @@ export interface WaiterStore {
   countByNode(
     filter: WaiterFilter,
   ): Maybe<{ readonly counts: ReadonlyMap<string | null, number>; readonly complete: boolean }>;
-  /** Per user asked for: its oldest waits, and how many in all. One round trip. */
-  ofUsers(
-    userIds: readonly string[],
-    first: number,
-  ): Maybe<readonly { readonly total: number; readonly rows: readonly PendingWait[] }[]>;
-  ofClients(
-    keys: readonly ClientKey[],
-    first: number,
-  ): Maybe<readonly { readonly total: number; readonly rows: readonly PendingWait[] }[]>;
+  /** Per user asked for: the page that `list` gives for it alone, and how many in all. One round trip. */
+  ofUsers(userIds: readonly string[], first: number): Maybe<readonly CountedScan[]>;
+  ofClients(keys: readonly ClientKey[], first: number): Maybe<readonly CountedScan[]>;
   ofCommands(keys: readonly CommandKey[]): Maybe<readonly (readonly PendingWait[])[]>;
 }

@@ -1,0 +1,39 @@
+import type { Backend } from '../../core/backend.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
+import { createMemoryBus } from './bus.ts';
+import { createMemoryCommands } from './commands.ts';
+import { createMemoryConnections } from './connections.ts';
+import { createMemoryHistory, type HistoryLimits } from './history.ts';
+import { Ledger } from './ledger.ts';
+import { createMemoryNodes, Mailboxes } from './nodes.ts';
+import { createMemoryWaiters, WaiterIndex } from './waiters.ts';
+
+export type MemoryOptions = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sha256: (text: string) => string;
+  readonly history?: Partial<HistoryLimits>;
+  /** Ended commands remembered at once. */
+  readonly terminalRecords?: number;
+};
+
+/** Direct mode: everything in this process, gone with it. Every act completes in the tick that asked for it. */
+export function createMemoryBackend({ clock, log, sha256, history: limits, terminalRecords }: MemoryOptions): Backend {
+  const mailboxes = new Mailboxes();
+  const ledger = new Ledger(clock, terminalRecords);
+  const waiters = new WaiterIndex(clock, mailboxes);
+  const history = createMemoryHistory({ clock, limits });
+  const retain = history.retain;
+  return {
+    capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
+    connections: createMemoryConnections({ clock }),
+    commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, retain, sha256 }),
+    waiters: createMemoryWaiters(clock, ledger, waiters),
+    nodes: createMemoryNodes(clock, mailboxes, ledger),
+    history,
+    bus: createMemoryBus(log),
+    ready() {},
+    close() {},
+  };
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Command } from '../../core/delivery/command.ts';
+import { clientStream, type Message, type NewMessage } from '../../core/history/message.ts';
+import type { JsonText } from '../../core/json.ts';
+import type { Entry, Ledger } from './ledger.ts';
+import type { Mailboxes } from './nodes.ts';
+import type { WaiterIndex } from './waiters.ts';
+
+/** What the acts on commands work with. Every act is one synchronous function: nothing comes between its parts. */
+export type Acts = {
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly waiters: WaiterIndex;
+  readonly mailboxes: Mailboxes;
+  readonly retain: (message: NewMessage) => Message;
+  readonly sha256: (text: string) => string;
+};
+
+/** Replaces the record: the only way in which one changes. */
+export function move(entry: Entry, change: Partial<Command>): Command {
+  entry.command = { ...entry.command, ...change, version: entry.command.version + 1 };
+  return entry.command;
+}
+
+/** A history row of a command, in its client's stream. */
+export function row(command: Command, part: Pick<NewMessage, 'id' | 'kind'> & Partial<NewMessage>): NewMessage {
+  const { userId, clientId, commandId, boundInstanceId, traceId, parentSpanId } = command;
+  const suffix = clientStream(clientId);
+  const ids = { userId, suffix, clientId, commandId, instanceId: boundInstanceId, traceId, parentSpanId };
+  return { ...ids, payload: null, error: null, ...part };
+}
+
+/** Ends a command: record, reservation, replies, in this order. The only place where a command becomes terminal. */
+export function conclude(
+  acts: Acts,
+  entry: Entry,
+  end: Partial<Command> & Pick<Command, 'outcome' | 'execution'>,
+  result: JsonText | null = null,
+): Command {
+  entry.result = result;
+  const command = move(entry, { ...end, stage: 'terminal', terminalAt: acts.clock.now() });
+  acts.ledger.end(entry);
+  acts.waiters.reply(entry);
+  return command;
+}

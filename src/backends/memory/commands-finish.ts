@@ -1,0 +1,72 @@
+import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
+import type { End, FinishResult } from '../../core/delivery/commands.ts';
+import { SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
+import { conclude, move, row, type Acts } from './commands-acts.ts';
+import type { Entry } from './ledger.ts';
+
+const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
+  result: 'completed',
+  error: 'failed',
+  cancelled: 'cancelled',
+};
+const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as const;
+
+/** The end that a client reported: recorded once, from the bound instance only; all else is counted or kept as evidence. */
+export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
+  if (!entry) return { kind: 'unknown' };
+  const messageId = `${entry.command.commandId}:${end.kind}:${end.instanceId}`;
+  const seen = entry.command.sightings.find((sighting) => sighting.messageId === messageId);
+  if (seen) return { kind: 'duplicate', command: move(entry, { sightings: seeAgain(acts, entry.command, seen) }) };
+  if (isTerminal(entry.command)) return { kind: 'late', command: keepLate(acts, entry, end, messageId) };
+  if (entry.command.boundInstanceId !== end.instanceId)
+    return { kind: 'fenced', command: keepLate(acts, entry, end, messageId) };
+  acts.retain(row(entry.command, { id: messageId, kind: ROW_KIND[end.kind], payload: end.payload, error: end.error }));
+  const command = conclude(
+    acts,
+    entry,
+    {
+      outcome: OUTCOME[end.kind],
+      execution: end.refused ? 'refused_by_client' : 'reported_by_client',
+      error: end.error,
+      reason: end.error?.code ?? null,
+      sightings: see(acts, entry.command, messageId),
+    },
+    end.payload,
+  );
+  return { kind: 'finished', command };
+}
+
+/** Evidence beside the record: it resolves nothing. The first is kept on the record, each that is new as one history row. */
+function keepLate(acts: Acts, entry: Entry, end: End, messageId: string): Command {
+  const { command } = entry;
+  const { instanceId, kind } = end;
+  if (command.sightings.length < SIGHTINGS_PER_COMMAND) {
+    acts.retain(
+      row(command, {
+        id: `${messageId}:late`,
+        kind: 'late_result',
+        instanceId,
+        payload: end.payload,
+        error: end.error,
+      }),
+    );
+  }
+  const digest = acts.sha256(`${kind}\n${end.payload ?? ''}\n${end.error?.code ?? ''}`);
+  return move(entry, {
+    lateResults: command.lateResults + 1,
+    firstLate: command.firstLate ?? { at: acts.clock.now(), instanceId, kind, digest },
+    sightings: see(acts, command, messageId),
+  });
+}
+
+function see(acts: Acts, { sightings }: Command, messageId: string): readonly Sighting[] {
+  const now = acts.clock.now();
+  if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;
+  return [...sightings, { messageId, firstSeenAt: now, lastSeenAt: now, count: 1 }];
+}
+
+function seeAgain(acts: Acts, { sightings }: Command, seen: Sighting): readonly Sighting[] {
+  return sightings.map((sighting) =>
+    sighting === seen ? { ...seen, lastSeenAt: acts.clock.now(), count: seen.count + 1 } : sighting,
+  );
+}

@@ -1,0 +1,47 @@
+import type { Binding, RebindResult } from '../../core/delivery/commands.ts';
+import type { Command } from '../../core/delivery/command.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { move, type Acts } from './commands-acts.ts';
+import { end } from './commands-settle.ts';
+import { keyOf, type Entry } from './ledger.ts';
+
+/** Moves what waits for a client between parked and queued as its link comes and goes, and sorts what it runs by instance. */
+export function rebind(acts: Acts, key: ClientKey, binding: Binding | null): RebindResult {
+  const client = acts.ledger.client(key);
+  client.binding = binding;
+  for (const entry of [...client.waiting]) (binding ? queue : park)(acts, entry, binding);
+  const unfinished: Command[] = [];
+  const orphaned: Command[] = [];
+  for (const entry of binding ? client.running : []) {
+    const mine = entry.command.boundInstanceId === binding?.instanceId;
+    if (mine) unfinished.push(move(entry, { nodeId: binding?.nodeId ?? null }));
+    else orphaned.push(entry.command);
+  }
+  if (!binding) acts.ledger.dropIdle(key);
+  return { unfinished, orphaned };
+}
+
+function queue(acts: Acts, entry: Entry, binding: Binding | null): void {
+  const { namedInstanceId, queuedAt } = entry.command;
+  if (!binding) return;
+  if (namedInstanceId !== null && namedInstanceId !== binding.instanceId) {
+    if (queuedAt !== null) end(acts, entry, 'instance_replaced');
+    return;
+  }
+  const { instanceId, nodeId } = binding;
+  const now = acts.clock.now();
+  move(entry, {
+    stage: 'queued',
+    lastProvenStage: 'queued',
+    expectedInstanceId: instanceId,
+    nodeId,
+    queuedAt: queuedAt ?? now,
+  });
+  acts.ledger.setDue(entry, entry.command.deadline);
+  acts.mailboxes.post(nodeId, { kind: 'command', key: keyOf(entry.command) });
+}
+
+/** The connect budget was kept when it was first queued: from then on only the deadline counts. */
+function park(_acts: Acts, entry: Entry): void {
+  if (entry.command.stage === 'queued') move(entry, { stage: 'admitted', nodeId: null });
+}

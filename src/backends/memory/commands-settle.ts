@@ -1,0 +1,84 @@
+import type { Code } from '../../core/errors.ts';
+import { isTerminal, wasDispatched, type Command } from '../../core/delivery/command.ts';
+import type { Settlement, SettleResult } from '../../core/delivery/commands.ts';
+import { conclude, move, row, type Acts } from './commands-acts.ts';
+import { keyOf, type Entry } from './ledger.ts';
+
+const WORDS: Partial<Record<Code, string>> = {
+  connect_timeout: 'The client did not connect in time; nothing was written to it.',
+  queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',
+  response_timeout: 'No answer came before the deadline; the command may have run.',
+  instance_replaced: 'Another instance of the client took over.',
+  node_lost: 'The node that held the link was lost.',
+  store_lost: 'The store lost what it held.',
+};
+
+/** Ends that no client reported, and the request to cancel. */
+export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlement): SettleResult {
+  if (!entry) return { kind: 'unknown' };
+  if (isTerminal(entry.command)) return { kind: 'unchanged', command: entry.command };
+  if (settlement.kind === 'cancel') return cancel(acts, entry, settlement);
+  const code =
+    settlement.kind === 'expire' ? dueCode(entry.command, acts.clock.now()) : giveUpCode(entry.command, settlement);
+  return code ? { kind: 'settled', command: end(acts, entry, code) } : { kind: 'unchanged', command: entry.command };
+}
+
+/** Ends a command without its client's word: `expired` proves that nothing was written, else the outcome is unknown. */
+export function end(acts: Acts, entry: Entry, code: Code): Command {
+  const error = { code, message: WORDS[code] ?? code };
+  const before = entry.command;
+  acts.retain(row(before, { id: `${before.commandId}:end`, kind: 'error', error }));
+  const written = wasDispatched(before);
+  const command = conclude(acts, entry, {
+    outcome: written ? 'outcome_unknown' : 'expired',
+    execution: written ? 'may_have_run' : 'not_written',
+    error,
+    reason: code,
+  });
+  freeWindow(acts, command);
+  return command;
+}
+
+function cancel(acts: Acts, entry: Entry, { reason, by }: Extract<Settlement, { kind: 'cancel' }>): SettleResult {
+  const before = entry.command;
+  if (before.cancelRequestedAt === null) {
+    acts.retain(
+      row(before, {
+        id: `${before.commandId}:cancel`,
+        kind: 'cancel',
+        error: reason === null ? null : { code: 'cancelled', message: reason },
+      }),
+    );
+  }
+  const cancelRequestedAt = before.cancelRequestedAt ?? acts.clock.now();
+  if (!wasDispatched(before)) {
+    const command = conclude(acts, entry, {
+      outcome: 'cancelled',
+      execution: 'not_written',
+      reason: `cancelled by ${by}`,
+      cancelRequestedAt,
+    });
+    return { kind: 'settled', command };
+  }
+  const command =
+    before.cancelRequestedAt === null
+      ? move(entry, { cancelRequestedAt, reason: `cancel requested by ${by}` })
+      : before;
+  if (command.nodeId !== null) acts.mailboxes.post(command.nodeId, { kind: 'cancel', key: keyOf(command), reason });
+  return { kind: 'requested', command };
+}
+
+function dueCode(command: Command, now: number): Code | null {
+  if (wasDispatched(command)) return now >= command.deadline ? 'response_timeout' : null;
+  if (command.queuedAt === null) return now >= command.connectDeadline ? 'connect_timeout' : null;
+  return now >= command.deadline ? 'queue_timeout' : null;
+}
+
+function giveUpCode(command: Command, { code, instanceId }: Extract<Settlement, { kind: 'give_up' }>): Code | null {
+  return instanceId === null || instanceId === (command.boundInstanceId ?? command.expectedInstanceId) ? code : null;
+}
+
+function freeWindow(acts: Acts, command: Command): void {
+  if (wasDispatched(command) && command.nodeId !== null)
+    acts.mailboxes.post(command.nodeId, { kind: 'ended', key: keyOf(command) });
+}

@@ -1,0 +1,158 @@
+import type { Clock } from '../../core/clock.ts';
+import { isTerminal, type Command } from '../../core/delivery/command.ts';
+import type {
+  AdmitRefusal,
+  AdmitRequest,
+  AdmitResult,
+  Binding,
+  CommandStore,
+  Report,
+} from '../../core/delivery/commands.ts';
+import { satisfied } from '../../core/delivery/waiter.ts';
+import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { move, row, type Acts } from './commands-acts.ts';
+import { finish } from './commands-finish.ts';
+import { rebind } from './commands-rebind.ts';
+import { settle } from './commands-settle.ts';
+import { keyOf, type Entry } from './ledger.ts';
+
+/** core's CommandStore in one process. */
+export function createMemoryCommands(acts: Acts): CommandStore {
+  const { ledger } = acts;
+  return {
+    admit: (request) => admit(acts, request),
+    dispatch: (key, binding) => dispatch(acts, ledger.find(key), binding),
+    report: (key, report) => {
+      const entry = ledger.find(key);
+      return entry && reports(acts, entry, report)
+        ? { kind: 'recorded', command: entry.command }
+        : { kind: 'ignored', command: entry?.command ?? null };
+    },
+    finish: (key, end) => finish(acts, ledger.find(key), end),
+    settle: (key, settlement) => settle(acts, ledger.find(key), settlement),
+    rebind: (client, binding) => rebind(acts, client, binding),
+    get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
+    result: (key) => ledger.find(key)?.result ?? null,
+  };
+}
+
+function admit(acts: Acts, request: AdmitRequest): AdmitResult {
+  const known = acts.ledger.find(request);
+  if (known) return attach(acts, known, request);
+  const client = acts.ledger.client(request);
+  const refusal = refuse(acts, request, client);
+  if (refusal) {
+    acts.ledger.dropIdle(request);
+    return { kind: 'refused', code: refusal };
+  }
+  const { binding } = client;
+  const command = newCommand(request, binding, acts.clock.now());
+  const entry: Entry = {
+    command,
+    client,
+    params: request.params,
+    result: null,
+    progressRows: 0,
+    progressRowAt: -Infinity,
+    waiters: new Map(),
+  };
+  acts.retain(
+    row(command, {
+      id: `${command.commandId}:command`,
+      kind: 'command',
+      payload: request.params,
+      instanceId: command.expectedInstanceId,
+    }),
+  );
+  acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
+  if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter);
+  if (binding) acts.mailboxes.post(binding.nodeId, { kind: 'command', key: keyOf(command) });
+  return { kind: 'admitted', command };
+}
+
+function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
+  const { command, result } = entry;
+  if (command.digest !== request.digest) return { kind: 'refused', code: 'command_conflict' };
+  if (!satisfied(request.waiter.waitFor, command)) {
+    if (entry.waiters.size >= WAITERS_PER_COMMAND) return { kind: 'refused', code: 'capacity_exceeded' };
+    acts.waiters.add(entry, request.waiter);
+  }
+  return { kind: 'attached', command, result };
+}
+
+function refuse(acts: Acts, request: AdmitRequest, client: Entry['client']): AdmitRefusal | null {
+  const { binding } = client;
+  const { namedInstanceId } = request;
+  if (!binding && request.connectWithinMs === 0) return 'not_connected';
+  if (binding && namedInstanceId !== null && namedInstanceId !== binding.instanceId) return 'instance_mismatch';
+  if (acts.ledger.reserved(request.scopeId) >= request.scopeLimit) return 'capacity_exceeded';
+  return client.waiting.size >= QUEUE_PER_CLIENT ? 'queue_full' : null;
+}
+
+function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
+  const connectDeadline = now + request.connectWithinMs;
+  return {
+    ...{ userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId },
+    version: 1,
+    stage: binding ? 'queued' : 'admitted',
+    lastProvenStage: binding ? 'queued' : 'admitted',
+    outcome: null,
+    execution: 'not_written',
+    error: null,
+    reason: null,
+    attempts: 0,
+    expectedInstanceId: namedInstanceId ?? binding?.instanceId ?? null,
+    boundInstanceId: null,
+    nodeId: binding?.nodeId ?? null,
+    recoveredFromNodeId: null,
+    admittedAt: now,
+    queuedAt: binding ? now : null,
+    dispatchedAt: null,
+    acknowledgedAt: null,
+    terminalAt: null,
+    cancelRequestedAt: null,
+    connectDeadline,
+    deadline: connectDeadline + request.respondWithinMs,
+    lateResults: 0,
+    firstLate: null,
+    sightings: [],
+  };
+}
+
+function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): ReturnType<CommandStore['dispatch']> {
+  const now = acts.clock.now();
+  const bound = entry?.client.binding;
+  const mine = bound?.nodeId === binding.nodeId && bound.epoch === binding.epoch;
+  if (!entry || !mine || entry.command.stage !== 'queued' || now >= entry.command.deadline) return { kind: 'skip' };
+  const command = move(entry, {
+    stage: 'dispatched',
+    lastProvenStage: 'dispatched',
+    execution: 'may_have_run',
+    attempts: entry.command.attempts + 1,
+    boundInstanceId: binding.instanceId,
+    dispatchedAt: now,
+  });
+  entry.client.waiting.delete(entry);
+  entry.client.running.add(entry);
+  const { params } = entry;
+  entry.params = null;
+  return { kind: 'dispatch', command, params, remainingMs: command.deadline - now };
+}
+
+function reports(acts: Acts, entry: Entry, { instanceId, kind, payload }: Report): boolean {
+  const { command } = entry;
+  const now = acts.clock.now();
+  if (isTerminal(command) || command.boundInstanceId !== instanceId) return false;
+  if (command.stage === 'dispatched') {
+    move(entry, { stage: 'acknowledged', lastProvenStage: 'acknowledged', acknowledgedAt: now });
+    acts.waiters.reply(entry);
+  } else if (kind === 'ack') return false;
+  if (kind === 'progress' && now - entry.progressRowAt >= PROGRESS_ROW_MS) {
+    entry.progressRowAt = now;
+    acts.retain(
+      row(command, { id: `${command.commandId}:progress:${++entry.progressRows}`, kind: 'progress', payload }),
+    );
+  }
+  return true;
+}

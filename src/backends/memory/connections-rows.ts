@@ -1,0 +1,111 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Connection, DisconnectCause } from '../../core/connections/connection.ts';
+import type { UserRow } from '../../core/connections/store.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
+import type { Position } from '../../core/page.ts';
+import { createList, type Entry, type List } from './list.ts';
+import { createSortedMap, type SortedMap } from './sorted.ts';
+
+/** `lostAt` is null while the link is up. `place`: among the live in order of last sign of life, or among the lost in order of loss. */
+export type Row = { connection: Connection; lostAt: number | null; place: Entry<Row> | null };
+type User = { readonly userId: string; readonly clients: SortedMap<Row> };
+
+/** The rows of the connection store, in order, with their forgetting. Every method first forgets what is due, each row once. */
+export interface Rows {
+  find(key: ClientKey): Row | undefined;
+  /** A link that has just shown life: as a new row, or in place of what the row held. */
+  put(connection: Connection): Connection;
+  /** From now on the link counts as down; one that was silent for too long already did. */
+  lose(row: Row, cause: DisconnectCause): Connection;
+  /** In order of (user, client), of one user or of all. */
+  from(userId: string | null, after: Position | null): IteratorObject<Connection>;
+  users(after: Position | null): IteratorObject<UserRow>;
+  count(userId: string): number;
+}
+
+export function createRows(clock: Clock, nodeAlive: (nodeId: string) => boolean): Rows {
+  const users = createSortedMap<User>();
+  const live = createList<Row>();
+  const lost = createList<Row>();
+
+  const lose = (row: Row, cause: DisconnectCause): Connection => {
+    if (row.lostAt === null) move(row, { from: live, to: lost, lostAt: clock.now() });
+    row.connection = { ...row.connection, disconnectedAt: row.lostAt, disconnectCause: cause };
+    return row.connection;
+  };
+  const observe = (row: Row): Connection =>
+    row.lostAt !== null || nodeAlive(row.connection.nodeId) ? row.connection : lose(row, 'node_lost');
+  const forget = (): void => forgetDue({ users, live, lost }, clock.now());
+
+  return {
+    find(key) {
+      forget();
+      const row = users.get(key.userId)?.clients.get(key.clientId);
+      if (row) observe(row);
+      return row;
+    },
+    put(connection) {
+      forget();
+      const row = rowOf(users, connection);
+      move(row, { from: row.lostAt === null ? live : lost, to: live, lostAt: null });
+      row.connection = connection;
+      return connection;
+    },
+    lose,
+    *from(userId, after) {
+      forget();
+      const [afterUser = null, afterClient = null] = after ?? [];
+      const one = userId === null ? undefined : users.get(userId);
+      for (const user of userId === null ? users.values({ from: afterUser }) : one ? [one] : []) {
+        const start = user.userId === afterUser ? afterClient : null;
+        for (const row of user.clients.values({ after: start })) yield observe(row);
+      }
+    },
+    *users(after) {
+      forget();
+      for (const { userId, clients } of users.values({ after: after?.[0] ?? null })) {
+        yield { userId, count: clients.size };
+      }
+    },
+    count(userId) {
+      forget();
+      return users.get(userId)?.clients.size ?? 0;
+    },
+  };
+}
+
+/** The row of this client, made where there is none. */
+function rowOf(users: SortedMap<User>, connection: Connection): Row {
+  const { userId, clientId } = connection;
+  const user = users.get(userId) ?? { userId, clients: createSortedMap<Row>() };
+  const row = user.clients.get(clientId) ?? { connection, lostAt: null, place: null };
+  users.set(userId, user);
+  user.clients.set(clientId, row);
+  return row;
+}
+
+type Move = { readonly from: List<Row>; readonly to: List<Row>; readonly lostAt: number | null };
+
+function move(row: Row, { from, to, lostAt }: Move): void {
+  if (row.place) from.remove(row.place);
+  row.lostAt = lostAt;
+  row.place = to.push(row);
+}
+
+type Held = { readonly users: SortedMap<User>; readonly live: List<Row>; readonly lost: List<Row> };
+
+/** A link that fell silent and that nobody closed is lost DEAD_MS after its last sign of life. */
+function forgetDue({ users, live, lost }: Held, now: number): void {
+  const silentSince = ({ connection }: Row): number => connection.lastSeenAt + DEAD_MS;
+  for (let row = live.first()?.value; row && silentSince(row) <= now; row = live.first()?.value) {
+    move(row, { from: live, to: lost, lostAt: silentSince(row) });
+  }
+  for (let head = lost.first(); head && (head.value.lostAt ?? 0) + FORGET_MS <= now; head = lost.first()) {
+    lost.remove(head);
+    const { userId, clientId } = head.value.connection;
+    const clients = users.get(userId)?.clients;
+    clients?.delete(clientId);
+    if (clients?.size === 0) users.delete(userId);
+  }
+}

@@ -1,0 +1,109 @@
+import type { Clock } from '../../core/clock.ts';
+import { connectionStatus, type Connection, type DisconnectCause } from '../../core/connections/connection.ts';
+import type {
+  ConnectionFilter,
+  ConnectionStore,
+  ConnectRequest,
+  ConnectResult,
+  UserRow,
+} from '../../core/connections/store.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { createRows, type Row } from './connections-rows.ts';
+
+export type MemoryConnectionsOptions = {
+  readonly clock: Clock;
+  /** Whether a node's lease still runs; without it every node counts as alive. */
+  readonly nodeAlive?: ((nodeId: string) => boolean) | undefined;
+};
+
+/** The port, each method answering in the same tick. */
+export interface MemoryConnections extends ConnectionStore {
+  connect(request: ConnectRequest): ConnectResult;
+  touch(key: ClientKey, epoch: number): Connection | null;
+  advertise(key: ClientKey, epoch: number, actions: Connection['actions']): Connection | null;
+  disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): Connection | null;
+  get(keys: readonly ClientKey[]): readonly (Connection | null)[];
+  list(filter: ConnectionFilter, page: PageRequest): Scan<Connection>;
+  ofUsers(
+    userIds: readonly string[],
+    first: number,
+  ): readonly { readonly total: number; readonly rows: readonly Connection[] }[];
+  users(page: PageRequest): Scan<UserRow>;
+}
+
+/**
+ * Connections of one process. Rows are kept per user in order of client, and users in order, so that a page costs by its length. Every
+ * method first forgets what is due (each row once), so that no answer shows or counts a row that is past its time.
+ */
+export function createMemoryConnections({
+  clock,
+  nodeAlive = () => true,
+}: MemoryConnectionsOptions): MemoryConnections {
+  const rows = createRows(clock, nodeAlive);
+
+  const connect = (request: ConnectRequest): ConnectResult => {
+    const previous = rows.find(request)?.connection ?? null;
+    const now = clock.now();
+    const resumed = previous?.instanceId === request.instanceId;
+    const connection: Connection = {
+      userId: request.userId,
+      clientId: request.clientId,
+      instanceId: request.instanceId,
+      nodeId: request.nodeId,
+      clientType: request.clientType,
+      metadata: request.metadata,
+      actions: request.actions,
+      epoch: (previous?.epoch ?? 0) + 1,
+      connectedAt: now,
+      lastSeenAt: now,
+      disconnectedAt: null,
+      disconnectCause: null,
+      replacedInstanceId: (resumed ? previous.replacedInstanceId : previous?.instanceId) ?? null,
+      replacedAt: resumed ? previous.replacedAt : previous && now,
+    };
+    rows.put(connection);
+    return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
+  };
+
+  /** The row of a link that is up under this epoch. */
+  const up = (key: ClientKey, epoch: number): Row | null => {
+    const row = rows.find(key);
+    return row?.lostAt === null && row.connection.epoch === epoch ? row : null;
+  };
+
+  return {
+    connect,
+    touch(key, epoch) {
+      const row = up(key, epoch);
+      return row && rows.put({ ...row.connection, lastSeenAt: clock.now() });
+    },
+    advertise(key, epoch, actions) {
+      const row = up(key, epoch);
+      return row && (row.connection = { ...row.connection, actions });
+    },
+    disconnect(key, epoch, cause) {
+      const row = rows.find(key);
+      if (!row || row.connection.epoch !== epoch) return null;
+      return row.connection.disconnectedAt === null ? rows.lose(row, cause) : row.connection;
+    },
+    get: (keys) => keys.map((key) => rows.find(key)?.connection ?? null),
+    list(filter, page) {
+      const now = clock.now();
+      const keep = (connection: Connection): boolean =>
+        (filter.nodeId === null || connection.nodeId === filter.nodeId) &&
+        (filter.status === null || connectionStatus(connection, now) === filter.status);
+      return scanSorted(rows.from(filter.userId, page.after), page, positionOf, keep);
+    },
+    ofUsers: (userIds, first) =>
+      userIds.map((userId) => ({
+        total: rows.count(userId),
+        rows: [...rows.from(userId, null).take(first)],
+      })),
+    users: (page) => scanSorted(rows.users(page.after), page, ({ userId }) => [userId]),
+  };
+}
+
+function positionOf({ userId, clientId }: Connection): Position {
+  return [userId, clientId];
+}

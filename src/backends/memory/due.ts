@@ -1,0 +1,50 @@
+/** Width of a bucket: how finely `due` sorts without looking inside. */
+const GRAIN_MS = 250;
+
+/**
+ * Things by the time at which they fall due, in buckets: adding, moving and removing cost a map operation each, however many there are
+ * and however far ahead, and what is removed early leaves nothing behind.
+ */
+export class DueIndex<T> {
+  readonly #buckets = new Map<number, Map<T, number>>();
+  readonly #times = new Map<T, number>();
+  #swept: number;
+
+  constructor(now: number) {
+    this.#swept = Math.floor(now / GRAIN_MS);
+  }
+
+  set(item: T, at: number): void {
+    this.delete(item);
+    const bucket = Math.max(this.#swept, Math.floor(at / GRAIN_MS));
+    const items = this.#buckets.get(bucket) ?? new Map<T, number>();
+    items.set(item, at);
+    this.#buckets.set(bucket, items);
+    this.#times.set(item, bucket);
+  }
+
+  delete(item: T): void {
+    const bucket = this.#times.get(item);
+    if (bucket === undefined) return;
+    this.#times.delete(item);
+    const items = this.#buckets.get(bucket);
+    items?.delete(item);
+    if (items?.size === 0) this.#buckets.delete(bucket);
+  }
+
+  /** What fell due by `now`, oldest first, at most `limit`. Removes nothing. */
+  due(now: number, limit: number): T[] {
+    const end = Math.floor(now / GRAIN_MS);
+    while (this.#swept < end && !this.#buckets.has(this.#swept)) this.#swept++;
+    const found: T[] = [];
+    for (let bucket = this.#swept; bucket <= end && found.length < limit; bucket++) {
+      const items = [...(this.#buckets.get(bucket) ?? [])].filter(([, at]) => at <= now).sort(([, a], [, b]) => a - b);
+      for (const [item] of items.slice(0, limit - found.length)) found.push(item);
+    }
+    return found;
+  }
+
+  get size(): number {
+    return this.#times.size;
+  }
+}

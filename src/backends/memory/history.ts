@@ -1,0 +1,148 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Message, NewMessage } from '../../core/history/message.ts';
+import type { HistoryStore, MessageFilter, StreamSummary } from '../../core/history/store.ts';
+import {
+  comparePositions,
+  scanSorted,
+  sortable,
+  type EvidenceSource,
+  type ObservedSource,
+  type PageRequest,
+  type Position,
+  type Scan,
+} from '../../core/page.ts';
+import {
+  createRows,
+  HISTORY_LIMITS,
+  lengthOf,
+  messageAt,
+  type HistoryLimits,
+  type Rows,
+  type Stream,
+  type Totals,
+} from './history-rows.ts';
+import { lowerBound } from './sorted.ts';
+
+export type { HistoryLimits } from './history-rows.ts';
+
+export type MemoryHistoryOptions = { readonly clock: Clock; readonly limits?: Partial<HistoryLimits> | undefined };
+
+/** The port, retaining in the same tick, so that an act on a command can retain its messages as part of itself. */
+export interface MemoryHistory extends HistoryStore {
+  /** `at` never goes back, over all streams: when the clock does, it stands still until the clock has caught up. */
+  retain(message: NewMessage): Message;
+  /** What is held now, and what was dropped for lack of room since the start. */
+  totals(): Readonly<Totals>;
+}
+
+/**
+ * History of one process. Every method first drops what is too old (each message once), so that no answer shows or counts it; what the
+ * bounds on bytes and on a user's streams dropped is a gap `evicted` for as long as it would have been shown.
+ */
+export function createMemoryHistory({ clock, limits: given }: MemoryHistoryOptions): MemoryHistory {
+  const limits: HistoryLimits = { ...HISTORY_LIMITS, ...given };
+  const rows = createRows(limits);
+  let lastAt = 0;
+
+  const retain = (message: NewMessage): Message => {
+    lastAt = Math.max(lastAt, clock.now());
+    rows.expire(lastAt - limits.retentionMs);
+    return rows.add(message, lastAt);
+  };
+  /** The rows as they stand now, and how a gap of theirs is told. */
+  const look = (): { readonly rows: Rows; gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
+    const now = clock.now();
+    const before = now - limits.retentionMs;
+    rows.expire(before);
+    return { rows, gaps: (source, droppedAt) => (droppedAt > before ? [evicted(source, now)] : []) };
+  };
+
+  return {
+    retain,
+    totals: () => rows.totals,
+    streams(userId, prefix, page) {
+      const { gaps } = look();
+      const scan = scanSorted(streamsOf(rows, userId, { prefix, after: page.after }), page, ({ suffix }) => [suffix]);
+      return { ...scan, gaps: gaps('streams', rows.evictions.wholeStreamAt(userId)) };
+    },
+    ofUsers(userIds, first) {
+      const { gaps } = look();
+      return userIds.map((userId) => ({
+        total: rows.users.get(userId)?.streams.size ?? 0,
+        rows: [...streamsOf(rows, userId, { prefix: null, after: null }).take(first)],
+        gaps: gaps('streams', rows.evictions.wholeStreamAt(userId)),
+      }));
+    },
+    messages(userId, suffix, filter, page) {
+      const { gaps } = look();
+      const stream = rows.users.get(userId)?.streams.get(suffix);
+      const missing = gaps('messages', stream ? stream.evictedAt : rows.evictions.wholeStreamAt(userId));
+      if (stream) return { ...scanMessages(stream, filter, page), gaps: missing };
+      // It may be one of those that were dropped whole: then "there is none" would say more than is known.
+      return missing.length > 0 ? { rows: [], next: null, gaps: missing } : null;
+    },
+    ofCommand(userId, commandId, page) {
+      const { gaps } = look();
+      const found = (rows.users.get(userId)?.byCommand.get(commandId) ?? []).map(({ message }) => message);
+      const after = found
+        .filter((message) => page.after === null || comparePositions(timePosition(message), page.after) > 0)
+        .sort((a, b) => comparePositions(timePosition(a), timePosition(b)));
+      return { ...scanSorted(after, page, timePosition), gaps: gaps('messages', rows.evictions.droppedAt(userId)) };
+    },
+    users(page) {
+      const { gaps } = look();
+      const users = rows.users.values({ after: page.after?.[0] ?? null });
+      const counts = users.map(({ userId, streams }) => ({ userId, count: streams.size }));
+      const scan = scanSorted(counts, page, ({ userId }) => [userId]);
+      return { ...scan, gaps: gaps('streams', rows.evictions.wholeUserAt()) };
+    },
+  };
+}
+
+type StreamRange = { readonly prefix: string | null; readonly after: Position | null };
+
+function* streamsOf(rows: Rows, userId: string, { prefix, after }: StreamRange): Generator<StreamSummary> {
+  const streams = rows.users.get(userId)?.streams;
+  if (!streams) return;
+  for (const stream of streams.values({ after: after?.[0] ?? null, from: prefix })) {
+    if (!stream.suffix.startsWith(prefix ?? '')) return;
+    const messageCount = lengthOf(stream);
+    const firstAt = messageAt(stream, 0)?.at ?? null;
+    const lastAt = messageAt(stream, messageCount - 1)?.at ?? null;
+    yield { userId, suffix: stream.suffix, messageCount, firstAt, lastAt };
+  }
+}
+
+function scanMessages(stream: Stream, filter: MessageFilter, page: PageRequest): Scan<Message> {
+  const keep = ({ kind }: Message): boolean => filter.kinds === null || filter.kinds.includes(kind);
+  return scanSorted(messagesIn(stream, filter, page.after), page, ({ seq }) => [sortable(seq)], keep);
+}
+
+/** Within the time bounds and after the position; both orders agree within a stream, so each end is a binary search. */
+function* messagesIn(stream: Stream, filter: MessageFilter, after: Position | null): Generator<Message> {
+  const { afterTime, beforeTime } = filter;
+  const length = lengthOf(stream);
+  const leading = (holds: (message: Message) => boolean): number =>
+    lowerBound(length, (index) => {
+      const message = messageAt(stream, index);
+      return message !== undefined && holds(message);
+    });
+  const afterSeq = after?.[0];
+  const start = Math.max(
+    afterTime === null ? 0 : leading(({ at }) => at <= afterTime),
+    afterSeq === undefined ? 0 : leading(({ seq }) => sortable(seq) <= afterSeq),
+  );
+  const end = beforeTime === null ? length : leading(({ at }) => at < beforeTime);
+  for (let index = start; index < end; index++) {
+    const message = messageAt(stream, index);
+    if (message) yield message;
+  }
+}
+
+function timePosition({ at, suffix, seq }: Message): Position {
+  return [sortable(at), suffix, sortable(seq)];
+}
+
+function evicted(source: EvidenceSource, asOf: number): ObservedSource {
+  return { source, nodeId: null, complete: false, observed: 0, limit: null, reason: 'evicted', asOf };
+}

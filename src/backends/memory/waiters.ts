@@ -1,0 +1,159 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Command } from '../../core/delivery/command.ts';
+import type { NewWaiter } from '../../core/delivery/commands.ts';
+import { satisfied } from '../../core/delivery/waiter.ts';
+import type { Counted, CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/delivery/waiters.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
+import { keyOf, type Entry, type Ledger, type WaiterRow } from './ledger.ts';
+import type { Mailboxes } from './nodes.ts';
+
+type Rows = Map<string, WaiterRow>;
+
+/** Waiters that are not resolved, with indexes by user and by client; each map is in the order registered. */
+export class WaiterIndex {
+  readonly all: Rows = new Map();
+  readonly #users = new Map<string, Rows>();
+  readonly #clients = new Map<string, Rows>();
+  readonly #clock: Clock;
+  readonly #mailboxes: Mailboxes;
+  #seq = 0;
+
+  constructor(clock: Clock, mailboxes: Mailboxes) {
+    this.#clock = clock;
+    this.#mailboxes = mailboxes;
+  }
+
+  add(entry: Entry, request: NewWaiter): WaiterRow {
+    const { command } = entry;
+    const { rpcId, callerNodeId, waitFor, withinMs } = request;
+    const createdAt = this.#clock.now();
+    const timesOutAt = withinMs === null ? command.deadline : Math.min(createdAt + withinMs, command.deadline);
+    const waiter = { ...keyOf(command), action: command.action, rpcId, callerNodeId, waitFor, createdAt, timesOutAt };
+    const row: WaiterRow = { waiter, entry, seq: ++this.#seq };
+    for (const rows of [this.all, entry.waiters, this.#user(command.userId), this.#client(command)])
+      rows.set(rpcId, row);
+    return row;
+  }
+
+  remove({ waiter, entry }: WaiterRow): void {
+    const { rpcId, userId } = waiter;
+    this.all.delete(rpcId);
+    entry.waiters.delete(rpcId);
+    drop(this.#users, userId, rpcId);
+    drop(this.#clients, clientKeyText(waiter), rpcId);
+  }
+
+  /** Replies to the waiters that the record now satisfies. Called after the record was replaced, so no reply precedes it. */
+  reply(entry: Entry): void {
+    for (const row of [...entry.waiters.values()]) {
+      if (!satisfied(row.waiter.waitFor, entry.command)) continue;
+      this.remove(row);
+      const { rpcId, callerNodeId } = row.waiter;
+      this.#mailboxes.post(callerNodeId, {
+        kind: 'reply',
+        reply: { rpcId, command: entry.command, result: entry.result },
+      });
+    }
+  }
+
+  ofUser(userId: string): Rows {
+    return this.#users.get(userId) ?? NONE;
+  }
+
+  ofClient(key: ClientKey): Rows {
+    return this.#clients.get(clientKeyText(key)) ?? NONE;
+  }
+
+  #user(userId: string): Rows {
+    return getOrMake(this.#users, userId);
+  }
+
+  #client(key: ClientKey): Rows {
+    return getOrMake(this.#clients, clientKeyText(key));
+  }
+}
+
+/** core's WaiterStore over the ledger. */
+export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterIndex): WaiterStore {
+  const candidates = (filter: WaiterFilter): Iterable<WaiterRow> => {
+    if (filter.userId !== null && filter.clientId !== null)
+      return index.ofClient({ userId: filter.userId, clientId: filter.clientId }).values();
+    return (filter.userId === null ? index.all : index.ofUser(filter.userId)).values();
+  };
+  const matching = (filter: WaiterFilter) => {
+    const bornBefore = filter.minAgeMs === null ? Infinity : clock.now() - filter.minAgeMs;
+    return ({ waiter, entry }: WaiterRow): boolean =>
+      (filter.clientId === null || waiter.clientId === filter.clientId) &&
+      (filter.nodeId === null || entry.command.nodeId === filter.nodeId) &&
+      (filter.callerNodeId === null || waiter.callerNodeId === filter.callerNodeId) &&
+      waiter.createdAt <= bornBefore;
+  };
+  const tally = (filter: WaiterFilter, visit: (command: Command) => void): boolean => {
+    const keep = matching(filter);
+    let seen = 0;
+    for (const row of candidates(filter)) {
+      if (seen++ === COUNT_SCAN) return false;
+      if (keep(row)) visit(row.entry.command);
+    }
+    return true;
+  };
+  return {
+    attach(key, request) {
+      const entry = ledger.find(key);
+      if (!entry) return { kind: 'unknown' };
+      const { command, result } = entry;
+      if (satisfied(request.waitFor, command)) return { kind: 'satisfied', command, result };
+      if (entry.waiters.size >= WAITERS_PER_COMMAND) return { kind: 'full' };
+      return { kind: 'waiting', waiter: index.add(entry, request).waiter, command };
+    },
+    remove(_key, rpcId) {
+      const row = index.all.get(rpcId);
+      if (row) index.remove(row);
+    },
+    list: (filter, page) => scan(candidates(filter), page, matching(filter)),
+    count(filter): Counted {
+      let count = 0;
+      const complete = tally(filter, () => count++);
+      return { count, complete };
+    },
+    countByNode(filter) {
+      const counts = new Map<string | null, number>();
+      const complete = tally(filter, ({ nodeId }) => counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1));
+      return { counts, complete };
+    },
+    ofUsers: (userIds, first) => userIds.map((userId) => summary(index.ofUser(userId), first)),
+    ofClients: (keys, first) => keys.map((key) => summary(index.ofClient(key), first)),
+    ofCommands: (keys) => keys.map((key) => [...(ledger.find(key)?.waiters.values() ?? [])].map(view)),
+  };
+}
+
+const NONE: Rows = new Map();
+
+function view({ waiter, entry }: WaiterRow): PendingWait {
+  return { waiter, command: entry.command };
+}
+
+function scan(rows: Iterable<WaiterRow>, page: PageRequest, keep: (row: WaiterRow) => boolean): Scan<PendingWait> {
+  const after = page.after?.[0] ?? '';
+  const rest = Iterator.from(rows).filter(({ seq }) => sortable(seq) > after);
+  const found = scanSorted(rest, page, ({ seq }) => [sortable(seq)], keep);
+  return { ...found, rows: found.rows.map(({ row, position }) => ({ row: view(row), position })) };
+}
+
+function summary(rows: Rows, first: number): CountedScan {
+  return { total: rows.size, scan: scan(rows.values(), { first, after: null }, () => true) };
+}
+
+function getOrMake(maps: Map<string, Rows>, key: string): Rows {
+  const rows = maps.get(key) ?? new Map();
+  maps.set(key, rows);
+  return rows;
+}
+
+function drop(maps: Map<string, Rows>, key: string, rpcId: string): void {
+  const rows = maps.get(key);
+  rows?.delete(rpcId);
+  if (rows?.size === 0) maps.delete(key);
+}

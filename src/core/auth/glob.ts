@@ -1,0 +1,25 @@
+/** Does the text match the pattern? `*` stands for any run of characters, the empty one included; everything else for itself. */
+export type Glob = (text: string) => boolean;
+
+/** Compiles once; a match takes time linear in the text for each `*`, whatever the pattern (no backtracking). */
+export function compileGlob(pattern: string): Glob {
+  const parts = pattern.split('*');
+  const first = parts[0] ?? '';
+  if (parts.length === 1) return (text) => text === first;
+  const last = parts[parts.length - 1] ?? '';
+  const middle = parts.slice(1, -1).filter((part) => part !== '');
+  return (text) => {
+    if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+    return inOrder(middle, text.slice(first.length, text.length - last.length));
+  };
+}
+
+function inOrder(parts: readonly string[], text: string): boolean {
+  let from = 0;
+  for (const part of parts) {
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return true;
+}

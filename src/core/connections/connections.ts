@@ -1,0 +1,62 @@
+import { knownUser, readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
+import type { ConnectionEvent } from '../bus.ts';
+import type { Connections, Summary, Who } from '../core.ts';
+import type { Listing } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
+import { id } from '../ids.ts';
+import { createFeed } from '../live.ts';
+import { andThen } from '../maybe.ts';
+import { summaryScan, type ObservedSource } from '../page.ts';
+import type { Connection } from './connection.ts';
+import type { ConnectionFilter } from './store.ts';
+
+/** Who is connected, as each asker may see it. */
+export function createConnections(deps: Deps): Connections {
+  const { backend, clock, cursors } = deps;
+  const store = backend.connections;
+  return {
+    async list(who, { userId, nodeId, status }, page) {
+      const filter = {
+        userId: readScope(who, userId),
+        nodeId: nodeId === null || nodeId === undefined ? null : id('node_id', nodeId),
+        status: status ?? null,
+      };
+      const listing = listingOf(who, filter);
+      const scan = await store.list(filter, cursors.request(listing, page));
+      return cursors.page(listing, scan, sourceNow(clock.now()), (row) => row);
+    },
+    async get(who, { userId, clientId }) {
+      const known = knownUser(who, userId);
+      if (known === null) return null;
+      const [connection] = await store.get([{ userId: known, clientId: id('client_id', clientId) }]);
+      return connection ?? null;
+    },
+    many: (keys) => store.get(keys),
+    ofUsers(who, userIds, first) {
+      const pageOf = (userId: string, found: { total: number; rows: readonly Connection[] }): Summary<Connection> => {
+        const listing = listingOf(who, { userId, nodeId: null, status: null });
+        const scan = summaryScan(found, (row) => [row.userId, row.clientId]);
+        return { ...cursors.page(listing, scan, sourceNow(clock.now()), (row) => row), total: found.total };
+      };
+      return andThen(store.ofUsers(userIds, first), (found) =>
+        found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),
+      );
+    },
+    events(who, userId) {
+      const scope = readScope(who, userId);
+      const feed = createFeed<ConnectionEvent>(() => cancel());
+      const cancel = backend.bus.subscribe('connections', (event) => {
+        if (scope === null || event.connection.userId === scope) feed.push(event);
+      });
+      return feed.subscription;
+    },
+  };
+}
+
+function listingOf(who: Who, filter: ConnectionFilter): Listing {
+  return { name: 'connections', filter, asker: subjectOf(requirePrincipal(who)) };
+}
+
+function sourceNow(asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {
+  return { source: 'connections', nodeId: null, asOf };
+}

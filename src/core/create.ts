@@ -1,0 +1,73 @@
+import { createActions } from './actions/actions.ts';
+import type { Cancel } from './clock.ts';
+import { createConnections } from './connections/connections.ts';
+import { createStaleWatch } from './connections/watch.ts';
+import type { Core } from './core.ts';
+import { createActs } from './delivery/acts.ts';
+import { createDeliveries } from './delivery/delivery.ts';
+import { Dispatcher } from './delivery/dispatcher.ts';
+import { drainNode, endWaits } from './delivery/drain.ts';
+import { createLinks } from './delivery/links.ts';
+import { startLoops } from './delivery/loops.ts';
+import type { Deps } from './deps.ts';
+import { fail } from './errors.ts';
+import { createHistories } from './history/history.ts';
+import { Correlator } from './rpc/correlator.ts';
+import { createRpc } from './rpc/rpc.ts';
+import { createUsers } from './users/users.ts';
+
+/** Puts the rooms together over one backend. Nothing runs before `start`. */
+export function createCore(deps: Deps): Core {
+  const { backend, clock, nodeId } = deps;
+  const dispatcher = new Dispatcher(deps);
+  const correlator = new Correlator(deps.metrics);
+  const acts = createActs(deps);
+  let draining = false;
+  let cancels: Cancel[] = [];
+  const isDraining = (): boolean => draining;
+  const drain = async (withinMs: number): Promise<void> => {
+    draining = true;
+    await drainNode({ deps, dispatcher, withinMs });
+  };
+  const onDrain = (withinMs: number): void => {
+    drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
+  };
+  const loops = {
+    deps,
+    dispatcher,
+    acts,
+    onDrain,
+    isDraining,
+    waiters: () => correlator.size,
+    onReply: correlator.resolve.bind(correlator),
+  };
+  return {
+    nodeId,
+    mode: backend.capabilities.shared ? 'shared' : 'direct',
+    capabilities: backend.capabilities,
+    clock,
+    users: createUsers(deps),
+    connections: createConnections(deps),
+    actions: createActions(deps),
+    history: createHistories(deps),
+    rpc: createRpc({ deps, correlator, acts, isDraining }),
+    delivery: createDeliveries(deps, dispatcher),
+    links: createLinks({ deps, dispatcher, acts, isDraining }),
+    async start() {
+      cancels = [await startLoops(loops), createStaleWatch(deps).start()];
+    },
+    drain,
+    get draining() {
+      return draining;
+    },
+    async close() {
+      draining = true;
+      await endWaits({ deps, acts, waiting: correlator.size });
+      for (const cancel of cancels.splice(0)) cancel();
+    },
+    ready() {
+      if (draining) fail('draining', 'This node is going away.');
+      return backend.ready();
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { readUser } from '../auth/principal.ts';
+import type { CommandUpdate, Deliveries, Who } from '../core.ts';
+import type { Deps } from '../deps.ts';
+import { commandKeyText, id, type CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import { createFeed, type Subscription } from '../live.ts';
+import { CallboardError } from '../errors.ts';
+import { isTerminal, type Command } from './command.ts';
+import type { Dispatcher } from './dispatcher.ts';
+
+/** In shared mode a hint may be lost: what is watched is read again this often. */
+const REREAD_MS = 1_000;
+
+/** The case file of a command, and its live form. */
+export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries {
+  const { commands } = deps.backend;
+  const command = async (who: Who, key: CommandKey): Promise<Command | null> => {
+    const own = ownKey(who, key);
+    return own ? ((await commands.get([own]))[0] ?? null) : null;
+  };
+  return {
+    command,
+    many: (keys) => commands.get(keys),
+    result: (key) => commands.result(key),
+    async updates(who, key) {
+      const present = await command(who, key);
+      return present ? watch(deps, present) : null;
+    },
+    load(key) {
+      const outlet = dispatcher.find(key);
+      return { inFlight: outlet?.window.size ?? 0, queued: outlet?.queue.size ?? 0 };
+    },
+  };
+}
+
+/** The key with its user in canonical form; null where the asker may not know of it. */
+export function ownKey(who: Who, key: CommandKey): CommandKey | null {
+  try {
+    const userId = readUser(who, key.userId);
+    return { userId, clientId: id('client_id', key.clientId), commandId: id('command_id', key.commandId) };
+  } catch (error) {
+    if (error instanceof CallboardError && error.code === 'not_found') return null;
+    throw error;
+  }
+}
+
+/** Listens before it reads, so that no move falls between; says each version once, and progress as it comes. */
+function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
+  const { backend, clock } = deps;
+  let version = 0;
+  let last: Promise<void> = Promise.resolve();
+  const say = (command: Command, progress: JsonText | null): void => {
+    if (command.version <= version && progress === null) return;
+    version = command.version;
+    feed.push({ command, progress, at: clock.now() });
+    if (isTerminal(command)) feed.end();
+  };
+  const reread = (progress: JsonText | null): void => {
+    last = last.then(async () => {
+      const [command] = await backend.commands.get([present]);
+      if (command) say(command, progress);
+      else feed.end();
+    });
+    last.catch((error: unknown) => feed.fail(error));
+  };
+  const cancels = [
+    backend.bus.subscribe(`command:${commandKeyText(present)}`, ({ progress }) => reread(progress)),
+    ...(backend.capabilities.shared ? [clock.every(REREAD_MS, () => reread(null))] : []),
+  ];
+  const feed = createFeed<CommandUpdate>(() => cancels.forEach((cancel) => cancel()));
+  reread(null);
+  return feed.subscription;
+}

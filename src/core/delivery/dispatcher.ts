@@ -1,0 +1,130 @@
+import type { Deps } from '../deps.ts';
+import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
+import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
+import { andThen } from '../maybe.ts';
+import type { Binding, DispatchResult } from './commands.ts';
+import type { ClientLink } from './link.ts';
+
+/** One link's queue and window on this node. */
+export type Outlet = {
+  readonly client: ClientKey;
+  readonly binding: Binding;
+  readonly link: ClientLink;
+  /** Queued commands in the order admitted; a Map, so that a row seen twice stands once. */
+  readonly queue: Map<string, CommandKey>;
+  /** Dispatched, or being dispatched, and not ended. */
+  readonly window: Set<string>;
+  /** False until the client was welcomed. */
+  open: boolean;
+};
+
+/**
+ * Writes queued commands to the links of this node: at most IN_FLIGHT unended per link, none while the socket is behind, in the order
+ * admitted. A socket write begins only after the dispatch is on record.
+ */
+export class Dispatcher {
+  readonly #deps: Deps;
+  readonly #outlets = new Map<string, Outlet>();
+  readonly #idle: (() => void)[] = [];
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** The link that was bound before on this node, if any, is no longer written to. */
+  attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
+    const text = clientKeyText(client);
+    const previous = this.#outlets.get(text);
+    const outlet: Outlet = { client, binding, link, queue: new Map(), window: new Set(), open: false };
+    this.#outlets.set(text, outlet);
+    return { outlet, previous };
+  }
+
+  detach(outlet: Outlet): void {
+    const text = clientKeyText(outlet.client);
+    if (this.#outlets.get(text) === outlet) this.#outlets.delete(text);
+    this.#settleIdle();
+  }
+
+  find(client: ClientKey): Outlet | undefined {
+    return this.#outlets.get(clientKeyText(client));
+  }
+
+  outlets(): Iterable<Outlet> {
+    return this.#outlets.values();
+  }
+
+  enqueue(key: CommandKey): void {
+    const outlet = this.find(key);
+    if (!outlet) return;
+    outlet.queue.set(commandKeyText(key), key);
+    this.pump(outlet);
+  }
+
+  /** The command ended: its place in the window is free. */
+  free(key: CommandKey): void {
+    const outlet = this.find(key);
+    if (!outlet) return;
+    outlet.window.delete(commandKeyText(key));
+    this.pump(outlet);
+    this.#settleIdle();
+  }
+
+  pump(outlet: Outlet): void {
+    if (!outlet.open) return;
+    for (const [text, key] of outlet.queue) {
+      if (outlet.window.size >= IN_FLIGHT || outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
+      outlet.queue.delete(text);
+      outlet.window.add(text);
+      this.#dispatch(outlet, text, key);
+    }
+  }
+
+  get inFlight(): number {
+    let sum = 0;
+    for (const { window, queue } of this.#outlets.values()) sum += window.size + queue.size;
+    return sum;
+  }
+
+  get draining(): number {
+    return Iterator.from(this.#outlets.values())
+      .filter(({ queue }) => queue.size > 0)
+      .toArray().length;
+  }
+
+  /** Resolves once no link of this node has a command queued or in flight. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+      this.#settleIdle();
+    });
+  }
+
+  #dispatch(outlet: Outlet, text: string, key: CommandKey): void {
+    const { commands } = this.#deps.backend;
+    const done = (result: DispatchResult): void => {
+      if (result.kind === 'skip') {
+        outlet.window.delete(text);
+        return;
+      }
+      this.#deps.metrics.count('commands_dispatched');
+      this.#deps.backend.bus.publish(`command:${text}`, { key, progress: null });
+      outlet.link.sendCommand(result.command, result.params, result.remainingMs);
+    };
+    const lost = (error: unknown): void => {
+      // Whether the mark was set is not known, so nothing is written: reconciliation ends the command by its deadline.
+      this.#deps.log.error({ err: error, command: text }, 'dispatch failed');
+      outlet.window.delete(text);
+    };
+    try {
+      const pending = andThen(commands.dispatch(key, outlet.binding), done);
+      if (pending instanceof Promise) pending.catch(lost);
+    } catch (error) {
+      lost(error);
+    }
+  }
+
+  #settleIdle(): void {
+    if (this.#idle.length > 0 && this.inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+}

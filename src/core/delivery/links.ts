@@ -1,0 +1,138 @@
+import { requireUser, type UserPrincipal } from '../auth/principal.ts';
+import type { ConnectionChange } from '../bus.ts';
+import type { Connection, DisconnectCause } from '../connections/connection.ts';
+import type { ConnectResult } from '../connections/store.ts';
+import type { HelloRequest, Links } from '../core.ts';
+import type { Deps } from '../deps.ts';
+import { fail } from '../errors.ts';
+import { commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
+import { REPLACED_GRACE_MS } from '../limits.ts';
+import type { DeliveryActs } from './acts.ts';
+import type { Command } from './command.ts';
+import type { Dispatcher, Outlet } from './dispatcher.ts';
+import type { ClientLink, LinkSession } from './link.ts';
+
+export type LinkParts = {
+  readonly deps: Deps;
+  readonly dispatcher: Dispatcher;
+  readonly acts: DeliveryActs;
+  readonly isDraining: () => boolean;
+};
+
+/** Binds clients to links. Of one client one link is bound at a time: the newest. */
+export function createLinks(parts: LinkParts): Links {
+  const { deps, dispatcher } = parts;
+  const { connections, commands } = deps.backend;
+  return {
+    async open(who, hello, link) {
+      if (parts.isDraining()) fail('draining', 'This node takes no new links.');
+      const { userId } = requireUser(who, 'connect');
+      const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
+      const { clientType, metadata, actions } = hello;
+      const instanceId = id('instance_id', hello.instanceId);
+      const result = await connections.connect({
+        ...client,
+        instanceId,
+        nodeId: deps.nodeId,
+        clientType,
+        metadata,
+        actions,
+      });
+      const { connection } = result;
+      const binding = { nodeId: deps.nodeId, instanceId, epoch: connection.epoch };
+      const { outlet, previous } = dispatcher.attach(client, binding, link);
+      previous?.link.close('replaced', instanceId);
+      if (!previous) kickElsewhere(parts, result);
+      const { unfinished, orphaned } = await commands.rebind(client, binding);
+      for (const command of unfinished) outlet.window.add(commandKeyText(command));
+      giveUpLater(parts, orphaned);
+      deps.metrics.count('links_opened', 'client');
+      publish(deps, result.kind, connection, null);
+      return createSession(parts, { outlet, result, unfinished });
+    },
+  };
+}
+
+type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
+
+function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened): LinkSession {
+  const { deps, dispatcher, acts } = parts;
+  const { connections, commands } = deps.backend;
+  const { client, binding } = outlet;
+  const { instanceId, epoch } = binding;
+  const keyOf = (commandId: string): CommandKey => ({ ...client, commandId: id('command_id', commandId) });
+  let open = true;
+  return {
+    result,
+    begin() {
+      outlet.open = true;
+      for (const { cancelRequestedAt, commandId } of unfinished)
+        if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
+      dispatcher.pump(outlet);
+    },
+    ack: (commandId) => acts.report(keyOf(commandId), { instanceId, kind: 'ack', payload: null }),
+    progress: (commandId, payload) => acts.report(keyOf(commandId), { instanceId, kind: 'progress', payload }),
+    async end(commandId, end) {
+      const key = keyOf(commandId);
+      const finished = await acts.finish(key, { ...end, instanceId });
+      dispatcher.free(key);
+      return finished;
+    },
+    async advertise(actions) {
+      const connection = await connections.advertise(client, epoch, actions);
+      if (connection) publish(deps, 'actions_changed', connection, null);
+      return connection;
+    },
+    async alive() {
+      return (await connections.touch(client, epoch)) !== null;
+    },
+    drained: () => dispatcher.pump(outlet),
+    async closed(cause) {
+      if (!open) return;
+      open = false;
+      dispatcher.detach(outlet);
+      deps.metrics.count('links_closed', cause);
+      const connection = await connections.disconnect(client, epoch, cause);
+      // A newer link of the client is bound: nothing of it is touched.
+      if (!connection || dispatcher.find(client)) return;
+      await commands.rebind(client, null);
+      publish(deps, 'disconnected', connection, cause);
+    },
+  };
+}
+
+function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {
+  if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
+  const { userId, clientId, instanceId } = connection;
+  const row = {
+    kind: 'kick',
+    client: { userId, clientId },
+    epoch: previous.epoch,
+    cause: 'replaced',
+    instanceId,
+  } as const;
+  void Promise.resolve(deps.backend.nodes.post(previous.nodeId, row)).catch((error: unknown) =>
+    deps.log.warn({ err: error }, 'the node of the replaced link was not told'),
+  );
+}
+
+/** Results of the old instance may still arrive over a socket that is closing; after the grace nothing more will. */
+function giveUpLater({ deps, acts }: LinkParts, orphaned: readonly Command[]): void {
+  for (const { userId, clientId, commandId, boundInstanceId } of orphaned) {
+    deps.clock.after(REPLACED_GRACE_MS, () => {
+      const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
+      acts.settle({ userId, clientId, commandId }, settlement).catch((error: unknown) => {
+        deps.log.warn({ err: error }, 'a command of a replaced instance is left to its deadline');
+      });
+    });
+  }
+}
+
+function publish(
+  { backend, clock }: Deps,
+  change: ConnectionChange,
+  connection: Connection,
+  cause: DisconnectCause | null,
+): void {
+  backend.bus.publish('connections', { change, connection, cause, at: clock.now() });
+}

@@ -1,0 +1,99 @@
+import { knownUser, readUser, requirePrincipal, subjectOf } from '../auth/principal.ts';
+import type { Histories, MessageQuery, Summary, Who } from '../core.ts';
+import type { Listing } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
+import { invalid } from '../errors.ts';
+import { id, isId } from '../ids.ts';
+import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
+import { andThen } from '../maybe.ts';
+import { summaryScan, type EvidenceSource, type ObservedSource } from '../page.ts';
+import { MESSAGE_KINDS, splitStreamKey } from './message.ts';
+import type { MessageFilter, StreamSummary } from './store.ts';
+
+/** What was retained, as each asker may see it. Messages come whole: whoever shows them redacts the payload. */
+export function createHistories(deps: Deps): Histories {
+  const { backend, clock, cursors } = deps;
+  const store = backend.history;
+  return {
+    async streams(who, user, givenPrefix, page) {
+      const userId = readUser(who, user);
+      const prefix = checkPrefix(givenPrefix);
+      const listing = streamsListing(who, userId, prefix);
+      const scan = await store.streams(userId, prefix, cursors.request(listing, page));
+      return cursors.page(listing, scan, sourceAt('streams', clock.now()), (row) => row);
+    },
+    ofUsers(who, userIds, first) {
+      type Found = Parameters<typeof summaryScan<StreamSummary>>[0];
+      const pageOf = (userId: string, found: Found): Summary<StreamSummary> => {
+        const scan = summaryScan(found, ({ suffix }) => [suffix]);
+        const source = sourceAt('streams', clock.now());
+        const page = cursors.page(streamsListing(who, userId, null), scan, source, (row) => row);
+        return { ...page, total: found.total };
+      };
+      return andThen(store.ofUsers(userIds, first), (found) =>
+        found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),
+      );
+    },
+    async messages(who, query, page) {
+      const asked = splitStreamKey(query.stream) ?? invalid('stream', STREAM_FORM);
+      const userId = knownUser(who, asked.userId);
+      if (userId === null) return null;
+      const suffix = checkSuffix(asked.suffix);
+      const filter = checkFilter(query);
+      const listing = { name: 'messages', filter: { userId, suffix, ...filter }, asker: askerOf(who) };
+      const scan = await store.messages(userId, suffix, filter, cursors.request(listing, page));
+      return scan && cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
+    },
+    async ofCommand(who, user, command, page) {
+      const userId = readUser(who, user);
+      const commandId = id('command_id', command);
+      const listing = { name: 'commandHistory', filter: { userId, commandId }, asker: askerOf(who) };
+      const scan = await store.ofCommand(userId, commandId, cursors.request(listing, page));
+      return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
+    },
+  };
+}
+
+const STREAM_FORM = `expected <user>/<suffix>, the suffix 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/"`;
+
+function checkSuffix(suffix: string): string {
+  const segments = suffix.split('/');
+  return segments.length <= STREAM_SUFFIX_SEGMENTS && segments.every(isId) ? suffix : invalid('stream', STREAM_FORM);
+}
+
+/** Any beginning of a suffix; an empty one is none. */
+function checkPrefix(prefix: string | null): string | null {
+  if (prefix === null || prefix === '') return null;
+  const longest = STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1);
+  const good = prefix.length <= longest && /^[A-Za-z0-9_.:@~/-]+$/.test(prefix);
+  return good ? prefix : invalid('prefix', 'expected the beginning of a stream suffix');
+}
+
+/** The kinds in their own order, each once, so that the same question has the same cursors however it is written. */
+function checkFilter({ afterTime, beforeTime, kinds }: MessageQuery): MessageFilter {
+  if (kinds?.length === 0) invalid('kinds', 'expected at least one');
+  const wrong = kinds?.find((kind) => !MESSAGE_KINDS.includes(kind));
+  if (wrong !== undefined) invalid('kinds', `expected some of ${MESSAGE_KINDS.join(', ')}`);
+  return {
+    afterTime: checkTime('after_time', afterTime),
+    beforeTime: checkTime('before_time', beforeTime),
+    kinds: kinds ? MESSAGE_KINDS.filter((kind) => kinds.includes(kind)) : null,
+  };
+}
+
+function checkTime(parameter: string, time: number | null | undefined): number | null {
+  if (time === null || time === undefined) return null;
+  return Number.isFinite(time) ? time : invalid(parameter, 'expected a time');
+}
+
+function streamsListing(who: Who, userId: string, prefix: string | null): Listing {
+  return { name: 'streams', filter: { userId, prefix }, asker: askerOf(who) };
+}
+
+function askerOf(who: Who): string {
+  return subjectOf(requirePrincipal(who));
+}
+
+function sourceAt(source: EvidenceSource, asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {
+  return { source, nodeId: null, asOf };
+}

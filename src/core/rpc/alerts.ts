@@ -1,0 +1,48 @@
+import { readScope } from '../auth/principal.ts';
+import type { PendingRpc, PendingRpcAlert, Rpc, Who } from '../core.ts';
+import type { Deps } from '../deps.ts';
+import { RECONCILE_MS } from '../limits.ts';
+import { createFeed, type Subscription } from '../live.ts';
+import { within } from './request.ts';
+
+/** Bounds of `olderThanMs`: from the grain at which it is looked at to the longest that a command may live. */
+const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
+
+/**
+ * Looks at the oldest waiter once a second and says whenever it crosses the bound, either way; begins with the present state. Several
+ * crossings between two looks are one.
+ */
+export function pendingAlerts(
+  deps: Deps,
+  rooms: Pick<Rpc, 'pending' | 'count'>,
+  asked: { who: Who; olderThanMs: number; userId: string | null },
+): Subscription<PendingRpcAlert> {
+  const bound = within('older_than_ms', asked.olderThanMs, OLDER_THAN_MS);
+  const userId = readScope(asked.who, asked.userId);
+  let over: boolean | null = null;
+  let looking = false;
+  const look = async (): Promise<void> => {
+    const oldest = (await rooms.pending(asked.who, { userId }, { first: 1 })).nodes[0] ?? null;
+    const isOver = oldest !== null && oldest.ageMs > bound;
+    if (isOver === over) return;
+    over = isOver;
+    const { count } = await rooms.count(asked.who, { userId, minAgeMs: bound });
+    feed.push(alert(deps, { over, oldest, count }));
+  };
+  const turn = (): void => {
+    if (looking) return;
+    looking = true;
+    look().then(
+      () => (looking = false),
+      (error: unknown) => feed.fail(error),
+    );
+  };
+  const cancel = deps.clock.every(RECONCILE_MS, turn);
+  const feed = createFeed<PendingRpcAlert>(cancel);
+  turn();
+  return feed.subscription;
+}
+
+function alert({ clock }: Deps, seen: { over: boolean; oldest: PendingRpc | null; count: number }): PendingRpcAlert {
+  return { ...seen, oldestAgeMs: seen.oldest?.ageMs ?? 0, at: clock.now() };
+}

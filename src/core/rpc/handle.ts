@@ -1,0 +1,63 @@
+import { subjectOf, type Principal } from '../auth/principal.ts';
+import type { AwaitRequest, CancelReceipt, Invocation, Who } from '../core.ts';
+import { isTerminal } from '../delivery/command.ts';
+import { ownKey } from '../delivery/delivery.ts';
+import { fail } from '../errors.ts';
+import type { CommandKey } from '../ids.ts';
+import { AWAIT_WITHIN_MS, MAX_CANCEL_REASON } from '../limits.ts';
+import { invalid } from '../errors.ts';
+import { invocation } from './invoke.ts';
+import { within } from './request.ts';
+import { expectReply, waitForReply, type WaitParts } from './wait.ts';
+
+/** Waits again on a command by its ids, from any node. Null: absent or foreign. `withinMs` 0 reads the record and makes no waiter. */
+export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitRequest): Promise<Invocation | null> {
+  const { deps, correlator } = parts;
+  const key = ownKey(who, request);
+  const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
+  if (!key) return null;
+  if (withinMs === 0) return readCommand(parts, key);
+  const waitFor = request.waitFor ?? 'completed';
+  const rpcId = deps.crypto.randomId();
+  const reply = expectReply(parts, rpcId);
+  let attached;
+  try {
+    attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
+  } catch (error) {
+    correlator.forget(rpcId);
+    throw error;
+  }
+  if (attached.kind === 'waiting') {
+    return waitForReply(parts, { reply, rpcId, command: attached.command, withinMs, signal: request.signal });
+  }
+  correlator.forget(rpcId);
+  if (attached.kind === 'full')
+    fail('capacity_exceeded', 'As many callers wait on this command as may.', { retryAfterMs: 1000 });
+  return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
+}
+
+/** Null: absent or foreign. */
+export async function cancelCommand(
+  parts: WaitParts,
+  request: { who: Who; key: CommandKey; reason: string | null },
+): Promise<CancelReceipt | null> {
+  const { who, reason } = request;
+  const key = ownKey(who, request.key);
+  if (!key || !who) return null;
+  if (reason !== null && reason.length > MAX_CANCEL_REASON)
+    invalid('reason', `expected at most ${MAX_CANCEL_REASON} characters`);
+  const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(who) });
+  if (result.kind === 'unknown') return null;
+  const state = { settled: 'cancelled', requested: 'requested', unchanged: 'too_late' } as const;
+  return { state: state[result.kind], command: result.command };
+}
+
+async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {
+  const { commands } = deps.backend;
+  const [command] = await commands.get([key]);
+  return command ? invocation(command, null, isTerminal(command) ? await commands.result(key) : null) : null;
+}
+
+function nameOf(who: Principal): string {
+  return who.kind === 'admin' ? 'an administrator' : subjectOf(who);
+}

@@ -1,0 +1,140 @@
+import { readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
+import type { InstanceMismatch, PendingQuery, PendingRpc, Rpc, Summary, Who } from '../core.ts';
+import { completenessOf, type Listing } from '../cursor.ts';
+import type { CountedScan, PendingWait, WaiterFilter } from '../delivery/waiters.ts';
+import type { Deps } from '../deps.ts';
+import { id } from '../ids.ts';
+import { COUNT_SCAN } from '../limits.ts';
+import type { Completeness, Page, Scan } from '../page.ts';
+import { within } from './request.ts';
+
+type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 'ofClients' | 'ofCommands'>;
+
+/** The callers that still wait. Reads only: looking changes no waiter. */
+export function createPending(deps: Deps): PendingRooms {
+  const { waiters } = deps.backend;
+  const viewed = async (waits: readonly PendingWait[]): Promise<PendingRpc[]> => describe(deps, waits, null);
+  return {
+    async pending(who, query, args) {
+      const filter = filterOf(who, query);
+      const check = query.checkInstance ?? null;
+      if (check !== null) id('check_instance', check);
+      const listing = listingOf(who, filter);
+      const scan = await waiters.list(filter, deps.cursors.request(listing, args));
+      return pageOf(deps, { listing, scan, rows: await describe(deps, rowsOf(scan), check) });
+    },
+    async count(who, query) {
+      const counted = await waiters.count(filterOf(who, query));
+      return { ...counted, completeness: countCompleteness(deps, counted.count, counted.complete) };
+    },
+    async countByNode(who, query) {
+      const { counts, complete } = await waiters.countByNode(filterOf(who, query));
+      const items = [...counts]
+        .map(([nodeId, count]) => ({ nodeId, count }))
+        .sort((a, b) => ((a.nodeId ?? '') < (b.nodeId ?? '') ? -1 : 1));
+      return { items, completeness: countCompleteness(deps, items.length, complete) };
+    },
+    async ofUsers(who, userIds, first) {
+      const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
+      return summaries(deps, who, filters, await waiters.ofUsers(userIds, first));
+    },
+    async ofClients(who, keys, first) {
+      const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
+      return summaries(deps, who, filters, await waiters.ofClients(keys, first));
+    },
+    async ofCommands(keys) {
+      const lists = await waiters.ofCommands(keys);
+      const rows = await viewed(lists.flat());
+      let from = 0;
+      return lists.map((list) => rows.slice(from, (from += list.length)));
+    },
+  };
+}
+
+const NO_FILTER: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
+
+function filterOf(who: Who, query: PendingQuery): WaiterFilter {
+  const { clientId, nodeId, callerNodeId, minAgeMs } = query;
+  return {
+    userId: readScope(who, query.userId),
+    clientId: clientId == null ? null : id('client_id', clientId),
+    nodeId: nodeId == null ? null : id('node_id', nodeId),
+    callerNodeId: callerNodeId == null ? null : id('caller_node_id', callerNodeId),
+    minAgeMs: minAgeMs == null ? null : within('min_age_ms', minAgeMs, { default: 0, min: 0, max: 86_400_000 }),
+  };
+}
+
+function listingOf(who: Who, filter: WaiterFilter): Listing {
+  return { name: 'pending', filter, asker: subjectOf(requirePrincipal(who)) };
+}
+
+/** One look at the registry for all rows: what each waiter's target runs now, beside what it was believed to run. */
+async function describe(
+  deps: Deps,
+  waits: readonly PendingWait[],
+  checkInstance: string | null,
+): Promise<PendingRpc[]> {
+  const now = deps.clock.now();
+  const connections = waits.length > 0 ? await deps.backend.connections.get(waits.map(({ waiter }) => waiter)) : [];
+  return waits.map((wait, i) => ({
+    ...wait,
+    ageMs: Math.max(0, now - wait.waiter.createdAt),
+    instanceMismatch: mismatch({ wait, connection: connections[i] ?? null, checkInstance, now }),
+  }));
+}
+
+type Beside = {
+  readonly wait: PendingWait;
+  readonly connection: Connection | null;
+  readonly checkInstance: string | null;
+  readonly now: number;
+};
+
+/** Null also where nothing is connected: then nothing was observed that differs. */
+function mismatch({ wait, connection, checkInstance, now }: Beside): InstanceMismatch | null {
+  const { boundInstanceId, expectedInstanceId } = wait.command;
+  const expected = boundInstanceId ?? expectedInstanceId;
+  const observed = checkInstance ?? (isLive(connection, now) ? connection.instanceId : null);
+  if (expected === null || observed === null || observed === expected) return null;
+  return { expectedInstanceId: expected, observedInstanceId: observed, observedAt: now };
+}
+
+function rowsOf(scan: Scan<PendingWait>): PendingWait[] {
+  return scan.rows.map(({ row }) => row);
+}
+
+type Described = { readonly listing: Listing; readonly scan: Scan<PendingWait>; readonly rows: readonly PendingRpc[] };
+
+function pageOf(deps: Deps, { listing, scan, rows }: Described): Page<PendingRpc> {
+  const seen = new Map(scan.rows.map(({ row }, i) => [row, rows[i]]));
+  const source = { source: 'pending_rpcs', nodeId: null, asOf: deps.clock.now() } as const;
+  const page = deps.cursors.page(listing, scan, source, (row) => seen.get(row));
+  return { ...page, nodes: rows };
+}
+
+async function summaries(
+  deps: Deps,
+  who: Who,
+  filters: readonly WaiterFilter[],
+  found: readonly CountedScan[],
+): Promise<Summary<PendingRpc>[]> {
+  const rows = await describe(
+    deps,
+    found.flatMap(({ scan }) => rowsOf(scan)),
+    null,
+  );
+  let from = 0;
+  return found.map(({ total, scan }, i) => {
+    const own = rows.slice(from, (from += scan.rows.length));
+    const listing = listingOf(who, filters[i] ?? NO_FILTER);
+    return { ...pageOf(deps, { listing, scan, rows: own }), total };
+  });
+}
+
+function countCompleteness(deps: Deps, observed: number, complete: boolean): Completeness {
+  const limits = complete ? { limit: null, reason: null } : ({ limit: COUNT_SCAN, reason: 'limit_reached' } as const);
+  return completenessOf([
+    { source: 'pending_rpcs', nodeId: null, complete, observed, asOf: deps.clock.now(), ...limits },
+  ]);
+}

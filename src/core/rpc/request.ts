@@ -1,0 +1,101 @@
+import type { InvokeRequest } from '../core.ts';
+import type { Crypto } from '../crypto.ts';
+import type { WaitFor } from '../delivery/waiter.ts';
+import { CallboardError, fail, invalid, type Fault } from '../errors.ts';
+import { id, name } from '../ids.ts';
+import { canonicalJson, type JsonText } from '../json.ts';
+import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../limits.ts';
+
+/** An invocation whose every input was checked, with defaults filled in. */
+export type CheckedInvoke = {
+  readonly clientId: string;
+  readonly action: string;
+  readonly commandId: string | null;
+  readonly namedInstanceId: string | null;
+  readonly params: JsonText | null;
+  readonly waitFor: WaitFor;
+  readonly connectWithinMs: number;
+  readonly respondWithinMs: number;
+  readonly traceId: string | null;
+  readonly parentSpanId: string | null;
+  readonly digest: string;
+};
+
+/** A caller's parameters that begin so, in any letter case, are refused: the relay adds its own under this name. */
+const RESERVED = '__cooperative_site_';
+const TRACE_MAX_CHARS = 256;
+
+/** Throws `reserved_parameter`, or one `invalid_argument` that names every wrong input. */
+export function checkInvoke(crypto: Crypto, request: InvokeRequest): CheckedInvoke {
+  const faults: Fault[] = [];
+  const check = collect(faults);
+  const checked = {
+    clientId: check(() => id('client_id', request.clientId)) ?? '',
+    action: check(() => name('action', request.action)) ?? '',
+    commandId: check(() => optional(request.commandId, (text) => id('command_id', text))) ?? null,
+    namedInstanceId: check(() => optional(request.instanceId, (text) => id('instance_id', text))) ?? null,
+    params: request.params,
+    waitFor: request.waitFor ?? 'completed',
+    connectWithinMs: check(() => within('connect_within_ms', request.connectWithinMs, CONNECT_WITHIN_MS)) ?? 0,
+    respondWithinMs: check(() => within('respond_within_ms', request.respondWithinMs, RESPOND_WITHIN_MS)) ?? 0,
+    traceId: check(() => optional(request.traceId, (text) => bounded('trace_id', text))) ?? null,
+    parentSpanId: check(() => optional(request.parentSpanId, (text) => bounded('parent_span_id', text))) ?? null,
+  };
+  const params = check(() => readParams(request.params));
+  const [first] = faults;
+  if (first)
+    fail('invalid_argument', faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; '), {
+      errors: faults,
+    });
+  const reserved = Object.keys(params ?? {}).find((key) => key.toLowerCase().startsWith(RESERVED));
+  if (reserved !== undefined) fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
+  const { action, namedInstanceId } = checked;
+  return { ...checked, digest: crypto.sha256(canonicalJson([action, params ?? {}, namedInstanceId])) };
+}
+
+/** A whole number in a range, or its default. */
+export function within(
+  parameter: string,
+  value: number | null | undefined,
+  range: { readonly default: number; readonly min: number; readonly max: number },
+): number {
+  const given = value ?? range.default;
+  const good = Number.isInteger(given) && given >= range.min && given <= range.max;
+  return good ? given : invalid(parameter, `expected ${range.min} to ${range.max}`);
+}
+
+function collect(faults: Fault[]): <T>(read: () => T) => T | undefined {
+  return (read) => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof CallboardError)) throw error;
+      faults.push(...(error.details.errors ?? []));
+      return undefined;
+    }
+  };
+}
+
+function optional<T>(value: string | null | undefined, read: (text: string) => T): T | null {
+  return value === null || value === undefined ? null : read(value);
+}
+
+function bounded(parameter: string, text: string): string {
+  return text.length <= TRACE_MAX_CHARS ? text : invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters`);
+}
+
+function readParams(text: JsonText | null): Record<string, unknown> {
+  if (text === null) return {};
+  const value: unknown = parse(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : invalid('params', 'expected an object');
+}
+
+function parse(text: JsonText): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return invalid('params', 'expected JSON');
+  }
+}

@@ -1,0 +1,18 @@
+import type { Rpc } from '../core.ts';
+import type { CommandKey } from '../ids.ts';
+import { pendingAlerts } from './alerts.ts';
+import { awaitCommand, cancelCommand } from './handle.ts';
+import { invoke, type InvokeParts } from './invoke.ts';
+import { createPending } from './pending.ts';
+
+/** The room of calls: invoke, await, cancel, and who still waits. */
+export function createRpc(parts: InvokeParts): Rpc {
+  const pending = createPending(parts.deps);
+  return {
+    ...pending,
+    invoke: (who, request) => invoke(parts, who, request),
+    await: (who, request) => awaitCommand(parts, who, request),
+    cancel: (who, key: CommandKey, reason) => cancelCommand(parts, { who, key, reason }),
+    alerts: (who, olderThanMs, userId) => pendingAlerts(parts.deps, pending, { who, olderThanMs, userId }),
+  };
+}

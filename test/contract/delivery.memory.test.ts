@@ -1,0 +1,26 @@
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { commandContract } from './commands.ts';
+import type { Bench } from './kit.ts';
+import { nodeContract } from './nodes.ts';
+import { waiterContract } from './waiters.ts';
+
+async function memory(): Promise<Bench> {
+  const clock = new FakeClock();
+  const { sha256 } = createCrypto('test');
+  const backend = createMemoryBackend({ clock, log: silentLog, sha256 });
+  return {
+    backend,
+    advance: (ms) => clock.advance(ms),
+    now: () => clock.now(),
+    async close() {
+      await backend.close();
+    },
+  };
+}
+
+commandContract('memory', memory);
+waiterContract('memory', memory);
+nodeContract('memory', memory);

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NodeReport } from '../../src/core/delivery/nodes.ts';
+import { admission, keyFor, openNode, type Bench, type MakeBench } from './kit.ts';
+
+const REPORT: NodeReport = {
+  listenerAlive: true,
+  reconciliationAlive: true,
+  activeDrainers: 1,
+  connectionWaiters: 2,
+  draining: false,
+  counters: new Map([['a', 1]]),
+};
+
+/** What every NodeStore keeps. */
+export function nodeContract(name: string, make: MakeBench): void {
+  describe(`nodes on ${name}`, () => {
+    let bench: Bench;
+    beforeEach(async () => {
+      bench = await make();
+    });
+    afterEach(() => bench.close());
+
+    it('delivers rows in the order posted, each once, and none after the node left', async () => {
+      const node = await openNode(bench);
+      for (let i = 0; i < 5; i++)
+        expect(await bench.backend.nodes.post('n1', { kind: 'ended', key: keyFor(`c${i}`) })).toBe(true);
+      expect((await node.take()).map((row) => row.kind === 'ended' && row.key.commandId)).toEqual([
+        'c0',
+        'c1',
+        'c2',
+        'c3',
+        'c4',
+      ]);
+      node.detach();
+      expect(await bench.backend.nodes.post('n1', { kind: 'drain', withinMs: 1 })).toBe(false);
+      expect(await node.take()).toEqual([]);
+    });
+
+    it('lets one process at a time hold a node id', async () => {
+      const node = await openNode(bench);
+      await expect(async () => openNode(bench)).rejects.toThrow('n1');
+      node.detach();
+      await openNode(bench);
+    });
+
+    it('lists each live node by what it last said, and when', async () => {
+      await openNode(bench, 'n2');
+      await openNode(bench, 'n1');
+      await bench.backend.nodes.beat('n2', REPORT);
+      await bench.advance(2_000);
+      await bench.backend.nodes.beat('n1', { ...REPORT, draining: true });
+      await bench.backend.nodes.beat('ghost', REPORT);
+      const { rows, next } = await bench.backend.nodes.list({ first: 10, after: null });
+      expect(rows.map(({ row }) => [row.nodeId, row.draining, bench.now() - row.updatedAt])).toEqual([
+        ['n1', true, 0],
+        ['n2', false, 2_000],
+      ]);
+      expect(next).toBe(null);
+    });
+
+    it('gives what is due oldest first, a bounded number at a time, and removes nothing', async () => {
+      for (const [id, connectWithinMs] of [
+        ['late', 3_000],
+        ['soon', 1_000],
+        ['mid', 2_000],
+        ['far', 90_000],
+      ] as const)
+        await bench.backend.commands.admit(admission(id, { connectWithinMs }));
+      await bench.advance(3_000);
+      expect(await bench.backend.nodes.due(2)).toEqual([keyFor('soon'), keyFor('mid')]);
+      expect(await bench.backend.nodes.due(10)).toEqual([keyFor('soon'), keyFor('mid'), keyFor('late')]);
+    });
+  });
+}
