@@ -1,16 +1,25 @@
-import type { Clock } from '../core/clock.ts';
+import type { Cancel, Clock } from '../core/clock.ts';
+
+/** The longest time that a timer of Node takes; a longer one would fire at once. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 /** Wall time from Date; timers from the event loop, none of which keeps the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    timer.unref();
-    return () => clearTimeout(timer);
-  },
+  after,
   every(ms, run) {
-    const timer = setInterval(run, ms);
+    const timer = setInterval(run, Math.min(ms, LONGEST_MS));
     timer.unref();
     return () => clearInterval(timer);
   },
 };
+
+function after(ms: number, run: () => void): Cancel {
+  if (ms > LONGEST_MS) {
+    let cancel = after(LONGEST_MS, () => (cancel = after(ms - LONGEST_MS, run)));
+    return () => cancel();
+  }
+  const timer = setTimeout(run, ms);
+  timer.unref();
+  return () => clearTimeout(timer);
+}

@@ -25,7 +25,9 @@ type ValueOf<K> = K extends 'int'
 export type Fields<T extends Table> = {
   readonly [F in keyof T as T[F] extends `${string}?` ? never : F]: ValueOf<T[F]>;
 } & {
-  readonly [F in keyof T as T[F] extends `${string}?` ? F : never]?: T[F] extends `${infer K}?` ? ValueOf<K> : never;
+  readonly [F in keyof T as T[F] extends `${string}?` ? F : never]?: T[F] extends `${infer K}?`
+    ? ValueOf<K> | undefined
+    : never;
 };
 
 /** Ids of clients, instances, commands, sites, windows, contexts and tasks. */

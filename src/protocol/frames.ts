@@ -6,7 +6,7 @@ import { faultOf, splitFrame, type FrameFault } from './frame.ts';
 export const UP = {
   /** First frame of a link. With `client_id`, a client (then `instance_id` and `client_type` are required); without, a caller. Payload: `{ metadata?, actions? }`. */
   hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
-  /** A renewed token of the same user. */
+  /** A renewed token of the same user. Answered by `renewed`, or by `refused` (the link then lives on until its old token ends). */
   auth: { token: 'token' },
   /** The command was received and will be handled. */
   ack: { command_id: 'id' },
@@ -37,6 +37,8 @@ export const UP = {
   },
   await: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', wait_for: 'waitFor?', within_ms: 'int?' },
   cancel: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', reason: 'text?' },
+  /** The caller stops waiting: ends the wait of this `ref`, never its command. Not answered, also when there is no such wait. */
+  leave: { ref: 'id' },
 } as const satisfies Record<string, Table>;
 
 /** Relay to client or caller. */
@@ -58,6 +60,8 @@ export const DOWN = {
     in_flight: 'int',
     token_expires_at: 'int?',
   },
+  /** The new token of `auth` is in force. */
+  renewed: { token_expires_at: 'int?' },
   /** Run this. Payload: the params. `remaining_ms` is what is left until the deadline by the relay's clock. */
   command: {
     command_id: 'id',
@@ -68,7 +72,7 @@ export const DOWN = {
   },
   /** To a client: stop this command. */
   cancel: { command_id: 'id', reason: 'text?' },
-  /** The end of this command that the client reported is recorded (or kept as evidence): the client may forget it. */
+  /** The end of this command that the client reported was taken: the client may forget it. `recorded`: one of RECORDED. */
   result_ack: { command_id: 'id', recorded: 'text' },
   /** To a caller: how far its command has come. */
   stage: { ref: 'id', command_id: 'id', stage: 'text' },
@@ -101,6 +105,13 @@ export const DOWN = {
   /** Last frame before the relay closes: the close code, whether to come back, and after how long. */
   bye: { code: 'int', reason: 'text', reconnect: 'bool', after_ms: 'int?' },
 } as const satisfies Record<string, Table>;
+
+/**
+ * What became of a reported end. `recorded`: it ended the command. `duplicate`: known already. `late`: the command had ended otherwise,
+ * `fenced`: it is bound to another instance; both kept as evidence only. `unknown`: there is no such command.
+ */
+export const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] as const;
+export type Recorded = (typeof RECORDED)[number];
 
 /** Frames whose second part is read; on any other, a payload is a fault. */
 const WITH_PAYLOAD = new Set(['hello', 'progress', 'result', 'cancelled', 'actions', 'invoke', 'command', 'outcome']);

@@ -10,36 +10,35 @@ type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number;
 export interface Evictions {
   /** A message of this user, retained at this time, was dropped; `streamGone` when it was the last one of its stream. */
   note(userId: string, at: number, streamGone: boolean): void;
-  /** The user that it was the last message of is gone too. */
-  noteUser(at: number): void;
   droppedAt(userId: string): number;
   wholeStreamAt(userId: string): number;
-  wholeUserAt(): number;
+  /** Of any user. */
+  anyWholeStreamAt(): number;
   /** Forgets what would not be shown any more: retained at this time or before. */
   expire(before: number): void;
 }
 
-export const NEVER = -Infinity;
+const NEVER = -Infinity;
 
 export function createEvictions(): Evictions {
   const notes = new Map<string, Note>();
   const byEviction = createList<Note>();
-  let userAt = NEVER;
+  let anyWholeStream = NEVER;
   return {
     note(userId, at, streamGone) {
       const note = notes.get(userId) ?? { userId, droppedAt: NEVER, wholeStreamAt: NEVER, place: null };
       notes.set(userId, note);
       note.droppedAt = Math.max(note.droppedAt, at);
-      if (streamGone) note.wholeStreamAt = Math.max(note.wholeStreamAt, at);
+      if (streamGone) {
+        note.wholeStreamAt = Math.max(note.wholeStreamAt, at);
+        anyWholeStream = Math.max(anyWholeStream, at);
+      }
       if (note.place) byEviction.remove(note.place);
       note.place = byEviction.push(note);
     },
-    noteUser(at) {
-      userAt = Math.max(userAt, at);
-    },
     droppedAt: (userId) => notes.get(userId)?.droppedAt ?? NEVER,
     wholeStreamAt: (userId) => notes.get(userId)?.wholeStreamAt ?? NEVER,
-    wholeUserAt: () => userAt,
+    anyWholeStreamAt: () => anyWholeStream,
     expire(before) {
       for (let head = byEviction.first(); head && head.value.droppedAt <= before; head = byEviction.first()) {
         byEviction.remove(head);

@@ -179,7 +179,7 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
     stream.evictedAt = row.message.at;
     state.evictions.note(stream.user.userId, row.message.at, lengthOf(stream) === 0);
   }
-  if (lengthOf(stream) === 0) removeStream(state, row, why);
+  if (lengthOf(stream) === 0) removeStream(state, stream, why);
 }
 
 function forgetCommandOf({ message, stream: { user } }: Row): void {
@@ -193,13 +193,11 @@ function forgetCommandOf({ message, stream: { user } }: Row): void {
   if (rows.length === 0) user.byCommand.delete(message.commandId);
 }
 
-function removeStream(state: State, { stream, message }: Row, why: Why): void {
+function removeStream(state: State, stream: Stream, why: Why): void {
   const { user } = stream;
   user.streams.delete(stream.suffix);
   if (stream.place) user.byLastWrite.remove(stream.place);
   state.seqFloor = Math.max(state.seqFloor, stream.nextSeq);
   if (why === 'room') state.totals.evictedStreams++;
-  if (user.streams.size > 0) return;
-  state.users.delete(user.userId);
-  if (why === 'room') state.evictions.noteUser(message.at);
+  if (user.streams.size === 0) state.users.delete(user.userId);
 }

@@ -94,7 +94,7 @@ export function createMemoryHistory({ clock, limits: given }: MemoryHistoryOptio
       const users = rows.users.values({ after: page.after?.[0] ?? null });
       const counts = users.map(({ userId, streams }) => ({ userId, count: streams.size }));
       const scan = scanSorted(counts, page, ({ userId }) => [userId]);
-      return { ...scan, gaps: gaps('streams', rows.evictions.wholeUserAt()) };
+      return { ...scan, gaps: gaps('streams', rows.evictions.anyWholeStreamAt()) };
     },
   };
 }

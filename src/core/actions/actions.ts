@@ -12,29 +12,58 @@ export function createActions(deps: Deps): Actions {
   return {
     async sample(who, name) {
       requireAdmin(who);
-      const sample = new Sample(name === null ? null : checkName('name', name));
-      const gaps = await fill(deps, sample);
-      return sample.answer(deps.clock.now(), gaps);
+      const taken: Taken = { items: [], connections: 0, cut: null };
+      const gaps = await fill(deps, taken, name === null ? null : checkName('name', name));
+      return answer(taken, gaps, deps.clock.now());
     },
   };
 }
 
+/** `cut` names the source of which something was left out. */
+type Taken = { readonly items: AdvertisedAction[]; connections: number; cut: 'connections' | 'actions' | null };
+
 /**
- * Reads the registry in its order until the sample is cut, all was seen, or SCAN_BUDGET rows were looked at. A sample that is just full is
- * only known to be whole once nothing more was found, so reading goes on past a full one until something is left out.
+ * Reads the registry in its order until something had to be left out, or all was seen. A sample that is just full is known to be whole
+ * only when nothing more was found; the search for more ends after SCAN_BUDGET rows, and then counts as cut.
  */
-async function fill({ backend, clock }: Deps, sample: Sample): Promise<readonly ObservedSource[]> {
+async function fill(deps: Deps, taken: Taken, name: string | null): Promise<readonly ObservedSource[]> {
   const filter = { userId: null, nodeId: null, status: null };
   const gaps: ObservedSource[] = [];
   let after: Position | null = null;
-  for (let seen = 0; seen < SCAN_BUDGET && !sample.cut; seen += ACTION_SAMPLE_CONNECTIONS) {
-    const scan = await backend.connections.list(filter, { first: ACTION_SAMPLE_CONNECTIONS, after });
-    const now = clock.now();
-    for (const { row } of scan.rows) if (isLive(row, now)) sample.take(row);
+  for (let seen = 0; seen < SCAN_BUDGET; seen += ACTION_SAMPLE_CONNECTIONS) {
+    const scan = await deps.backend.connections.list(filter, { first: ACTION_SAMPLE_CONNECTIONS, after });
+    const now = deps.clock.now();
     gaps.push(...scan.gaps);
+    for (const { row } of scan.rows) {
+      if (taken.cut === null && isLive(row, now)) take(taken, row, name);
+    }
+    if (taken.cut !== null || scan.next === null) return gaps;
     after = scan.next;
-    if (after === null) return gaps;
   }
-  sample.cutConnections = sample.cut ? sample.cutConnections : true;
+  taken.cut = 'connections';
   return gaps;
+}
+
+/** A connection that advertises nothing of what is asked for takes no place in the sample. */
+function take(taken: Taken, { userId, clientId, instanceId, actions }: Connection, name: string | null): void {
+  const offered = actions.filter((action) => name === null || action.name === name);
+  const room = ACTION_SAMPLE - taken.items.length;
+  if (offered.length > room) taken.cut = 'actions';
+  if (offered.length === 0 || room === 0) return;
+  if (taken.connections === ACTION_SAMPLE_CONNECTIONS) return void (taken.cut = 'connections');
+  taken.connections++;
+  taken.items.push(...offered.slice(0, room).map((action) => ({ userId, clientId, instanceId, action })));
+}
+
+function answer({ items, connections, cut }: Taken, gaps: readonly ObservedSource[], asOf: number): ActionSample {
+  const sourceOf = (source: 'connections' | 'actions', observed: number, limit: number): ObservedSource => {
+    const complete = cut !== source;
+    return { source, nodeId: null, complete, observed, limit, reason: complete ? null : 'limit_reached', asOf };
+  };
+  const completeness = completenessOf([
+    sourceOf('connections', connections, ACTION_SAMPLE_CONNECTIONS),
+    sourceOf('actions', items.length, ACTION_SAMPLE),
+    ...gaps,
+  ]);
+  return { items, complete: completeness.complete, completeness };
 }

@@ -1,0 +1,26 @@
+import { UsageError } from './io.ts';
+
+export type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };
+
+/**
+ * Takes a command's own flags out of the line, so that the rest can be read as settings: `--user alice` and `--user=alice`. Flags in
+ * `switches` take no value. Throws UsageError when a value is missing.
+ */
+export function splitFlags(
+  argv: readonly string[],
+  { values = [], switches = [] }: { readonly values?: readonly string[]; readonly switches?: readonly string[] },
+): Split {
+  const own = new Map<string, string>();
+  const rest: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const [name = '', ...more] = (argv[i] ?? '').split('=');
+    if (switches.includes(name) && more.length === 0) own.set(name, 'true');
+    else if (!values.includes(name)) rest.push(argv[i] ?? '');
+    else own.set(name, more.length > 0 ? more.join('=') : (argv[++i] ?? missing(name)));
+  }
+  return { own, rest };
+}
+
+function missing(name: string): never {
+  throw new UsageError(`${name}: needs a value`);
+}

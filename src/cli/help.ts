@@ -1,0 +1,31 @@
+import { SETTING_NAMES, SWITCHES } from '../settings.ts';
+
+/** What `callboard help` prints. */
+export function helpText(): string {
+  const flags = SETTING_NAMES.map((name) => {
+    const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
+    return SWITCHES.has(name) ? flag : `${flag} <value>`;
+  });
+  return `callboard relays commands between callers and connected clients.
+
+  callboard serve [--json] [flags]    start the relay (127.0.0.1:4400)
+  callboard demo [flags]              start a relay with clients that keep it busy
+  callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
+                                      sign a user's token with the secret
+  callboard schema                    print the GraphQL schema
+  callboard help | --version
+
+Each flag is also a variable: --max-body-bytes is CALLBOARD_MAX_BODY_BYTES. Flags win.
+${columns(flags)}
+`;
+}
+
+function columns(flags: readonly string[]): string {
+  const width = Math.max(...flags.map(({ length }) => length)) + 2;
+  const rows: string[] = [];
+  for (let i = 0; i < flags.length; i += 3) {
+    const row = flags.slice(i, i + 3).map((flag) => flag.padEnd(width));
+    rows.push(`  ${row.join('').trimEnd()}`);
+  }
+  return rows.join('\n');
+}

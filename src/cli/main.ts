@@ -1,0 +1,56 @@
+import { CallboardError } from '../core/errors.ts';
+import { VERSION } from '../version.ts';
+import { helpText } from './help.ts';
+import { EXIT, UsageError, type Io } from './io.ts';
+
+type Run = (argv: readonly string[], io: Io) => Promise<void>;
+
+/** Loaded when asked for, so that `token` does not wait for a server that it does not start. */
+const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
+  serve: async () => (await import('./serve.ts')).serve,
+  demo: async () => (await import('./demo.ts')).demo,
+  token: async () => (await import('./token.ts')).token,
+  schema: async () => (await import('./schema.ts')).schema,
+};
+
+/** Runs one command to its end and answers the exit code: 0, 1 when it failed, 2 for wrong usage. Never throws. */
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  const [name = 'help', ...rest] = argv;
+  if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return say(io, helpText());
+  if (name === '--version' || name === 'version') return say(io, `${VERSION}\n`);
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  try {
+    if (!command) throw new UsageError(`There is no command "${name}".`);
+    await (
+      await command()
+    )(rest, io);
+    return EXIT.ok;
+  } catch (error) {
+    return report(error, io);
+  }
+}
+
+function say(io: Io, text: string): number {
+  io.print(text);
+  return EXIT.ok;
+}
+
+function report(error: unknown, io: Io): number {
+  if (error instanceof UsageError || (error instanceof CallboardError && error.code === 'invalid_argument')) {
+    io.complain(`callboard cannot start like this:\n${indent(error.message)}\nSee "callboard help".\n`);
+    return EXIT.usage;
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  io.complain(isTaken(error) ? `${error.message}\n` : `callboard failed: ${text}\n`);
+  return EXIT.failed;
+}
+
+function isTaken(error: unknown): error is Error {
+  return (
+    error instanceof Error && 'code' in error && ['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL'].includes(`${error.code}`)
+  );
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^/gm, '  ');
+}

@@ -1,0 +1,78 @@
+import { createCallboard, type Callboard } from '../callboard.ts';
+import { readConfig, type Config } from '../config.ts';
+import { DRAIN_MS } from '../core/limits.ts';
+import { signToken } from '../http/token.ts';
+import { createLog } from '../platform/log.ts';
+import { splitFlags } from './flags.ts';
+import type { Io } from './io.ts';
+
+/** The user that the token to try with names. */
+const TRIAL_USER = 'demo';
+const TRIAL_SECONDS = 24 * 3600;
+
+/** Runs a relay until it is told to stop, then drains it. */
+export async function serve(argv: readonly string[], io: Io): Promise<void> {
+  const { own, rest } = splitFlags(argv, { switches: ['--json'] });
+  const config = readConfig(io.env, rest);
+  const { adminTokens, secret } = config.auth;
+  const log = createLog({ level: config.logLevel, secrets: [...adminTokens, ...(secret === null ? [] : [secret])] });
+  for (const warning of config.warnings) log.warn({}, warning);
+  const callboard = await createCallboard({ config, log });
+  const { promise: stopped, resolve } = Promise.withResolvers<void>();
+  io.onStop(resolve);
+  const url = await callboard.listen({ host: config.host, port: config.port });
+  const credentials = config.generated ? await trialCredentials(config) : null;
+  io.print(own.has('--json') ? jsonLine(url, credentials) : greeting(url, callboard, credentials));
+  await stopped;
+  log.info({}, 'stopping');
+  await callboard.close({ withinMs: DRAIN_MS });
+  log.info({}, 'stopped');
+}
+
+type Credentials = { readonly adminToken: string; readonly secret: string; readonly userToken: string };
+
+async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
+  const [adminToken] = auth.adminTokens;
+  if (adminToken === undefined || auth.secret === null) return null;
+  const userToken = await signToken({
+    secret: auth.secret,
+    user: TRIAL_USER,
+    scopes: ['connect', 'invoke', 'host'],
+    ttlSeconds: TRIAL_SECONDS,
+    now: Date.now(),
+    issuer: auth.issuer,
+    audience: auth.audience,
+  });
+  return { adminToken, secret: auth.secret, userToken };
+}
+
+function jsonLine(url: string, credentials: Credentials | null): string {
+  const generated = credentials && {
+    admin_token: credentials.adminToken,
+    secret: credentials.secret,
+    user_token: credentials.userToken,
+  };
+  return `${JSON.stringify({ event: 'listening', url, ...generated })}\n`;
+}
+
+function greeting(url: string, { core }: Callboard, credentials: Credentials | null): string {
+  const admin = credentials?.adminToken ?? '$CALLBOARD_ADMIN_TOKEN';
+  const made = credentials
+    ? `
+Nothing was configured, so these were made for this run:
+  admin token  ${credentials.adminToken}
+  secret       ${credentials.secret}
+  user token   ${credentials.userToken}
+               (user "${TRIAL_USER}", scopes connect invoke host, one day)
+`
+    : '';
+  return `callboard is listening at ${url} (${core.mode} mode, node ${core.nodeId})
+  open  ${url}/         what is here
+        ${url}/graphql  GraphQL
+${made}
+Try:
+  curl -H 'authorization: Bearer ${admin}' ${url}/users
+  curl -H 'authorization: Bearer ${admin}' -H 'content-type: application/json' \\
+    -d '{"query":"{ users { nodes { id connectionCount } } }"}' ${url}/graphql
+`;
+}

@@ -1,0 +1,196 @@
+import { CLOSE, closeReasonOf } from '../../protocol/close.ts';
+import { SUBPROTOCOL } from '../../protocol/frame.ts';
+import type { UpHeader } from '../../protocol/frames.ts';
+import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { upFrame } from './frame.ts';
+import { guarded, type ErrorSink } from './guard.ts';
+import { Session, type LinkFrame, type SessionEnd } from './session.ts';
+import { socketConstructor, type SocketConstructor } from './socket.ts';
+import { LinkClosedError, type LinkStatus, type Welcome } from './status.ts';
+import { renewInMs, takeToken, type TokenSource } from './token.ts';
+
+export type LinkOptions = {
+  /** `ws://` or `wss://` (or their http forms), the relay's `/connect`. */
+  readonly url: string;
+  readonly token: TokenSource;
+  readonly WebSocket?: SocketConstructor | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: (() => number) | undefined;
+  readonly onError?: ErrorSink | undefined;
+  /** The hello of the next connection, with this token. */
+  hello(token: string): string;
+  onFrame(frame: LinkFrame): void;
+  onStatus(status: LinkStatus): void;
+};
+
+/** A link that was up for this long starts its waits anew. */
+const STABLE_MS = 10_000;
+/** However long a relay tells to stay away. */
+const LONGEST_AFTER_MS = 300_000;
+
+/** A link that comes back by itself: one socket at a time, until it is closed for good. Nothing here throws but the constructor. */
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #Socket: SocketConstructor;
+  readonly #clock: Clock;
+  readonly #waiting = new Set<{ resolve(welcome: Welcome): void; reject(error: LinkClosedError): void }>();
+  #status: LinkStatus = { state: 'disconnected', reason: 'not_connected', retryInMs: null };
+  #session: Session | null = null;
+  #attempt = 0;
+  #upSince = 0;
+  #token = '';
+  /** A token that the relay turned down: it is not tried again. */
+  #refusedToken: string | null = null;
+  #cancelTimer = (): void => {};
+
+  constructor(options: LinkOptions) {
+    if (!/^(ws|http)s?:$/.test(new URL(options.url).protocol)) throw new TypeError('url: ws:// or wss:// expected');
+    this.#options = options;
+    this.#Socket = socketConstructor(options.WebSocket);
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  get status(): LinkStatus {
+    return this.#status;
+  }
+
+  /** Starts to connect, once; from then on it stays connected as well as it can. */
+  connect(): void {
+    if (this.#status.state === 'disconnected' && this.#status.retryInMs === null) void this.#open();
+  }
+
+  /** Resolves when the link is up, at once if it is. Rejects with LinkClosedError when it is closed for good. */
+  ready(): Promise<Welcome> {
+    const status = this.#status;
+    if (status.state === 'connected') return Promise.resolve(status.welcome);
+    if (status.state === 'closed') return Promise.reject(new LinkClosedError(status.reason));
+    return new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }));
+  }
+
+  /** False: there is no link, and the frame went nowhere. */
+  send(header: UpHeader, payload: string | null = null): boolean {
+    return this.sendText(upFrame(header, payload));
+  }
+
+  sendText(text: string): boolean {
+    return this.#session?.send(text) ?? false;
+  }
+
+  /** Bytes that the socket has not taken yet. */
+  backlog(): number {
+    return this.#session?.backlog() ?? 0;
+  }
+
+  close(reason = 'client_closed'): void {
+    this.#session?.close(1000, reason);
+    this.#shut(reason);
+  }
+
+  async #open(): Promise<void> {
+    this.#set({ state: 'connecting', attempt: this.#attempt });
+    let token: string;
+    try {
+      token = await takeToken(this.#options.token);
+    } catch (error) {
+      this.#report(error);
+      return this.#retry('token_failed', 0);
+    }
+    if (this.#status.state !== 'connecting') return;
+    if (token === this.#refusedToken) return this.#retry('unauthenticated', 0);
+    this.#token = token;
+    this.#start();
+  }
+
+  #start(): void {
+    try {
+      this.#session = new Session({
+        socket: new this.#Socket(this.#options.url, SUBPROTOCOL),
+        clock: this.#clock,
+        hello: () => this.#options.hello(this.#token),
+        onWelcome: (welcome) => this.#up(welcome),
+        onFrame: (frame) => this.#frame(frame),
+        onEnd: (end) => this.#ended(end),
+      });
+    } catch (error) {
+      this.#report(error);
+      this.#retry('connect_failed', 0);
+    }
+  }
+
+  #up(welcome: Welcome): void {
+    this.#upSince = this.#clock.now();
+    this.#refusedToken = null;
+    this.#renewBefore(welcome.token_expires_at);
+    this.#set({ state: 'connected', welcome });
+    for (const waiting of this.#waiting) waiting.resolve(welcome);
+    this.#waiting.clear();
+  }
+
+  #frame(frame: LinkFrame): void {
+    if (frame.type === 'renewed') this.#renewBefore(frame.token_expires_at);
+    guarded(() => this.#options.onFrame(frame), this.#options.onError);
+  }
+
+  #ended(end: SessionEnd): void {
+    this.#session = null;
+    this.#cancelTimer();
+    if (this.#status.state === 'connected' && this.#clock.now() - this.#upSince >= STABLE_MS) this.#attempt = 0;
+    const verdict = verdictOf(end);
+    if (verdict === 'no') return this.#shut(end.reason);
+    if (verdict === 'renew' && typeof this.#options.token === 'string') return this.#shut(end.reason);
+    if (verdict === 'renew') this.#refusedToken = this.#token;
+    this.#retry(end.reason, end.bye?.after_ms ?? 0);
+  }
+
+  #retry(reason: string, afterMs: number): void {
+    if (this.#status.state === 'closed') return;
+    const random = this.#options.random ?? Math.random;
+    const jitter = backoffMs(this.#attempt++, { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random });
+    const retryInMs = Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
+    this.#cancelTimer = this.#clock.after(retryInMs, () => void this.#open());
+    this.#set({ state: 'disconnected', reason, retryInMs });
+  }
+
+  #renewBefore(expiresAt: number | undefined): void {
+    this.#cancelTimer();
+    if (expiresAt === undefined || typeof this.#options.token === 'string') return;
+    const inMs = renewInMs(expiresAt, this.#clock.now());
+    this.#cancelTimer = this.#clock.after(inMs, () => void this.#renew(expiresAt));
+  }
+
+  async #renew(expiresAt: number): Promise<void> {
+    const session = this.#session;
+    const token = await takeToken(this.#options.token).catch((error: unknown) => void this.#report(error));
+    if (session === null || this.#session !== session) return;
+    if (token === undefined || token === this.#token) return this.#renewBefore(expiresAt);
+    this.#token = token;
+    this.send({ type: 'auth', token });
+  }
+
+  #shut(reason: string): void {
+    if (this.#status.state === 'closed') return;
+    this.#session = null;
+    this.#cancelTimer();
+    this.#set({ state: 'closed', reason });
+    for (const waiting of this.#waiting) waiting.reject(new LinkClosedError(reason));
+    this.#waiting.clear();
+  }
+
+  #set(status: LinkStatus): void {
+    this.#status = status;
+    guarded(() => this.#options.onStatus(status), this.#options.onError);
+  }
+
+  #report(error: unknown): void {
+    guarded(() => this.#options.onError?.(error), undefined);
+  }
+}
+
+/** PROTOCOL.md, section 9: `bye` wins over the table, except that a refused token always needs another one. */
+function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
+  const reason = code === null ? undefined : closeReasonOf(code);
+  const row = reason === undefined ? 'yes' : CLOSE[reason].reconnect;
+  if (row === 'renew' || bye === null) return row;
+  return bye.reconnect ? 'yes' : 'no';
+}

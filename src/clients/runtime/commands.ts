@@ -1,0 +1,163 @@
+import type { DownFrame } from '../../protocol/frames.ts';
+import { systemClock, type Clock } from '../link/clock.ts';
+import { failure, returned, thrown, toJson, type End, type Stop } from './ends.ts';
+import { boundedMessage } from './errors.ts';
+import { refusalOf } from './judge.ts';
+import { MAX_RUNNING } from './limits.ts';
+import { parseParams, type ParsedParams } from './params.ts';
+import type { Registered, Registry } from './registry.ts';
+import type { ActionRequest, Call, RuntimeOptions } from './types.ts';
+
+export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
+
+export type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock'> & {
+  readonly registry: Registry;
+  ack(commandId: string): void;
+  /** False: dropped. */
+  progress(commandId: string, json: string): boolean;
+  /** Exactly once for each command that was started. */
+  end(commandId: string, end: End): void;
+};
+
+type Running = { readonly abort: AbortController; stop: Stop | null; started: boolean };
+type Job = { readonly action: Registered; readonly request: ActionRequest; readonly running: Running };
+
+/** The commands that this client has in hand. */
+export class Commands {
+  readonly #options: CommandsOptions;
+  readonly #clock: Clock;
+  readonly #all = new Map<string, Running>();
+  readonly #leases = new Set<string>();
+  #shut = false;
+
+  constructor(options: CommandsOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /** Whether its handler was started and goes on. */
+  started(commandId: string): boolean {
+    return this.#all.get(commandId)?.started ?? false;
+  }
+
+  /** Takes up a command that was not taken up before. */
+  start(frame: CommandFrame): void {
+    const admitted = this.#admit(frame);
+    if ('type' in admitted) return this.#options.end(frame.command_id, admitted);
+    const running: Running = { abort: new AbortController(), stop: null, started: false };
+    this.#all.set(frame.command_id, running);
+    const arrival = { signal: running.abort.signal, now: this.#clock.now() };
+    const request = requestOf(frame, admitted.parsed, arrival);
+    const atDeadline = () => stop(running, 'deadline', 'The deadline passed.');
+    const cancelTimer = this.#clock.after(Math.max(0, frame.remaining_ms), atDeadline);
+    void this.#run({ action: admitted.action, request, running }).then((end) => {
+      cancelTimer();
+      this.#all.delete(frame.command_id);
+      this.#options.end(frame.command_id, end);
+    });
+  }
+
+  /** No such command: nothing happens. */
+  cancel(commandId: string, reason: string | undefined): void {
+    const running = this.#all.get(commandId);
+    if (running) stop(running, 'cancelled', boundedMessage(reason ?? 'The command was cancelled.'));
+  }
+
+  /** Aborts all; each still ends by itself. */
+  abort(): void {
+    for (const running of this.#all.values()) stop(running, 'closed', 'The client closed.');
+  }
+
+  /** From now on each command is refused. */
+  shut(): void {
+    this.#shut = true;
+  }
+
+  /** The refusals that need nobody's answer. */
+  #admit(frame: CommandFrame): { readonly action: Registered; readonly parsed: ParsedParams } | End {
+    if (this.#shut) return failure('client_denied', 'The client is closing.');
+    if (this.#all.size >= MAX_RUNNING) return failure('client_denied', 'Too many commands are running.');
+    const action = this.#options.registry.get(frame.action);
+    if (!action) return failure('unknown_action', boundedMessage(`There is no action ${frame.action} here.`));
+    const parsed = parseParams(frame.payload);
+    if (!parsed) return failure('arguments_invalid', 'The params are not an object.');
+    const wrong = action.validate?.(parsed.params) ?? null;
+    return wrong === null ? { action, parsed } : failure('arguments_invalid', wrong);
+  }
+
+  async #judge({ action, request, running }: Job): Promise<End | null> {
+    const { authorize, approve, onError } = this.#options;
+    if (authorize) {
+      const no = await refusalOf({ judge: authorize, request, no: 'The client does not allow it.', onError });
+      if (no !== null) return refusedAs('client_denied', no, running);
+    }
+    if (action.spec.approval) {
+      const no = await refusalOf({ judge: approve, request, no: 'Nobody approved it.', onError });
+      if (no !== null) return refusedAs('approval_denied', no, running);
+    }
+    return null;
+  }
+
+  /** Never rejects. */
+  async #run(job: Job): Promise<End> {
+    const refused = await this.#judge(job);
+    if (refused) return refused;
+    const { action, request, running } = job;
+    const leased = action.spec.lease === true;
+    if (leased && this.#leases.has(action.name)) return failure('lease_busy', 'One such command is running already.');
+    if (leased) this.#leases.add(action.name);
+    running.started = true;
+    this.#options.ack(request.commandId);
+    try {
+      return returned(await action.run(request.params, this.#callOf(job)));
+    } catch (error) {
+      return thrown(error, running.abort.signal, running.stop);
+    } finally {
+      if (leased) this.#leases.delete(action.name);
+    }
+  }
+
+  #callOf({ request, running }: Job): Call {
+    const { params: _, ...call } = request;
+    return {
+      ...call,
+      remainingMs: () => Math.max(0, call.deadline - this.#clock.now()),
+      progress: (value) => {
+        const json = this.#all.get(call.commandId) === running ? toJson(value ?? null) : undefined;
+        return typeof json === 'string' && this.#options.progress(call.commandId, json);
+      },
+    };
+  }
+}
+
+function stop(running: Running, why: Stop, message: string): void {
+  if (running.stop !== null) return;
+  running.stop = why;
+  running.abort.abort(new DOMException(message, 'AbortError'));
+}
+
+/** A command that was cancelled before its handler ran is cancelled, not refused. */
+function refusedAs(code: 'client_denied' | 'approval_denied', message: string, { stop }: Running): End {
+  return stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);
+}
+
+function requestOf(
+  frame: CommandFrame,
+  { params, site }: ParsedParams,
+  { signal, now }: { readonly signal: AbortSignal; readonly now: number },
+): ActionRequest {
+  return {
+    commandId: frame.command_id,
+    action: frame.action,
+    params,
+    signal,
+    site,
+    deadline: now + Math.max(0, frame.remaining_ms),
+    traceId: frame.trace_id ?? null,
+    parentSpanId: frame.parent_span_id ?? null,
+  };
+}

@@ -1,0 +1,21 @@
+/** `callboard/runtime`: a client that advertises actions and runs commands, in Node and in browsers. */
+export { createRuntime } from './runtime.ts';
+export { ActionCancelled, ActionError } from './errors.ts';
+export { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
+export type {
+  Action,
+  ActionRequest,
+  ActionSpec,
+  Call,
+  Drop,
+  Handler,
+  Judge,
+  Params,
+  Runtime,
+  RuntimeOptions,
+  SiteCall,
+  Verdict,
+} from './types.ts';
+export type { Clock } from '../link/clock.ts';
+export type { SocketConstructor, SocketLike } from '../link/socket.ts';
+export type { TokenSource } from '../link/token.ts';

@@ -1,0 +1,48 @@
+import { byteLength, LEDGER_BYTES, LEDGER_IDS } from './limits.ts';
+
+/** `ended` with `text` null: it ran, and its end is no longer kept. */
+export type LedgerEntry =
+  { readonly state: 'running' } | { readonly state: 'ended'; readonly text: string | null; readonly bytes: number };
+
+/** The commands that this instance ran: so that none runs twice, and a repeated one is told its end again. Bounded by ids and bytes. */
+export class Ledger {
+  /** In the order of their ends; those that run stand where they began. */
+  readonly #entries = new Map<string, LedgerEntry>();
+  #bytes = 0;
+
+  get(commandId: string): LedgerEntry | undefined {
+    return this.#entries.get(commandId);
+  }
+
+  begin(commandId: string): void {
+    this.#entries.set(commandId, { state: 'running' });
+    this.#forgetIds();
+  }
+
+  end(commandId: string, text: string): void {
+    const bytes = byteLength(text);
+    this.#entries.delete(commandId);
+    this.#entries.set(commandId, { state: 'ended', text, bytes });
+    this.#bytes += bytes;
+    this.#forgetTexts();
+  }
+
+  /** A command that runs is never forgotten. */
+  #forgetIds(): void {
+    for (const [commandId, entry] of this.#entries) {
+      if (this.#entries.size <= LEDGER_IDS) return;
+      if (entry.state !== 'ended') continue;
+      this.#entries.delete(commandId);
+      this.#bytes -= entry.bytes;
+    }
+  }
+
+  #forgetTexts(): void {
+    for (const [commandId, entry] of this.#entries) {
+      if (this.#bytes <= LEDGER_BYTES) return;
+      if (entry.state !== 'ended') continue;
+      this.#bytes -= entry.bytes;
+      this.#entries.set(commandId, { state: 'ended', text: null, bytes: 0 });
+    }
+  }
+}

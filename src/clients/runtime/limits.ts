@@ -1,0 +1,30 @@
+/** Bounds of the runtime. Sizes are bytes of UTF-8, times milliseconds. The first four are the relay's (PROTOCOL.md, section 10). */
+export const MAX_ACTIONS = 256;
+export const MAX_ACTION_BYTES = 64 * 1024;
+export const MAX_METADATA_BYTES = 16 * 1024;
+export const MAX_FRAME_BYTES = 1024 * 1024;
+/** Ends kept until their `result_ack`. */
+export const OUTBOX_ENDS = 256;
+export const OUTBOX_BYTES = 1024 * 1024;
+/** Commands that are remembered, so that none runs twice; the ends among them that can still be told again. */
+export const LEDGER_IDS = 1000;
+export const LEDGER_BYTES = 1024 * 1024;
+/** Handlers that run at once: beyond the window, those that went on after their deadline. */
+export const MAX_RUNNING = 256;
+/** Progress is dropped while more than this waits in the socket. */
+export const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
+/** How long `close` lets handlers finish, unless told otherwise. */
+export const CLOSE_MS = 5_000;
+/** When an end that the relay could not take just now is sent again. */
+export const RESEND_MS = 1_000;
+
+const encoder = new TextEncoder();
+
+/** Whether the text is at most so many bytes long; encodes it only where its length leaves a doubt. */
+export function fits(text: string, bytes: number): boolean {
+  return text.length * 3 <= bytes || (text.length <= bytes && encoder.encode(text).length <= bytes);
+}
+
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}

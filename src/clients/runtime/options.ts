@@ -1,0 +1,35 @@
+import { ID } from '../../protocol/fields.ts';
+import { upFrame } from '../link/frame.ts';
+import { toJson } from './ends.ts';
+import { fits, MAX_METADATA_BYTES } from './limits.ts';
+import type { RuntimeOptions } from './types.ts';
+
+/** Throws TypeError, naming the option. */
+export function checkId(option: string, id: string): string {
+  if (!ID.test(id)) throw new TypeError(`${option}: 1 to 128 of A-Z a-z 0-9 . _ : @ ~ - expected`);
+  return id;
+}
+
+/** The metadata as JSON text. Throws TypeError where it is none, or too much. */
+export function metadataJson({ metadata }: RuntimeOptions): string {
+  const json = toJson(metadata ?? null);
+  if (typeof json !== 'string' || !fits(json, MAX_METADATA_BYTES)) {
+    throw new TypeError(`metadata: JSON of at most ${MAX_METADATA_BYTES} bytes expected`);
+  }
+  return json;
+}
+
+export type Hello = {
+  readonly token: string;
+  readonly clientId: string;
+  readonly instanceId: string;
+  readonly clientType: RuntimeOptions['clientType'];
+  readonly metadata: string;
+  readonly actions: string;
+};
+
+/** The first frame of a client's link. `metadata` and `actions` are JSON. */
+export function helloFrame({ token, clientId, instanceId, clientType, metadata, actions }: Hello): string {
+  const ids = { client_id: clientId, instance_id: instanceId, client_type: clientType };
+  return upFrame({ type: 'hello', token, ...ids }, `{"metadata":${metadata},"actions":${actions}}`);
+}

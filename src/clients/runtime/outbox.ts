@@ -1,0 +1,46 @@
+import { byteLength, OUTBOX_BYTES, OUTBOX_ENDS } from './limits.ts';
+
+/** Ends that the relay has not taken yet, oldest first. Bounded: the oldest go first, and are told to `dropped`. */
+export interface Outbox {
+  readonly size: number;
+  put(commandId: string, text: string): void;
+  /** False: it was not there. */
+  remove(commandId: string): boolean;
+  texts(): readonly string[];
+  clear(): readonly string[];
+}
+
+export function createOutbox(dropped: (commandId: string) => void): Outbox {
+  const ends = new Map<string, { readonly text: string; readonly bytes: number }>();
+  let bytes = 0;
+
+  function remove(commandId: string): boolean {
+    bytes -= ends.get(commandId)?.bytes ?? 0;
+    return ends.delete(commandId);
+  }
+
+  return {
+    get size() {
+      return ends.size;
+    },
+    remove,
+    put(commandId, text) {
+      remove(commandId);
+      const end = { text, bytes: byteLength(text) };
+      ends.set(commandId, end);
+      bytes += end.bytes;
+      for (const oldest of ends.keys()) {
+        if (ends.size <= OUTBOX_ENDS && bytes <= OUTBOX_BYTES) break;
+        remove(oldest);
+        dropped(oldest);
+      }
+    },
+    texts: () => Array.from(ends.values(), ({ text }) => text),
+    clear() {
+      const ids = [...ends.keys()];
+      ends.clear();
+      bytes = 0;
+      return ids;
+    },
+  };
+}

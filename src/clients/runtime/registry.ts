@@ -1,0 +1,60 @@
+import { NAME } from '../../protocol/fields.ts';
+import { messageOf } from './errors.ts';
+import { fits, MAX_ACTION_BYTES, MAX_ACTIONS } from './limits.ts';
+import type { ActionSpec, Handler } from './types.ts';
+import { createCompiler, type Validate } from './validate.ts';
+
+export type Registered = {
+  readonly name: string;
+  readonly spec: ActionSpec;
+  readonly run: Handler;
+  readonly validate: Validate | null;
+  /** The advertisement, as JSON. */
+  readonly json: string;
+};
+
+/** The actions of one runtime. */
+export interface Registry {
+  /** Throws TypeError, and then nothing has changed. Returns what removes it; removing twice does nothing. */
+  add(name: string, spec: ActionSpec, run: Handler): () => void;
+  get(name: string): Registered | undefined;
+  /** A JSON array of all advertisements, in the order added. */
+  json(): string;
+}
+
+export function createRegistry(changed: () => void): Registry {
+  const actions = new Map<string, Registered>();
+  const compile = createCompiler();
+
+  function validator(name: string, { schema }: ActionSpec): Validate | null {
+    if (schema === undefined) return null;
+    try {
+      return compile(schema);
+    } catch (error) {
+      throw new TypeError(`action ${name}: schema: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  return {
+    add(name, spec, run) {
+      if (!NAME.test(name)) throw new TypeError(`action ${name}: not a name of an action`);
+      if (actions.has(name)) throw new TypeError(`action ${name}: there is one already`);
+      if (actions.size >= MAX_ACTIONS) throw new TypeError(`action ${name}: more than ${MAX_ACTIONS} actions`);
+      const action = { name, spec, run, validate: validator(name, spec), json: advertise(name, spec) };
+      actions.set(name, action);
+      changed();
+      return () => {
+        if (actions.get(name) === action && actions.delete(name)) changed();
+      };
+    },
+    get: (name) => actions.get(name),
+    json: () => `[${Array.from(actions.values(), ({ json }) => json).join(',')}]`,
+  };
+}
+
+function advertise(name: string, { summary, description, version, schema, metadata }: ActionSpec): string {
+  const checks_arguments = schema !== undefined;
+  const json = JSON.stringify({ name, summary, description, version, checks_arguments, schema, metadata });
+  if (!fits(json, MAX_ACTION_BYTES)) throw new TypeError(`action ${name}: larger than ${MAX_ACTION_BYTES} bytes`);
+  return json;
+}

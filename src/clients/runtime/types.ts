@@ -1,0 +1,113 @@
+import type { WireClientType } from '../../protocol/fields.ts';
+import type { Clock } from '../link/clock.ts';
+import type { ErrorSink } from '../link/guard.ts';
+import type { SocketConstructor } from '../link/socket.ts';
+import type { LinkStatus, Welcome } from '../link/status.ts';
+import type { TokenSource } from '../link/token.ts';
+
+/** The params of a command, already valid by the action's schema where it has one. */
+export type Params = Readonly<Record<string, unknown>>;
+
+/** The cooperative site and session that a command came through. */
+export type SiteCall = { readonly sessionId: string; readonly siteId: string };
+
+/** One run of a handler. */
+export type Call = {
+  readonly commandId: string;
+  readonly action: string;
+  /** Aborted when somebody cancels the command, when its deadline passes, or when the runtime closes. */
+  readonly signal: AbortSignal;
+  /** Epoch milliseconds of the local clock: the relay's remaining time, counted from the arrival. */
+  readonly deadline: number;
+  readonly traceId: string | null;
+  readonly parentSpanId: string | null;
+  /** Null for an ordinary command. */
+  readonly site: SiteCall | null;
+  remainingMs(): number;
+  /** Tells something meanwhile, as JSON. Best effort: false when it was dropped (no link, socket behind, not JSON, too large). */
+  progress(value: unknown): boolean;
+};
+
+/**
+ * What it returns (or resolves to) is the command's result, as JSON; undefined counts as null. What it throws fails the command: see
+ * ActionError and ActionCancelled. A handler that was cancelled and returns all the same has completed.
+ */
+export type Handler = (params: Params, call: Call) => unknown;
+
+/** What is advertised, and how the action is guarded here. */
+export type ActionSpec = {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly version?: string;
+  /** JSON Schema 2020-12. Params that do not match are refused (`arguments_invalid`) before anything else is asked. */
+  readonly schema?: Readonly<Record<string, unknown>> | boolean;
+  /** Any JSON. */
+  readonly metadata?: unknown;
+  /** One command at a time: another one meanwhile is refused (`lease_busy`). */
+  readonly lease?: boolean;
+  /** `approve` is asked for each command. Without such a callback, each is refused (`approval_denied`). */
+  readonly approval?: boolean;
+};
+
+export type Action = ActionSpec & { readonly name: string; readonly run: Handler };
+
+/** What a judge is asked about. */
+export type ActionRequest = Omit<Call, 'remainingMs' | 'progress'> & { readonly params: Params };
+
+export type Verdict = boolean | { readonly allow: boolean; readonly message?: string };
+/** Asked before a handler runs. What it throws counts as a no. */
+export type Judge = (request: ActionRequest) => Verdict | Promise<Verdict>;
+
+/** An end that the relay will never get: `outbox_full`, `closed`, or the code by which the relay refused it. */
+export type Drop = { readonly commandId: string; readonly reason: string };
+
+export type RuntimeOptions = {
+  /** `ws://` or `wss://`, the relay's `/connect`. */
+  readonly url: string;
+  /** A function is asked before each connection and each renewal; a constant that the relay turns down closes the runtime. */
+  readonly token: TokenSource;
+  readonly clientId: string;
+  readonly clientType: WireClientType;
+  /** One run of this client. Made anew unless given; never give the same to two runs. */
+  readonly instanceId?: string;
+  readonly metadata?: unknown;
+  readonly actions?: readonly Action[];
+  /** The local authorizer: a no is `client_denied`. */
+  readonly authorize?: Judge;
+  /** Asked for actions with `approval`: a no is `approval_denied`. It may take as long as the command has. */
+  readonly approve?: Judge;
+  readonly onStatus?: (status: LinkStatus) => void;
+  readonly onDrop?: (drop: Drop) => void;
+  /** What went wrong without anybody to tell: a callback or the token function threw, the relay refused a frame. */
+  readonly onError?: ErrorSink;
+  readonly WebSocket?: SocketConstructor;
+  readonly clock?: Clock;
+  /** 0 (included) to 1 (excluded). */
+  readonly random?: () => number;
+};
+
+export interface Runtime extends AsyncDisposable {
+  readonly clientId: string;
+  readonly instanceId: string;
+  readonly status: LinkStatus;
+  /** Commands whose handlers run. */
+  readonly running: number;
+  /** Ends that the relay has not taken yet. */
+  readonly unacknowledged: number;
+  /** Starts to connect, once; from then on it comes back by itself. */
+  connect(): void;
+  /** Resolves when connected, at once if so; rejects with LinkClosedError when closed for good. */
+  ready(): Promise<Welcome>;
+  /** Each change from now on. Returns what ends it. */
+  onStatus(listener: (status: LinkStatus) => void): () => void;
+  /**
+   * Adds an action and advertises it. Throws TypeError for a wrong name, one that is taken, a schema that does not compile, or too much.
+   * Returns what removes it: commands that run go on.
+   */
+  handle(name: string, spec: ActionSpec, run: Handler): () => void;
+  /**
+   * Takes no more commands, lets those that run finish and their ends be taken for at most `withinMs` (5000), aborts the rest, leaves.
+   * Never rejects; calling it again gives the same promise.
+   */
+  close(options?: { readonly withinMs?: number }): Promise<void>;
+}

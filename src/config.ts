@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import type { PolicyFile } from './core/auth/rules.ts';
+import { CallboardError, type Fault } from './core/errors.ts';
+import { parsePolicyFile } from './policy-file.ts';
+import {
+  PREFIX,
+  SETTING_NAMES,
+  SETTINGS,
+  SWITCHES,
+  WITHOUT_EFFECT,
+  isSettingName,
+  type SettingName,
+  type Settings,
+} from './settings.ts';
+
+export type AuthConfig = {
+  readonly adminTokens: readonly string[];
+  readonly secret: string | null;
+  readonly jwksUrl: string | null;
+  readonly issuer: string | null;
+  readonly audience: string | null;
+};
+
+/** What a deployment chose, checked. Sizes are bytes, times milliseconds. */
+export type Config = {
+  readonly host: string;
+  readonly port: number;
+  readonly basePath: string;
+  readonly auth: AuthConfig;
+  /** The credentials were made for this run because none were configured (loopback only): whoever starts it must be shown them. */
+  readonly generated: boolean;
+  readonly nodeId: string | null;
+  readonly policy: PolicyFile | null;
+  readonly retentionMs: number;
+  readonly streamMaxMessages: number;
+  readonly historyMaxBytes: number;
+  readonly maxBodyBytes: number;
+  readonly allowedOrigins: readonly string[];
+  readonly trustProxy: boolean;
+  readonly introspection: Settings['INTROSPECTION'];
+  readonly fastPath: boolean;
+  readonly logLevel: Settings['LOG_LEVEL'];
+  /** Sentences for the log: variables that look like settings and are none, settings that nothing acts on. */
+  readonly warnings: readonly string[];
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Given = { readonly text: string; readonly shownAs: string };
+type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: Fault[] };
+
+/**
+ * Reads variables `CALLBOARD_X` and flags `--x` (flags win). Throws one `invalid_argument` that names every fault at once. An empty
+ * variable counts as unset.
+ */
+export function readConfig(env: Environment, argv: readonly string[]): Config {
+  const { given, faults } = collect(env, argv);
+  const shownAs = (name: SettingName): string => given.get(name)?.shownAs ?? PREFIX + name;
+  const texts = Object.fromEntries([...given].map(([name, { text }]) => [name, text]));
+  const parsed = SETTINGS.safeParse(texts);
+  for (const issue of parsed.error?.issues ?? []) {
+    const name = String(issue.path[0]);
+    faults.push({ parameter: isSettingName(name) ? shownAs(name) : name, detail: issue.message });
+  }
+  faults.push(...togetherFaults(given, shownAs));
+  const policy = readPolicy(given.get('POLICY_FILE'), faults);
+  if (!parsed.success || faults.length > 0) throw configurationError(faults);
+  return toConfig(parsed.data, policy, warningsOf(env, given));
+}
+
+/** Is this address only reachable from the machine itself? */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function collect(env: Environment, argv: readonly string[]): Read {
+  const given = new Map<SettingName, Given>();
+  for (const name of SETTING_NAMES) {
+    const text = env[PREFIX + name];
+    if (text !== undefined && text !== '') given.set(name, { text, shownAs: PREFIX + name });
+  }
+  return { given, faults: collectFlags(argv, given) };
+}
+
+function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): Fault[] {
+  const faults: Fault[] = [];
+  const options = Object.fromEntries(
+    SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
+  );
+  const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
+  for (const token of tokens) {
+    if (token.kind === 'positional') faults.push({ parameter: token.value, detail: 'is not expected here' });
+    if (token.kind !== 'option') continue;
+    const shownAs = `--${token.name}`;
+    const name = token.name.replaceAll('-', '_').toUpperCase();
+    if (!isSettingName(name) || flagOf(name) !== token.name) {
+      faults.push({ parameter: token.rawName, detail: 'is not a known flag' });
+      continue;
+    }
+    const text = token.value ?? (SWITCHES.has(name) ? 'true' : undefined);
+    if (text === undefined || text === '') faults.push({ parameter: shownAs, detail: 'needs a value' });
+    else given.set(name, { text, shownAs });
+  }
+  return faults;
+}
+
+function flagOf(name: SettingName): string {
+  return name.toLowerCase().replaceAll('_', '-');
+}
+
+/** What settings ask of each other. Looked at apart from each one's own text, so that both kinds of fault are reported in one go. */
+function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): Fault[] {
+  const faults: Fault[] = [];
+  if (given.has('JWKS_URL')) {
+    for (const name of ['ISSUER', 'AUDIENCE'] as const) {
+      if (!given.has(name)) faults.push({ parameter: shownAs(name), detail: 'is needed beside JWKS_URL' });
+    }
+  }
+  const host = given.get('HOST')?.text ?? '127.0.0.1';
+  if (isLoopback(host)) return faults;
+  if (!hasCredentials(given)) {
+    const detail = `${host} can be reached by others: set ADMIN_TOKEN, SECRET or JWKS_URL before listening there`;
+    faults.push({ parameter: shownAs('HOST'), detail });
+  }
+  if (given.get('ADMIN_TOKEN')?.text.split(',').some(isShort) === true) {
+    faults.push({ parameter: shownAs('ADMIN_TOKEN'), detail: `expected at least 16 characters each on ${host}` });
+  }
+  return faults;
+}
+
+function isShort(token: string): boolean {
+  const length = token.trim().length;
+  return length > 0 && length < 16;
+}
+
+function hasCredentials(given: ReadonlyMap<SettingName, Given>): boolean {
+  const tokens = given.get('ADMIN_TOKEN')?.text.replaceAll(',', '').trim() ?? '';
+  return tokens !== '' || given.has('SECRET') || given.has('JWKS_URL');
+}
+
+function readPolicy(given: Given | undefined, faults: Fault[]): PolicyFile | null {
+  if (!given) return null;
+  let text: string;
+  try {
+    text = readFileSync(given.text, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    faults.push({ parameter: given.shownAs, detail: `the file cannot be read (${code})` });
+    return null;
+  }
+  const read = parsePolicyFile(text);
+  for (const fault of read.faults) {
+    faults.push({ parameter: `${given.shownAs} ${fault.parameter}`.trim(), detail: fault.detail });
+  }
+  return read.policy;
+}
+
+function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): string[] {
+  const inert = WITHOUT_EFFECT.filter((name) => given.has(name)).map(
+    (name) => `${given.get(name)?.shownAs} has no effect in this version.`,
+  );
+  // Not faults: container platforms add variables of this form by themselves, as CALLBOARD_SERVICE_HOST for a service of this name.
+  const strange = Object.keys(env)
+    .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
+    .map((key) => `${key} is not a setting and was ignored.`);
+  return [...inert, ...strange];
+}
+
+function toConfig(settings: Settings, policy: PolicyFile | null, warnings: readonly string[]): Config {
+  const generated = settings.ADMIN_TOKEN.length === 0 && !settings.SECRET && !settings.JWKS_URL;
+  return {
+    host: settings.HOST,
+    port: settings.PORT,
+    basePath: settings.BASE_PATH,
+    auth: {
+      adminTokens: generated ? [randomBytes(24).toString('base64url')] : settings.ADMIN_TOKEN,
+      secret: generated ? randomBytes(32).toString('base64url') : (settings.SECRET ?? null),
+      jwksUrl: settings.JWKS_URL ?? null,
+      issuer: settings.ISSUER ?? null,
+      audience: settings.AUDIENCE ?? null,
+    },
+    generated,
+    nodeId: settings.NODE_ID ?? null,
+    policy,
+    retentionMs: settings.RETENTION_MS,
+    streamMaxMessages: settings.STREAM_MAX_MESSAGES,
+    historyMaxBytes: settings.HISTORY_MAX_BYTES,
+    maxBodyBytes: settings.MAX_BODY_BYTES,
+    allowedOrigins: settings.ALLOWED_ORIGINS,
+    trustProxy: settings.TRUST_PROXY,
+    introspection: settings.INTROSPECTION,
+    fastPath: settings.FAST_PATH,
+    logLevel: settings.LOG_LEVEL,
+    warnings,
+  };
+}
+
+function configurationError(faults: readonly Fault[]): CallboardError {
+  const lines = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`);
+  return new CallboardError('invalid_argument', lines.join('\n'), { errors: faults });
+}

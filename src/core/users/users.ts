@@ -1,0 +1,98 @@
+import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/principal.ts';
+import type { Users, UserView } from '../core.ts';
+import { completenessOf } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
+import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
+
+/** Users, as far as the connection and the history inspector observe them. */
+export function createUsers({ backend, clock, cursors }: Deps): Users {
+  const { connections, history } = backend;
+  return {
+    async list(who, args) {
+      const listing = { name: 'users', filter: null, asker: subjectOf(requireAdmin(who)) };
+      const request = cursors.request(listing, args);
+      const [byConnection, byStream] = await Promise.all([connections.users(request), history.users(request)]);
+      const asOf = clock.now();
+      const scan = merge(request, byConnection, byStream);
+      const page = cursors.page(listing, scan, { source: 'connections', nodeId: null, asOf }, (user) =>
+        viewOf(user, scan.gaps, asOf),
+      );
+      return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
+    },
+    async get(who, asked) {
+      const userId = knownUser(who, asked);
+      if (userId === null) return null;
+      const [[byConnection], [byStream]] = await Promise.all([
+        connections.ofUsers([userId], 1),
+        history.ofUsers([userId], 1),
+      ]);
+      const user = { userId, connections: byConnection?.total ?? 0, streams: byStream?.total ?? 0 };
+      const gaps = byStream?.gaps ?? [];
+      const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
+      const asksForItself = requirePrincipal(who).kind === 'user';
+      return observed || asksForItself ? viewOf(user, gaps, clock.now()) : null;
+    },
+  };
+}
+
+type Counts = { readonly connections: number; readonly streams: number };
+type UserRow = Counts & { readonly userId: string };
+type Counted = { readonly userId: string; readonly count: number };
+
+/**
+ * One page out of two. A source that has more after its page says nothing of the users behind that point, so the merge goes no further
+ * than the nearest such point; up to there, a user that a source does not name is one that it does not have.
+ */
+function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Counted>): Scan<UserRow> {
+  const horizon = nearest(byConnection.next, byStream.next);
+  const users = new Map<string, UserRow>();
+  for (const { row, position } of [...byConnection.rows, ...byStream.rows]) {
+    const seen = horizon === null || comparePositions(position, horizon) <= 0;
+    if (seen) users.set(row.userId, { userId: row.userId, connections: 0, streams: 0 });
+  }
+  add(users, byConnection, (user, connections) => ({ ...user, connections }));
+  add(users, byStream, (user, streams) => ({ ...user, streams }));
+  const merged = [...users.values()]
+    .map((row) => ({ row, position: [row.userId] }))
+    .sort((a, b) => comparePositions(a.position, b.position));
+  const rows = merged.slice(0, page.first);
+  const next = merged.length > rows.length ? (rows.at(-1)?.position ?? null) : horizon;
+  return { rows, next, gaps: [...byConnection.gaps, ...byStream.gaps] };
+}
+
+function add(users: Map<string, UserRow>, scan: Scan<Counted>, put: (user: UserRow, count: number) => UserRow): void {
+  for (const { row } of scan.rows) {
+    const user = users.get(row.userId);
+    if (user) users.set(row.userId, put(user, row.count));
+  }
+}
+
+function nearest(a: Position | null, b: Position | null): Position | null {
+  if (a === null || b === null) return a ?? b;
+  return comparePositions(a, b) <= 0 ? a : b;
+}
+
+function viewOf({ userId, ...counts }: UserRow, gaps: readonly ObservedSource[], asOf: number): UserView {
+  return {
+    id: userId,
+    connectionCount: counts.connections,
+    streamCount: counts.streams,
+    completeness: completenessOf(sourcesOf(counts, gaps, asOf)),
+  };
+}
+
+function totals(users: readonly UserView[]): Counts {
+  return {
+    connections: users.reduce((sum, { connectionCount }) => sum + connectionCount, 0),
+    streams: users.reduce((sum, { streamCount }) => sum + streamCount, 0),
+  };
+}
+
+/** One source an inspector: the stores count to the end, so a count falls short only where its source has a gap. */
+function sourcesOf(counts: Counts, gaps: readonly ObservedSource[], asOf: number): ObservedSource[] {
+  return (['connections', 'streams'] as const).map((source) => {
+    const gap = gaps.find((one) => one.source === source);
+    const whole = { source, nodeId: null, complete: true, limit: null, reason: null, asOf };
+    return { ...(gap ?? whole), observed: counts[source] };
+  });
+}

@@ -1,0 +1,74 @@
+/** Which close code stands for what, both ways, and what `bye` says of coming back. */
+import type { DisconnectCause } from '../core/connections/connection.ts';
+import type { Code } from '../core/errors.ts';
+import { CLOSE, type CloseReason } from '../protocol/close.ts';
+import type { DownHeader } from '../protocol/frames.ts';
+
+const REASON_OF_CAUSE: Readonly<Record<DisconnectCause, CloseReason>> = {
+  client_closed: 'internal',
+  replaced: 'replaced',
+  heartbeat_lost: 'heartbeat_lost',
+  token_expired: 'unauthenticated',
+  protocol_error: 'protocol_error',
+  back_pressure: 'back_pressure',
+  node_drained: 'draining',
+  node_lost: 'node_lost',
+  operator: 'operator',
+};
+
+const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
+  protocol_error: 'protocol_error',
+  unauthenticated: 'token_expired',
+  forbidden: 'protocol_error',
+  hello_timeout: 'protocol_error',
+  replaced: 'replaced',
+  node_lost: 'node_lost',
+  frame_too_large: 'protocol_error',
+  rate_limited: 'protocol_error',
+  back_pressure: 'back_pressure',
+  heartbeat_lost: 'heartbeat_lost',
+  draining: 'node_drained',
+  operator: 'operator',
+  internal: 'node_lost',
+};
+
+/** A `hello` that was refused closes its link; codes that are not named here mean that the hello itself was wrong. */
+const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
+  unauthenticated: 'unauthenticated',
+  invalid_user: 'unauthenticated',
+  forbidden: 'forbidden',
+  policy_denied: 'forbidden',
+  draining: 'draining',
+  capacity_exceeded: 'rate_limited',
+  rate_limited: 'rate_limited',
+  store_unavailable: 'internal',
+  internal: 'internal',
+};
+
+/** How long to stay away, milliseconds, where coming back at once would do harm. Of a node that stops, all links would come back at once. */
+const STAY_AWAY: Readonly<Partial<Record<CloseReason, () => number>>> = {
+  rate_limited: () => 5_000,
+  back_pressure: () => 1_000,
+  internal: () => 1_000,
+  frame_too_large: () => 1_000,
+  draining: () => Math.floor(Math.random() * 1_000),
+};
+
+export function reasonOfCause(cause: DisconnectCause): CloseReason {
+  return REASON_OF_CAUSE[cause];
+}
+
+export function causeOfReason(reason: CloseReason): DisconnectCause {
+  return CAUSE_OF_REASON[reason];
+}
+
+export function reasonOfRefusal(code: Code): CloseReason {
+  return REASON_OF_CODE[code] ?? 'protocol_error';
+}
+
+/** The last frame before a close. */
+export function byeFor(reason: CloseReason): DownHeader {
+  const { code, reconnect } = CLOSE[reason];
+  const back = reconnect !== 'no';
+  return { type: 'bye', code, reason, reconnect: back, after_ms: STAY_AWAY[reason]?.() };
+}

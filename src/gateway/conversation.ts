@@ -1,0 +1,125 @@
+import { subjectOf, type Principal } from '../core/auth/principal.ts';
+import type { DisconnectCause } from '../core/connections/connection.ts';
+import type { LinkSession } from '../core/delivery/link.ts';
+import { fail } from '../core/errors.ts';
+import type { UpFrame } from '../protocol/frames.ts';
+import { Callers } from './callers.ts';
+import type { Conduct } from './conduct.ts';
+import { readAdvertisement } from './hello.ts';
+import { admit, type HelloFrame, type LinkKind, type Opened } from './opening.ts';
+import type { LinkParts } from './parts.ts';
+import { BadPayload } from './payload.ts';
+import { aboutFrame, refusalOf, type About } from './refusal.ts';
+import type { ReportFrame, Reports } from './reports.ts';
+import type { Wire } from './wire.ts';
+
+export type Ends = { readonly wire: Wire; readonly conduct: Conduct; readonly reports: Reports };
+
+/** What is said on a link between `welcome` and its end. Nothing here throws or rejects. */
+export class Conversation {
+  readonly #parts: LinkParts;
+  readonly #ends: Ends;
+  readonly #callers: Callers;
+  readonly #session: LinkSession | null;
+  readonly #kind: LinkKind;
+  #principal: Principal;
+
+  constructor(parts: LinkParts, ends: Ends, { principal, session }: Opened) {
+    this.#parts = parts;
+    this.#ends = ends;
+    this.#callers = new Callers({ core: parts.core, wire: ends.wire, conduct: ends.conduct });
+    this.#session = session;
+    this.#kind = session ? 'client' : 'caller';
+    this.#principal = principal;
+  }
+
+  /** Whether the token ran out, by the wall clock. */
+  get expired(): boolean {
+    const { expiresAt } = this.#principal;
+    return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
+  }
+
+  take(frame: Exclude<UpFrame, HelloFrame>): void {
+    const { conduct } = this.#ends;
+    const about = aboutFrame(frame);
+    switch (frame.type) {
+      case 'invoke':
+      case 'await':
+      case 'cancel':
+        if (this.#callers.allows(frame)) this.#run(about, () => this.#callers.take(frame, this.#principal));
+        return;
+      case 'leave':
+        return this.#callers.leave(frame.ref);
+      case 'pong':
+        return void conduct.unsolicited(about);
+      case 'auth':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#renew(frame.token));
+        return;
+      case 'actions':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#advertise(frame.payload));
+        return;
+      default:
+        this.#report(frame, about);
+    }
+  }
+
+  /** The link is closing, but what its client reported before it heard so still counts. */
+  takeLate(frame: UpFrame): void {
+    const isEnd = frame.type === 'result' || frame.type === 'error' || frame.type === 'cancelled';
+    if (isEnd) this.#report(frame, aboutFrame(frame));
+  }
+
+  /** A sign of life. */
+  touch(): void {
+    const session = this.#session;
+    if (!session) return;
+    this.#run({}, async () => {
+      if (!(await session.alive())) this.#ends.wire.close('node_lost');
+    });
+  }
+
+  /** The socket took what had piled up. */
+  drained(): void {
+    const session = this.#session;
+    if (session) this.#run({}, async () => session.drained());
+  }
+
+  /** Resolves when core knows. */
+  async end(cause: DisconnectCause): Promise<void> {
+    this.#callers.leaveAll();
+    if (!this.#session) return this.#parts.metrics.count('links_closed', cause);
+    try {
+      await this.#session.closed(cause);
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
+    }
+  }
+
+  #report(frame: ReportFrame, about: About): void {
+    const { reports } = this.#ends;
+    const session = this.#session;
+    if (!session) this.#run(about, async () => fail('forbidden', 'This link is a caller alone: it runs no commands.'));
+    else if (reports.allows(frame)) this.#run(about, () => reports.take(frame, session));
+  }
+
+  async #renew(token: string): Promise<void> {
+    const renewed = admit(await this.#parts.authenticator.authenticate(token), this.#kind);
+    if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token is of another user.');
+    this.#principal = renewed;
+    this.#ends.wire.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
+  }
+
+  async #advertise(payload: string | null): Promise<void> {
+    if (!this.#session) fail('forbidden', 'This link is a caller alone: it advertises nothing.');
+    const connection = await this.#session.advertise(readAdvertisement(payload).actions);
+    if (connection === null) this.#ends.wire.close('node_lost');
+  }
+
+  #run(about: About, work: () => Promise<void>): void {
+    work().catch((error: unknown) => {
+      const { wire, conduct } = this.#ends;
+      if (error instanceof BadPayload) conduct.misunderstood(error.message, about);
+      else wire.refuse(refusalOf(error, this.#parts), about);
+    });
+  }
+}

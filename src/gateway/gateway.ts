@@ -1,0 +1,103 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Authenticator } from '../core/auth/principal.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Core } from '../core/core.ts';
+import type { Code } from '../core/errors.ts';
+import { LINKS } from '../core/limits.ts';
+import type { Log } from '../core/log.ts';
+import type { Metrics } from '../core/metrics.ts';
+import type { CloseReason } from '../protocol/close.ts';
+import { statusOf } from '../protocol/codes.ts';
+import { SUBPROTOCOL } from '../protocol/frame.ts';
+import { offersSubprotocol, turnAway, type Turned } from './doorstep.ts';
+import { Link } from './link.ts';
+import { originAllowed, type OriginRule } from './origin.ts';
+import { createTurnEnd } from './outbox.ts';
+import type { LinkParts } from './parts.ts';
+import { BEAT_MS } from './pulse.ts';
+import { createSocketServer } from './socket.ts';
+
+export type GatewayOptions = OriginRule & {
+  readonly core: Core;
+  readonly authenticator: Authenticator;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** Links at once, those that have not said hello included. */
+  readonly maxConnections?: number;
+};
+
+export type CloseAllOptions = {
+  /** Closes the links one after another over this time, milliseconds, so that they do not all come back at once. Default 0. */
+  readonly spreadMs?: number;
+};
+
+/** The WebSocket sessions of clients and callers. */
+export interface Gateway {
+  /** Takes over a request for `/connect` with its socket, answered in any case. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Takes no new links, closes those there are, and resolves once all are gone and core knows. Final. */
+  closeAll(reason: CloseReason, options?: CloseAllOptions): Promise<void>;
+  /** Open sockets. */
+  readonly size: number;
+}
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const { maxConnections = LINKS, clock, log } = options;
+  const links = new Set<Link>();
+  const server = createSocketServer();
+  let beat = 0;
+  let closing = false;
+  const parts: LinkParts = { ...options, turnEnd: createTurnEnd(), beat: () => beat };
+
+  const stopBeating = clock.every(BEAT_MS, () => {
+    beat++;
+    for (const link of links) link.onBeat();
+  });
+
+  const take = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    server.handleUpgrade(request, socket, head, (ws) => {
+      const link = new Link(ws, socket, parts);
+      links.add(link);
+      void link.done.then(() => links.delete(link));
+    });
+  };
+
+  return {
+    upgrade(request, socket, head) {
+      const turned = closing ? DRAINING : links.size >= maxConnections ? FULL : turnedAway(request, options);
+      if (turned) {
+        log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
+        turnAway(socket, turned);
+      } else take(request, socket, head);
+    },
+    async closeAll(reason, { spreadMs = 0 } = {}) {
+      closing = true;
+      const all = [...links];
+      all.forEach((link, index) => {
+        if (index === 0 || spreadMs === 0) link.close(reason);
+        else clock.after((spreadMs * index) / all.length, () => link.close(reason));
+      });
+      await Promise.all(all.map(({ done }) => done));
+      stopBeating();
+    },
+    get size() {
+      return links.size;
+    },
+  };
+}
+
+const DRAINING = turned('draining', 'This node takes no new links.');
+const FULL = turned('capacity_exceeded', 'This node holds as many links as it may.');
+const FOREIGN = turned('forbidden', 'Pages of this origin may not connect.');
+const OTHER_PROTOCOL = turned('invalid_argument', `The subprotocol ${SUBPROTOCOL} must be offered.`);
+
+function turned(code: Code, detail: string): Turned {
+  return { code, detail, status: statusOf(code) };
+}
+
+function turnedAway(request: IncomingMessage, rule: OriginRule): Turned | null {
+  if (!originAllowed(request, rule)) return FOREIGN;
+  return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
+}

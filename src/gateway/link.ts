@@ -1,0 +1,186 @@
+import type { Duplex } from 'node:stream';
+import type { DisconnectCause } from '../core/connections/connection.ts';
+import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
+import type { CloseReason } from '../protocol/close.ts';
+import { isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
+import { createClientLink } from './client-link.ts';
+import { causeOfReason, reasonOfRefusal } from './close.ts';
+import { Conduct } from './conduct.ts';
+import { Conversation } from './conversation.ts';
+import { openLink, type HelloFrame, type Opened } from './opening.ts';
+import type { LinkParts } from './parts.ts';
+import { Pulse } from './pulse.ts';
+import { aboutFrame, refusalOf, type About } from './refusal.ts';
+import { Reports } from './reports.ts';
+import type { LinkSocket } from './socket.ts';
+import { Wire } from './wire.ts';
+
+/** Ends after which reports that were under way are still taken. */
+const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
+
+/** One WebSocket of a client or a caller, from its upgrade to its end. Nothing that it receives makes it throw. */
+export class Link {
+  /** Resolves when the socket is gone and core knows. */
+  readonly done: Promise<void>;
+  readonly #parts: LinkParts;
+  readonly #wire: Wire;
+  readonly #conduct: Conduct;
+  readonly #reports: Reports;
+  readonly #pulse: Pulse;
+  readonly #cancelHelloTimer: () => void;
+  #phase: 'hello' | 'opening' | Conversation = 'hello';
+  #owesDrained = false;
+  /** How it ended; null while it lives. */
+  #end: DisconnectCause | null = null;
+  /** What must come to its end before the link is done. */
+  #pending: Promise<void> = Promise.resolve();
+
+  constructor(ws: LinkSocket, socket: Duplex, parts: LinkParts) {
+    const { clock, metrics, turnEnd } = parts;
+    this.#parts = parts;
+    this.#wire = new Wire({ ws, socket, turnEnd, metrics, onClose: (reason) => this.#over(causeOfReason(reason)) });
+    this.#conduct = new Conduct(clock, this.#wire);
+    this.#reports = new Reports(this.#wire, this.#conduct);
+    this.#pulse = new Pulse(parts.beat());
+    this.#cancelHelloTimer = clock.after(HELLO_MS, () => this.close('hello_timeout'));
+    this.done = new Promise((resolve) => {
+      ws.on('close', () => {
+        this.#wire.lost();
+        this.#over('client_closed');
+        void this.#pending.then(resolve);
+      });
+    });
+    this.#listen(ws, socket);
+  }
+
+  /** Says `bye` and closes. */
+  close(reason: CloseReason): void {
+    this.#wire.close(reason);
+  }
+
+  /** The gateway's beat: pings, and closes what is silent, behind or expired. */
+  onBeat(): void {
+    if (!this.#wire.open || this.#expired()) return;
+    const due = this.#pulse.due(this.#parts.beat(), this.#wire.behind);
+    if (due === 'ping') this.#ping();
+    else if (due !== 'nothing') this.close(due);
+    this.#drained();
+  }
+
+  #listen(ws: LinkSocket, socket: Duplex): void {
+    const { log } = this.#parts;
+    const control = (frame: string) => (): void => {
+      if (this.#wire.open) this.#conduct.unsolicited({ frame });
+    };
+    ws.onUnreadable = (reason) => this.close(reason);
+    ws.on('error', (error) => log.debug({ err: error }, 'a link could not be read'));
+    ws.on('ping', control('ping'));
+    ws.on('pong', control('pong'));
+    ws.on('message', (data, isBinary) => {
+      try {
+        this.#receive(data.toString(), isBinary);
+      } catch (error) {
+        this.#wire.refuse(refusalOf(error, this.#parts), {});
+      }
+    });
+    socket.on('drain', () => this.#drained());
+  }
+
+  #receive(text: string, isBinary: boolean): void {
+    if (!this.#wire.open) return this.#receiveLate(text, isBinary);
+    if (this.#expired()) return;
+    const conversation = this.#conversation;
+    if (this.#pulse.hear(this.#parts.beat())) conversation?.touch();
+    if (isBinary) this.#misunderstood('binary frames are not part of this protocol', {});
+    else if (headerLength(text) > HEADER_CHARS)
+      this.#misunderstood(`the first line is longer than ${HEADER_CHARS} characters`, {});
+    else {
+      const frame = parseUp(text);
+      if (isFault(frame)) this.#misunderstood(frame.detail, frame);
+      else this.#take(frame, conversation);
+    }
+  }
+
+  #receiveLate(text: string, isBinary: boolean): void {
+    const conversation = this.#conversation;
+    if (isBinary || !conversation || !TAKES_LATE.has(this.#end)) return;
+    const frame = parseUp(text);
+    if (!isFault(frame)) conversation.takeLate(frame);
+  }
+
+  #take(frame: UpFrame, conversation: Conversation | null): void {
+    if (frame.type === 'hello') {
+      if (this.#phase === 'hello') this.#open(frame);
+      else this.#misunderstood('hello is sent once', aboutFrame(frame));
+    } else if (conversation) conversation.take(frame);
+    else this.#misunderstood('nothing but hello may be sent before welcome', aboutFrame(frame));
+  }
+
+  /** A link that does not begin well has nothing to keep it up for. */
+  #misunderstood(detail: string, about: About): void {
+    this.#conduct.misunderstood(detail, about);
+    if (this.#phase === 'hello') this.close('protocol_error');
+  }
+
+  #open(hello: HelloFrame): void {
+    this.#phase = 'opening';
+    this.#cancelHelloTimer();
+    const link = createClientLink(this.#wire, this.#reports, () => (this.#owesDrained = true));
+    this.#pending = openLink(this.#parts, hello, link).then(
+      (opened) => this.#opened(opened),
+      (error: unknown) => this.#refused(error),
+    );
+  }
+
+  #opened(opened: Opened): Promise<void> | undefined {
+    const ends = { wire: this.#wire, conduct: this.#conduct, reports: this.#reports };
+    const conversation = new Conversation(this.#parts, ends, opened);
+    this.#phase = conversation;
+    if (!opened.session) this.#parts.metrics.count('links_opened', 'caller');
+    // It may have ended while core was asked: core then learns it only now.
+    if (this.#end !== null) return conversation.end(this.#end);
+    this.#wire.send(opened.welcome);
+    opened.session?.begin();
+    return undefined;
+  }
+
+  #refused(error: unknown): void {
+    const refusal = refusalOf(error, this.#parts);
+    this.#wire.refuse(refusal, { frame: 'hello' });
+    this.#wire.close(reasonOfRefusal(refusal.code));
+  }
+
+  #over(cause: DisconnectCause): void {
+    if (this.#end !== null) return;
+    this.#end = cause;
+    this.#cancelHelloTimer();
+    const conversation = this.#conversation;
+    if (conversation) this.#pending = conversation.end(cause);
+  }
+
+  #expired(): boolean {
+    if (!this.#conversation?.expired) return false;
+    this.close('unauthenticated');
+    return true;
+  }
+
+  #ping(): void {
+    // Before `welcome` nothing is said.
+    if (this.#conversation) this.#wire.send({ type: 'ping' });
+  }
+
+  #drained(): void {
+    if (!this.#owesDrained || this.#wire.behind || !this.#wire.open) return;
+    this.#owesDrained = false;
+    this.#conversation?.drained();
+  }
+
+  get #conversation(): Conversation | null {
+    return typeof this.#phase === 'string' ? null : this.#phase;
+  }
+}
+
+function headerLength(text: string): number {
+  const cut = text.indexOf('\n');
+  return cut < 0 ? text.length : cut;
+}

@@ -1,0 +1,78 @@
+import {
+  requirePrincipal,
+  requireScope,
+  requireUser,
+  type Authenticator,
+  type Principal,
+} from '../core/auth/principal.ts';
+import type { Core } from '../core/core.ts';
+import type { ClientLink, LinkSession } from '../core/delivery/link.ts';
+import { fail, invalid } from '../core/errors.ts';
+import { DEAD_MS, IN_FLIGHT, MAX_FRAME_BYTES, PING_MS } from '../core/limits.ts';
+import type { DownHeader, UpFrame } from '../protocol/frames.ts';
+import { readAdvertisement } from './hello.ts';
+
+export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
+export type LinkKind = 'client' | 'caller';
+
+/** `session` is null for a caller alone. */
+export type Opened = {
+  readonly principal: Principal;
+  readonly session: LinkSession | null;
+  readonly welcome: DownHeader;
+};
+
+/** Checks the token first, then what it allows, then what the hello says, and binds a client. Throws CallboardError. */
+export async function openLink(
+  { core, authenticator }: { readonly core: Core; readonly authenticator: Authenticator },
+  hello: HelloFrame,
+  link: ClientLink,
+): Promise<Opened> {
+  const kind = kindOf(hello);
+  const principal = admit(await authenticator.authenticate(hello.token), kind);
+  const { metadata, actions } = readAdvertisement(hello.payload);
+  if (kind === 'caller') {
+    if (core.draining) fail('draining', 'This node takes no new links.');
+    return { principal, session: null, welcome: welcomeOf(core, principal, null) };
+  }
+  const session = await core.links.open(
+    requireUser(principal, 'connect'),
+    {
+      clientId: hello.client_id ?? invalid('client_id', 'required'),
+      instanceId: hello.instance_id ?? invalid('instance_id', 'required of a client'),
+      clientType: hello.client_type ?? invalid('client_type', 'required of a client'),
+      metadata,
+      actions,
+    },
+    link,
+  );
+  return { principal, session, welcome: welcomeOf(core, principal, session) };
+}
+
+export function kindOf(hello: HelloFrame): LinkKind {
+  return hello.client_id === undefined ? 'caller' : 'client';
+}
+
+/** A client needs a user's token with `connect`; a caller alone, `invoke` or an administrator's. */
+export function admit(principal: Principal | null, kind: LinkKind): Principal {
+  const who = requirePrincipal(principal);
+  return kind === 'client' ? requireUser(who, 'connect') : requireScope(who, 'invoke');
+}
+
+function welcomeOf(core: Core, principal: Principal, session: LinkSession | null): DownHeader {
+  const { kind, connection, previous } = session?.result ?? {};
+  return {
+    type: 'welcome',
+    node_id: core.nodeId,
+    user_id: principal.kind === 'user' ? principal.userId : undefined,
+    client_id: connection?.clientId,
+    epoch: connection?.epoch,
+    resumed: kind === undefined ? undefined : kind === 'resumed',
+    replaced_instance_id: kind === 'replaced' ? previous?.instanceId : undefined,
+    ping_ms: PING_MS,
+    dead_ms: DEAD_MS,
+    max_frame_bytes: MAX_FRAME_BYTES,
+    in_flight: IN_FLIGHT,
+    token_expires_at: principal.expiresAt ?? undefined,
+  };
+}

@@ -1,0 +1,64 @@
+import type { Clock } from '../core/clock.ts';
+import { BAD_FRAMES, BAD_FRAMES_MS } from '../core/limits.ts';
+
+export type Allowance = { readonly perSecond: number; readonly burst: number };
+
+/** `over`: not this one. `flood`: as many were refused since the bucket was last full as it holds; enough is enough. */
+export type Taken = 'ok' | 'over' | 'flood';
+
+/** A token bucket, full at first. */
+export class Bucket {
+  readonly #clock: Clock;
+  readonly #allowance: Allowance;
+  #tokens: number;
+  #at: number;
+  #refused = 0;
+
+  constructor(clock: Clock, allowance: Allowance) {
+    this.#clock = clock;
+    this.#allowance = allowance;
+    this.#tokens = allowance.burst;
+    this.#at = clock.now();
+  }
+
+  take(): Taken {
+    this.#refill();
+    if (this.#tokens >= 1) {
+      this.#tokens -= 1;
+      return 'ok';
+    }
+    return ++this.#refused >= this.#allowance.burst ? 'flood' : 'over';
+  }
+
+  /** Milliseconds until the next token. */
+  get retryAfterMs(): number {
+    return Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#allowance.perSecond));
+  }
+
+  #refill(): void {
+    const { perSecond, burst } = this.#allowance;
+    const now = this.#clock.now();
+    // A wall clock that was set back gives nothing, and takes nothing either.
+    const elapsed = Math.max(0, now - this.#at);
+    this.#at = now;
+    this.#tokens = Math.min(burst, this.#tokens + (elapsed * perSecond) / 1000);
+    if (this.#tokens === burst) this.#refused = 0;
+  }
+}
+
+/** Remembers when frames were not understood; says whether these were too many. */
+export class BadFrames {
+  readonly #clock: Clock;
+  #times: number[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True on the frame that makes BAD_FRAMES within BAD_FRAMES_MS. */
+  add(): boolean {
+    const now = this.#clock.now();
+    this.#times = [...this.#times.filter((at) => now - at < BAD_FRAMES_MS), now];
+    return this.#times.length >= BAD_FRAMES;
+  }
+}

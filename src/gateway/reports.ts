@@ -1,0 +1,85 @@
+import type { Command } from '../core/delivery/command.ts';
+import type { FinishResult } from '../core/delivery/commands.ts';
+import type { LinkSession } from '../core/delivery/link.ts';
+import type { TerminalError } from '../core/history/message.ts';
+import type { JsonText } from '../core/json.ts';
+import { IN_FLIGHT } from '../core/limits.ts';
+import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
+import type { Recorded, UpFrame } from '../protocol/frames.ts';
+import type { Conduct } from './conduct.ts';
+import { payloadOf } from './payload.ts';
+import { aboutFrame, clip } from './refusal.ts';
+import type { Wire } from './wire.ts';
+
+export type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
+type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
+
+/** Codes that a client may end a command with; any other is its handler's own affair. */
+const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
+const OWN_CODES: ReadonlySet<string> = new Set([...CLIENT_REFUSALS, 'handler_failed', 'result_unavailable']);
+
+const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
+  finished: 'recorded',
+  duplicate: 'duplicate',
+  late: 'late',
+  fenced: 'fenced',
+  unknown: 'unknown',
+};
+
+/** Commands that a link remembers as written to it. Core has at most IN_FLIGHT unended; those that ended by their deadline fade. */
+const REMEMBERED = IN_FLIGHT * 8;
+
+/** What a client reports of its commands: acknowledgements, progress and ends. */
+export class Reports {
+  readonly #wire: Wire;
+  readonly #conduct: Conduct;
+  readonly #window = new Map<string, 'written' | 'acknowledged'>();
+
+  constructor(wire: Wire, conduct: Conduct) {
+    this.#wire = wire;
+    this.#conduct = conduct;
+  }
+
+  /** This command was written to the link: its reports are asked for. */
+  expect({ commandId }: Command): void {
+    this.#window.set(commandId, 'written');
+    if (this.#window.size <= REMEMBERED) return;
+    for (const oldest of this.#window.keys()) {
+      this.#window.delete(oldest);
+      break;
+    }
+  }
+
+  /** Whether the frame may pass; where not, it was refused. */
+  allows(frame: ReportFrame): boolean {
+    const about = aboutFrame(frame);
+    const state = this.#window.get(frame.command_id);
+    if (state === undefined) return this.#conduct.unsolicited(about);
+    if (frame.type === 'progress') return this.#conduct.progress(about);
+    if (frame.type !== 'ack') this.#window.delete(frame.command_id);
+    else if (state === 'acknowledged') return this.#conduct.unsolicited(about);
+    else this.#window.set(frame.command_id, 'acknowledged');
+    return true;
+  }
+
+  /** Rejects with BadPayload, and with whatever the session does. */
+  async take(frame: ReportFrame, session: LinkSession): Promise<void> {
+    const payload = payloadOf(frame);
+    if (frame.type === 'ack') await session.ack(frame.command_id);
+    else if (frame.type === 'progress') await session.progress(frame.command_id, payload);
+    else await this.#end(frame, payload, session);
+  }
+
+  async #end(frame: EndFrame, payload: JsonText | null, session: LinkSession): Promise<void> {
+    const { type: kind, command_id } = frame;
+    const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
+    const refused = error !== null && REFUSALS.has(error.code);
+    const result = await session.end(command_id, { kind, payload, error, refused });
+    this.#wire.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
+  }
+}
+
+function errorOf(code: string, message: string | undefined): TerminalError {
+  const known = OWN_CODES.has(code);
+  return { code: known ? code : 'handler_failed', message: clip(message ?? '', MAX_ERROR_MESSAGE) };
+}

@@ -1,0 +1,73 @@
+import type { Duplex } from 'node:stream';
+import type { JsonText } from '../core/json.ts';
+import { BACK_PRESSURE_BYTES, BACK_PRESSURE_CLOSE_BYTES } from '../core/limits.ts';
+import type { Metrics } from '../core/metrics.ts';
+import { CLOSE, type CloseReason } from '../protocol/close.ts';
+import { joinFrame } from '../protocol/frame.ts';
+import type { DownHeader } from '../protocol/frames.ts';
+import { byeFor } from './close.ts';
+import { Outbox, type TurnEnd } from './outbox.ts';
+import { refusedFrame, type About, type Refusal } from './refusal.ts';
+import type { LinkSocket } from './socket.ts';
+
+export type WireOptions = {
+  readonly ws: LinkSocket;
+  readonly socket: Duplex;
+  readonly turnEnd: TurnEnd;
+  readonly metrics: Metrics;
+  /** Called once, before `bye` is written. */
+  readonly onClose: (reason: CloseReason) => void;
+};
+
+/** The sending half of one link. Nothing here throws; once closed, nothing is sent any more. */
+export class Wire {
+  readonly #options: WireOptions;
+  readonly #outbox: Outbox;
+  #open = true;
+
+  constructor(options: WireOptions) {
+    this.#options = options;
+    this.#outbox = new Outbox(options.ws, options.socket, options.turnEnd);
+  }
+
+  /** False from the moment that either side closed. */
+  get open(): boolean {
+    return this.#open;
+  }
+
+  get backlog(): number {
+    return this.#open ? this.#outbox.backlog : 0;
+  }
+
+  /** Whether so much waits that nothing further should be given. */
+  get behind(): boolean {
+    return this.backlog >= BACK_PRESSURE_BYTES;
+  }
+
+  send(header: DownHeader, payload: JsonText | null = null): void {
+    if (!this.#open) return;
+    this.#outbox.push(joinFrame(header, payload));
+    if (this.#outbox.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
+  }
+
+  refuse(refusal: Refusal, about: About): void {
+    if (!this.#open) return;
+    this.#options.metrics.count('frames_refused', refusal.code);
+    this.send(refusedFrame(refusal, about));
+  }
+
+  /** Says why and closes; the peer has a few seconds to agree. */
+  close(reason: CloseReason): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#options.onClose(reason);
+    this.#outbox.push(joinFrame(byeFor(reason)));
+    this.#outbox.flush();
+    this.#options.ws.close(CLOSE[reason].code, reason);
+  }
+
+  /** The socket is gone. */
+  lost(): void {
+    this.#open = false;
+  }
+}

@@ -1,0 +1,64 @@
+/** The one schema builder. Rooms add their types and fields to it; `schema.ts` builds what they added. */
+import SchemaBuilder from '@pothos/core';
+import ComplexityPlugin from '@pothos/plugin-complexity';
+import { GraphQLError, Kind, valueFromASTUntyped } from 'graphql';
+import { JSON_DEPTH } from '../core/limits.ts';
+import type { Context } from './context.ts';
+import { parseTime, printTime } from './time.ts';
+
+/**
+ * Fields are non-null unless they say otherwise, and carry their cost. The cost is counted from the document by the plan, before
+ * anything runs; hence `disabled` here, which stops only the plugin's own counting in resolvers.
+ */
+export const builder = new SchemaBuilder<{
+  Context: Context;
+  DefaultFieldNullability: false;
+  Scalars: {
+    /** Epoch milliseconds inside. */
+    DateTime: { Input: number; Output: number };
+    JSON: { Input: unknown; Output: unknown };
+  };
+}>({ plugins: [ComplexityPlugin], defaultFieldNullability: false, complexity: { disabled: true } });
+
+builder.scalarType('DateTime', {
+  description:
+    'An RFC 3339 time in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`. As input, any RFC 3339 offset and epoch milliseconds are taken too.',
+  serialize: printTime,
+  parseValue: parseTime,
+  parseLiteral: (node) => {
+    if (node.kind === Kind.STRING) return parseTime(node.value);
+    if (node.kind === Kind.INT) return parseTime(Number(node.value));
+    throw new GraphQLError('A time is a text (RFC 3339) or a number (epoch milliseconds).', { nodes: node });
+  },
+});
+
+builder.scalarType('JSON', {
+  description:
+    'Any JSON value, opaque to callboard: it is neither looked into nor rewritten. As input it may be nested 200 deep.',
+  serialize: (value) => value,
+  parseValue: shallowJson,
+  parseLiteral: (node, variables) => shallowJson(valueFromASTUntyped(node, variables)),
+});
+
+builder.queryType({
+  description: 'What is true now, as far as it was observed. Reading never changes, renews or releases any work.',
+});
+builder.mutationType({ description: 'Commands: invoking, awaiting and cancelling them.' });
+builder.subscriptionType({
+  description:
+    'Live changes from now on, without replay. A subscription queues 100 events and drops the oldest; `missed` on the next event says how many.',
+});
+
+/** JSON that is nested too deep would overflow the stack of whoever writes it anew; refused here, before anything runs. */
+function shallowJson(value: unknown): unknown {
+  let level = [value].filter(isContainer);
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > JSON_DEPTH) throw new GraphQLError(`JSON may be nested ${JSON_DEPTH} deep.`);
+    level = level.flatMap((item) => Object.values(item).filter(isContainer));
+  }
+  return value;
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

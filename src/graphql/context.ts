@@ -1,0 +1,43 @@
+import { subjectOf, type Principal } from '../core/auth/principal.ts';
+import type { Core } from '../core/core.ts';
+import { canonicalJson } from '../core/json.ts';
+import type { Log } from '../core/log.ts';
+import { createLoaders, type Loaders } from './loaders.ts';
+
+/** What one request's resolvers work with. Never shared by two requests: the loaders remember what this asker was shown. */
+export type Context = {
+  readonly core: Core;
+  /** Null: no token was given. */
+  readonly who: Principal | null;
+  readonly loaders: Loaders;
+  /** Aborted when the caller hung up: ends its waits, never its commands. */
+  readonly signal: AbortSignal | undefined;
+  /**
+   * Notes that payloads of `subject` were shown. Writes one audit line per request and subject when the asker is an administrator;
+   * a user's own payloads are not audited.
+   */
+  readonly auditPayload: (subject: Readonly<Record<string, string>>) => void;
+};
+
+export type ContextOptions = {
+  readonly core: Core;
+  readonly who: Principal | null;
+  readonly log: Log;
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** A fresh context for one operation of `who`. */
+export function createContext({ core, who, log, signal }: ContextOptions): Context {
+  return { core, who, loaders: createLoaders(core, who), signal, auditPayload: createAudit(who, log) };
+}
+
+function createAudit(who: Principal | null, log: Log): Context['auditPayload'] {
+  if (who?.kind !== 'admin') return () => {};
+  const noted = new Set<string>();
+  return (subject) => {
+    const key = canonicalJson(subject);
+    if (noted.has(key)) return;
+    noted.add(key);
+    log.info({ audit: 'payload', who: subjectOf(who), ...subject }, 'payload shown to an administrator');
+  };
+}

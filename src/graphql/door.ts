@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GraphQLSchema } from 'graphql';
+import type { Principal } from '../core/auth/principal.ts';
+import type { Core } from '../core/core.ts';
+import { CallboardError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { Metrics } from '../core/metrics.ts';
+import { createContext } from './context.ts';
+import { createExecutor, type MakeContext } from './executor.ts';
+import { createGraphiqlPage, wantsPage } from './graphiql.ts';
+import type { Introspection } from './limits.ts';
+import { createMask } from './mask.ts';
+import { acceptedTypes, pathOf, readParams, sendError } from './request.ts';
+import { createGraphqlServer } from './server.ts';
+import { createSseDoor, type SseDoor } from './sse.ts';
+
+export type Exchange = {
+  readonly who: Principal | null;
+  /** The parsed JSON of a POST; the HTTP front has enforced its size, its content type and its syntax. */
+  readonly body: unknown;
+};
+
+export type GraphqlDoor = {
+  /** Answers everything at the endpoint and under `<endpoint>/stream`. */
+  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): void;
+  /** Answers a fault that the front found (a body too large, not JSON, ...) in GraphQL's response form, with the code's status. */
+  refuse(res: ServerResponse, error: CallboardError): void;
+  /** Ends the streams without `complete`, so that their clients go to another node. */
+  close(): Promise<void>;
+};
+
+export type GraphqlDoorOptions = {
+  readonly schema: GraphQLSchema;
+  readonly core: Core;
+  readonly log: Log;
+  readonly introspection: Introspection;
+  /** Where it is mounted; default `/graphql`. */
+  readonly endpoint?: string;
+  readonly metrics?: Metrics;
+  readonly makeContext?: MakeContext;
+};
+
+export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
+  const { core, endpoint = '/graphql', makeContext = createContext } = options;
+  const mask = createMask(options);
+  const executor = createExecutor({ ...options, mask, makeContext });
+  const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint });
+  const sse = createSseDoor({ server, executor, clock: core.clock });
+  const page = createGraphiqlPage(endpoint);
+  const query = (req: PostRequest, res: ServerResponse, { who, body }: Exchange): void => {
+    // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
+    if (req.method === 'GET' || req.method === 'POST') readParams(req, body);
+    if (req.method === 'POST') req.body = body;
+    server.answer(req, res, who);
+  };
+  return {
+    handle(req, res, exchange) {
+      try {
+        if (wantsPage(req) && pathOf(req) === endpoint) return page(req, res);
+        checkOrigin(req);
+        if (pathOf(req) !== endpoint || wantsStream(req)) return toStream(req, res, { exchange, sse, endpoint });
+        query(req, res, exchange);
+      } catch (error) {
+        sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
+      }
+    },
+    refuse: sendError,
+    async close() {
+      sse.close();
+      await server.close();
+    },
+  };
+}
+
+type PostRequest = IncomingMessage & { body?: unknown };
+
+function toStream(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { exchange, sse, endpoint }: { exchange: Exchange; sse: SseDoor; endpoint: string },
+): void {
+  const { who, body } = exchange;
+  if (!who) throw new CallboardError('unauthenticated', 'A bearer token is needed.');
+  const path = pathOf(req);
+  if (path === endpoint) return sse.distinct({ req, res, who, body });
+  if (path === `${endpoint}/stream`) return sse.stream({ req, res, who, body });
+  throw new CallboardError('not_found', 'There is no such path.');
+}
+
+/** A client of event streams asks for nothing else, or for it first. */
+function wantsStream(req: IncomingMessage): boolean {
+  return (req.method === 'GET' || req.method === 'POST') && acceptedTypes(req)[0] === 'text/event-stream';
+}
+
+/** A page of another origin can make a browser send a plain GET, but not with these headers. */
+function checkOrigin(req: IncomingMessage): void {
+  if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;
+  throw new CallboardError('forbidden', 'A GET needs the header "authorization" or "x-callboard-csrf".');
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
+import { acceptedTypes } from './request.ts';
+
+/** Everything is inside the page; the policy holds it to that: it may talk to us and to nobody else. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'unsafe-inline' 'unsafe-eval' blob:",
+  "style-src 'unsafe-inline'",
+  'img-src data:',
+  'font-src data:',
+  'worker-src blob:',
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const DEFAULT_QUERY = `# Type a token into the "Headers" tab below:
+#   { "authorization": "Bearer ..." }
+# then press Ctrl-Enter to run, and the reload button to read the schema.
+{
+  __typename
+}
+`;
+
+/** Whether a browser navigates to the endpoint, rather than a client asking it. */
+export function wantsPage(req: IncomingMessage): boolean {
+  return req.method === 'GET' && acceptedTypes(req).includes('text/html');
+}
+
+/** The GraphiQL page: 9 MB in one document, so it is made at the first request, and sent packed and only when it changed. */
+export function createGraphiqlPage(endpoint: string): (req: IncomingMessage, res: ServerResponse) => void {
+  let page: Page | null = null;
+  return (req, res) => {
+    const { plain, packed, etag } = (page ??= makePage(endpoint));
+    const headers = {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-cache',
+      vary: 'accept, accept-encoding',
+      etag,
+    };
+    if (req.headers['if-none-match'] === etag) return void res.writeHead(304, headers).end();
+    const gzip = /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? ''));
+    const body = gzip ? packed : plain;
+    res.writeHead(200, { ...headers, 'content-length': body.length, ...(gzip && { 'content-encoding': 'gzip' }) });
+    res.end(body);
+  };
+}
+
+type Page = { readonly plain: Buffer; readonly packed: Buffer; readonly etag: string };
+
+function makePage(endpoint: string): Page {
+  const html = renderGraphiQL({
+    endpoint,
+    title: 'Callboard GraphiQL',
+    defaultQuery: DEFAULT_QUERY,
+    headers: '{ "authorization": "Bearer " }',
+    defaultEditorToolsVisibility: 'headers',
+    // A token typed here is gone with the page.
+    shouldPersistHeaders: false,
+    subscriptionsProtocol: 'GRAPHQL_SSE',
+  });
+  const plain = Buffer.from(html.trim());
+  const digest = createHash('sha256').update(plain).digest('base64url');
+  return { plain, packed: gzipSync(plain), etag: `W/"${digest}"` };
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { GraphQLError } from 'graphql';
+import { CallboardError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { Metrics } from '../core/metrics.ts';
+
+/** The error as the asker may see it. The same error is answered with the same object, so it is logged once. */
+export type Mask = (error: unknown) => GraphQLError;
+
+/**
+ * One mapper for whatever failed: a CallboardError shows its code and message, errors by which GraphQL itself says what is wrong
+ * with a request pass, and everything else is `internal` with an id that also stands in the log.
+ */
+export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): Mask {
+  const shown = new WeakMap<object, GraphQLError>();
+  const mask: Mask = (error) => {
+    const known = isObject(error) ? shown.get(error) : undefined;
+    if (known) return known;
+    const answer = passes(error) ?? explain(error) ?? hide(error, { log, metrics });
+    if (isObject(error)) shown.set(error, answer);
+    shown.set(answer, answer);
+    return answer;
+  };
+  return mask;
+}
+
+/** The CallboardError that a GraphQL error was made from, if it was. */
+export function callboardErrorOf(error: unknown): CallboardError | null {
+  const origin = originOf(error);
+  return origin instanceof CallboardError ? origin : null;
+}
+
+/** A CallboardError as a GraphQL error. Errors of a whole request (no path) carry the HTTP status of their code. */
+export function toGraphQLError(error: CallboardError, at: GraphQLError | null = null): GraphQLError {
+  const { errors, retryAfterMs, command } = error.details;
+  return new GraphQLError(error.message, {
+    ...place(at),
+    originalError: error,
+    extensions: {
+      code: error.code,
+      ...(errors && { errors }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(command && { command }),
+      ...(at?.path ? {} : { http: httpOf(error) }),
+    },
+  });
+}
+
+/** A bad request keeps the 200 that application/json asks of a server; who may not ask at all sees so in either media type. */
+function httpOf({ status, details: { retryAfterMs } }: CallboardError): object {
+  const headers = {
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
+  };
+  return { status, headers, ...(status === 400 && { spec: true }) };
+}
+
+function explain(error: unknown): GraphQLError | null {
+  const known = callboardErrorOf(error);
+  return known && toGraphQLError(known, error instanceof GraphQLError ? error : null);
+}
+
+/**
+ * What GraphQL says of a document, of its variables and of arguments. An error of execution (it has a path) passes only when GraphQL
+ * itself located it in the document, as it does with arguments: an error about a result would show the value.
+ */
+function passes(error: unknown): GraphQLError | null {
+  if (!(error instanceof GraphQLError)) return null;
+  const origin = originOf(error);
+  if (!(origin instanceof GraphQLError)) return null;
+  const ofRequest = !error.path;
+  const ofArgument = origin !== error && !origin.path && Boolean(origin.nodes?.length);
+  return ofRequest || ofArgument ? error : null;
+}
+
+function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | undefined }): GraphQLError {
+  const id = randomUUID();
+  const at = error instanceof GraphQLError ? error : null;
+  log.error({ errorId: id, err: originOf(error), path: at?.path?.join('.') }, 'an error was masked');
+  metrics?.count('errors_masked');
+  return new GraphQLError('The relay failed; its log holds this id.', {
+    ...place(at),
+    extensions: { code: 'internal', id, ...(at?.path ? {} : { http: { status: 500 } }) },
+  });
+}
+
+/** jit's errors know their locations but not their nodes. */
+function place(at: GraphQLError | null): Pick<GraphQLError, 'nodes' | 'source' | 'positions' | 'path'> {
+  return { nodes: at?.nodes, source: at?.source, positions: at?.positions, path: at?.path };
+}
+
+function originOf(error: unknown): unknown {
+  let origin = error;
+  for (let depth = 0; depth < 8 && origin instanceof GraphQLError && origin.originalError; depth++) {
+    origin = origin.originalError;
+  }
+  return origin;
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}

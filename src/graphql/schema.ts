@@ -1,0 +1,38 @@
+/** The schema, built of the rooms: a new room is a new file and a line here. */
+import { isEnumType, isIntrospectionType, type GraphQLEnumType, type GraphQLSchema } from 'graphql';
+import { builder } from './builder.ts';
+import './viewer.ts';
+import './users.ts';
+import './connections.ts';
+import './actions.ts';
+import './rpc.ts';
+import './invoke.ts';
+import './history.ts';
+import './delivery.ts';
+import './command.ts';
+
+/** The schema that is served and printed. */
+export const schema: GraphQLSchema = builder.toSchema({ sortSchema: false });
+
+/**
+ * The same schema for REST: it puts enum values out as the wire words (`user-owned`, not `USER_OWNED`). Documents and variables go in
+ * as for `schema`. Never validate a value of one against the other: their types are not the same objects.
+ */
+export const wireSchema: GraphQLSchema = speakWireWords(builder.toSchema({ sortSchema: false }));
+
+function speakWireWords(built: GraphQLSchema): GraphQLSchema {
+  for (const type of Object.values(built.getTypeMap())) {
+    if (isEnumType(type) && !isIntrospectionType(type)) speak(type);
+  }
+  return built;
+}
+
+function speak(type: GraphQLEnumType): void {
+  const words = new Set<unknown>(type.getValues().map(({ value }) => value));
+  const out = (value: unknown): string => {
+    if (typeof value === 'string' && words.has(value)) return value;
+    throw new TypeError(`${type.name} has no such word.`);
+  };
+  type.serialize = out;
+  type.coerceOutputValue = out;
+}

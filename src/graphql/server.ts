@@ -1,0 +1,101 @@
+import { GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema, type ValidationRule } from 'graphql';
+import { createYoga, type Plugin } from 'graphql-yoga';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Principal } from '../core/auth/principal.ts';
+import { CallboardError } from '../core/errors.ts';
+import { QUERY_CACHE, QUERY_CACHE_CHARS, QUERY_TOKENS } from '../core/limits.ts';
+import { createDocumentCache } from './cache.ts';
+import type { Executor } from './executor.ts';
+import { shapeFaults } from './limits.ts';
+import { toGraphQLError, type Mask } from './mask.ts';
+import type { Params } from './request.ts';
+
+export type GraphqlServer = {
+  /** Answers POST and GET of the endpoint. Of a POST, `req.body` holds the parsed JSON object. */
+  answer(req: IncomingMessage, res: ServerResponse, who: Principal | null): void;
+  /** The parsed and valid document of these parameters, or what is wrong with it. Cached, and with every limit on documents in force. */
+  read(params: Params): DocumentNode | readonly GraphQLError[];
+  close(): Promise<void>;
+};
+
+export type GraphqlServerOptions = {
+  readonly schema: GraphQLSchema;
+  readonly executor: Executor;
+  readonly mask: Mask;
+  /** Where it is mounted, such as `/graphql`. */
+  readonly endpoint: string;
+};
+
+type ServerContext = { req: IncomingMessage; res: ServerResponse; who: Principal | null };
+
+/**
+ * Yoga, for what is HTTP about GraphQL: content types, statuses and GET. Size limits, CSRF, the page in the browser and event streams are ours
+ * and come before it; executing is the executor's.
+ */
+export function createGraphqlServer({ schema, executor, mask, endpoint }: GraphqlServerOptions): GraphqlServer {
+  const yoga = createYoga<ServerContext>({
+    schema,
+    graphqlEndpoint: endpoint,
+    logging: false,
+    cors: false,
+    graphiql: false,
+    landingPage: false,
+    multipart: false,
+    batching: false,
+    maxRequestBodySize: false,
+    healthCheckEndpoint: `${endpoint}/health`,
+    maskedErrors: { maskError: mask },
+    parserAndValidationCache: {
+      documentCache: createDocumentCache<DocumentNode>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS }),
+      errorCache: createDocumentCache<Error>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS }),
+    },
+    plugins: [documentLimits(), execution(executor)],
+  });
+  return {
+    answer: (req, res, who) => void yoga(req, res, { who }),
+    read(params) {
+      const enveloped = yoga.getEnveloped({ params });
+      try {
+        const document: DocumentNode = enveloped.parse(params.query);
+        const faults = enveloped.validate(enveloped.schema, document);
+        return faults.length > 0 ? faults.map(mask) : document;
+      } catch (error) {
+        return [mask(error)];
+      }
+    },
+    close: async () => void (await yoga.dispose()),
+  };
+}
+
+function documentLimits(): Plugin {
+  return {
+    onParse: ({ setParseFn }) => setParseFn((source) => parse(source, { maxTokens: QUERY_TOKENS })),
+    onValidate: ({ setValidationFn }) => setValidationFn(validateWithinLimits),
+  };
+}
+
+function validateWithinLimits(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  rules?: readonly ValidationRule[],
+): readonly GraphQLError[] {
+  const faults = shapeFaults(document);
+  if (faults.length > 0) return faults.map((fault) => toGraphQLError(fault));
+  return validate(schema, document, rules, { hideSuggestions: true });
+}
+
+function execution(executor: Executor): Plugin<ServerContext> {
+  return {
+    onExecute({ args, setExecuteFn }) {
+      const { document, operationName, variableValues, contextValue } = args;
+      const { who, request } = contextValue;
+      setExecuteFn(() =>
+        executor.execute({ document, operationName, variables: variableValues, who, signal: request.signal }),
+      );
+    },
+    onSubscribe({ setResultAndStopExecution }) {
+      const refused = new CallboardError('not_acceptable', 'A subscription needs "accept: text/event-stream".');
+      setResultAndStopExecution({ errors: [toGraphQLError(refused)] });
+    },
+  };
+}

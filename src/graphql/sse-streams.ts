@@ -1,0 +1,126 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GraphQLError } from 'graphql';
+import { subjectOf, type Principal } from '../core/auth/principal.ts';
+import type { Clock } from '../core/clock.ts';
+import { fail } from '../core/errors.ts';
+import { SSE_PER_ADMIN, SSE_PER_PRINCIPAL, SSE_PING_MS } from '../core/limits.ts';
+import { atTime } from './at-time.ts';
+import type { Executor } from './executor.ts';
+import { readParams } from './request.ts';
+import type { GraphqlServer } from './server.ts';
+import { startOperation, type Asked, type Running } from './sse-operation.ts';
+import { Wire } from './sse-wire.ts';
+
+export type StreamsOptions = {
+  readonly server: Pick<GraphqlServer, 'read'>;
+  readonly executor: Executor;
+  readonly clock: Clock;
+};
+
+/** One request to a stream route, of somebody known. */
+export type StreamRequest = {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly who: Principal;
+  readonly body: unknown;
+};
+
+/** The open event streams of this node: who holds how many, their pings, and the ends that a token's expiry and a closing server bring. */
+export type Streams = {
+  /** Takes one of the asker's places for a stream; gives it back when called. Throws `rate_limited` or `draining`. */
+  reserve(who: Principal): () => void;
+  /** Opens the response as a stream. It ends with the token of whoever opened it. */
+  open(request: StreamRequest, onClose: () => void): OpenStream;
+  /** The operation that a request asks for, or what is wrong with its document. Throws for what is wrong with the request. */
+  read(request: StreamRequest): ReadRequest;
+  /** Ends every stream without `complete`, so that clients come again, and refuses new ones as `draining`. */
+  close(): void;
+};
+
+export type ReadRequest = { readonly asked: Asked | readonly GraphQLError[]; readonly operationId: unknown };
+
+export type OpenStream = {
+  readonly wire: Wire;
+  /** Runs an operation on it. The stream ends with the token of whoever asked for the operation, too. */
+  run(asked: Asked | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
+};
+
+export function createStreams({ server, executor, clock }: StreamsOptions): Streams {
+  const wires = new Set<Wire>();
+  const held = new Map<string, number>();
+  let closing = false;
+  const stopPings = clock.every(SSE_PING_MS, () => wires.forEach((wire) => wire.ping()));
+  const endAt = (wire: Wire, epochMs: number | null): (() => void) =>
+    epochMs === null ? () => {} : atTime(clock, epochMs, () => wire.end());
+
+  return {
+    reserve(who) {
+      if (closing) fail('draining', 'This node is stopping; another will take the stream.', { retryAfterMs: 1000 });
+      return takePlace(held, who);
+    },
+    open({ res, who }, onClose) {
+      const running = new Set<Running>();
+      const wire = new Wire(res, {
+        clock,
+        onClose() {
+          wires.delete(wire);
+          cancelExpiry();
+          running.forEach((operation) => operation.drop());
+          onClose();
+        },
+      });
+      const cancelExpiry = endAt(wire, who.expiresAt);
+      wires.add(wire);
+      return {
+        wire,
+        run(asked, { id, onEnd }) {
+          const cancel = 'document' in asked && asked.who !== who ? endAt(wire, asked.who.expiresAt) : () => {};
+          const ended = (): void => {
+            cancel();
+            running.delete(operation);
+            onEnd();
+          };
+          const operation = startOperation(asked, { executor, wire, id, onEnd: ended });
+          running.add(operation);
+          return operation;
+        },
+      };
+    },
+    read: (request) => readOperation(request, { server, executor }),
+    close() {
+      closing = true;
+      stopPings();
+      wires.forEach((wire) => wire.end());
+    },
+  };
+}
+
+function readOperation(
+  { req, body, who }: StreamRequest,
+  { server, executor }: Omit<StreamsOptions, 'clock'>,
+): ReadRequest {
+  const params = readParams(req, body);
+  const operationId = params.extensions?.['operationId'];
+  const document = server.read(params);
+  if (!('kind' in document)) return { asked: document, operationId };
+  const asked = { document, operationName: params.operationName, variables: params.variables, who };
+  if (req.method === 'GET' && executor.kindOf(asked) === 'mutation')
+    fail('method_not_allowed', 'A mutation needs a POST.');
+  return { asked, operationId };
+}
+
+function takePlace(held: Map<string, number>, who: Principal): () => void {
+  const subject = subjectOf(who);
+  const most = who.kind === 'admin' ? SSE_PER_ADMIN : SSE_PER_PRINCIPAL;
+  const now = held.get(subject) ?? 0;
+  if (now >= most) fail('rate_limited', `At most ${most} event streams at once.`, { retryAfterMs: 5000 });
+  held.set(subject, now + 1);
+  let given = false;
+  return () => {
+    if (given) return;
+    given = true;
+    const left = (held.get(subject) ?? 1) - 1;
+    if (left > 0) held.set(subject, left);
+    else held.delete(subject);
+  };
+}

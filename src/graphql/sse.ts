@@ -1,0 +1,47 @@
+import { CallboardError } from '../core/errors.ts';
+import { sendError } from './request.ts';
+import { createReservations, tokenOf } from './sse-reservations.ts';
+import { createStreams, type StreamRequest, type Streams, type StreamsOptions } from './sse-streams.ts';
+
+export type SseDoor = {
+  /** One operation with a response of its own. */
+  distinct(request: StreamRequest): void;
+  /** The route of both modes: reservations and the streams that carry several operations; without a token, as `distinct`. */
+  stream(request: StreamRequest): void;
+  /** Ends every stream without `complete`, so that clients come again, and refuses new ones as `draining`. */
+  close(): void;
+};
+
+/** graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md */
+export function createSseDoor(options: StreamsOptions): SseDoor {
+  const streams = createStreams(options);
+  const reservations = createReservations({ streams, clock: options.clock });
+  const distinct = (request: StreamRequest): void => openDistinct(request, streams);
+  return {
+    distinct: (request) => answering(request, distinct),
+    stream: (request) => answering(request, isDistinct(request) ? distinct : reservations.handle),
+    close() {
+      reservations.close();
+      streams.close();
+    },
+  };
+}
+
+function isDistinct({ req }: StreamRequest): boolean {
+  return (req.method === 'GET' || req.method === 'POST') && tokenOf(req) === null;
+}
+
+function openDistinct(request: StreamRequest, streams: Streams): void {
+  const { asked } = streams.read(request);
+  const { wire, run } = streams.open(request, streams.reserve(request.who));
+  run(asked, { id: null, onEnd: () => wire.end() });
+}
+
+function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {
+  try {
+    answer(request);
+  } catch (error) {
+    if (!(error instanceof CallboardError)) throw error;
+    sendError(request.res, error);
+  }
+}

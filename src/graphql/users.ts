@@ -1,0 +1,80 @@
+import type { UserView } from '../core/core.ts';
+import { builder } from './builder.ts';
+import { ConnectionSnapshotConnection, ConnectionStatusEnum } from './connections.ts';
+import { StreamConnection } from './history.ts';
+import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { PendingRpcConnection } from './rpc.ts';
+
+export const User = builder.objectRef<UserView>('User').implement({
+  description:
+    'A canonical user, as the inspectors of connections and history observe it. There is no register of users.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The canonical user.' }),
+    connectionCount: t.exposeInt('connectionCount', { description: 'Connections observed.' }),
+    streamCount: t.exposeInt('streamCount', { description: 'Streams with retained messages observed.' }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether the counts saw everything.',
+    }),
+    connections: t.field({
+      type: ConnectionSnapshotConnection,
+      description: 'The user’s connections in order of client.',
+      complexity: pageCost,
+      args: {
+        status: t.arg({ type: ConnectionStatusEnum, description: 'Only those with this status.' }),
+        ...pageArguments,
+      },
+      resolve: ({ id }, { status, ...asked }, { core, who, loaders }) => {
+        const page = pageOf(asked);
+        const plain = !status && !page.after;
+        return plain
+          ? loaders.connectionsOfUser(id, page.first)
+          : core.connections.list(who, { userId: id, status }, page);
+      },
+    }),
+    streams: t.field({
+      type: StreamConnection,
+      description: 'The user’s streams in order of suffix.',
+      complexity: pageCost,
+      args: { prefix: t.arg.string({ description: 'Only suffixes that begin so.' }), ...pageArguments },
+      resolve: ({ id }, { prefix, ...asked }, { core, who, loaders }) => {
+        const page = pageOf(asked);
+        const plain = !prefix && !page.after;
+        return plain ? loaders.streamsOfUser(id, page.first) : core.history.streams(who, id, prefix ?? null, page);
+      },
+    }),
+    pendingRpcCount: t.int({
+      description: 'How many callers still wait on clients of the user.',
+      resolve: async ({ id }, _, { loaders }) => (await loaders.pendingOfUser(id, 1)).total,
+    }),
+    pendingRpcs: t.field({
+      type: PendingRpcConnection,
+      description: 'Callers that still wait on clients of the user, oldest first.',
+      complexity: pageCost,
+      args: { ...pageArguments },
+      resolve: ({ id }, asked, { core, who, loaders }) => {
+        const page = pageOf(asked);
+        return page.after ? core.rpc.pending(who, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
+      },
+    }),
+  }),
+});
+
+const UserConnection = connectionOf('User', User, 'users');
+
+builder.queryFields((t) => ({
+  users: t.field({
+    type: UserConnection,
+    description: 'Users with a connection or a retained stream, in order. Administrators only.',
+    complexity: pageCost,
+    args: { ...pageArguments },
+    resolve: (_, page, { core, who }) => core.users.list(who, pageOf(page)),
+  }),
+  user: t.field({
+    type: User,
+    nullable: true,
+    description: 'One user; null when no inspector knows it. A user may ask for itself.',
+    args: { id: t.arg.id({ required: true, description: 'The user.' }) },
+    resolve: (_, { id }, { core, who }) => core.users.get(who, id),
+  }),
+}));

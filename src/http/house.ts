@@ -1,0 +1,82 @@
+import { requireAdmin, type Principal } from '../core/auth/principal.ts';
+import { CallboardError } from '../core/errors.ts';
+import type { Core } from '../core/core.ts';
+import type { Meter } from '../platform/metrics.ts';
+import { welcomePage } from './page.ts';
+import { CLIENT_FILES, createClientFiles } from './static.ts';
+import type { Visit } from './visit.ts';
+
+/** A route of the server's own. `open`: needs no token, and any page may ask for it. */
+export type HouseRoute = {
+  readonly open: boolean;
+  handle(visit: Visit, who: Principal | null): Promise<void> | void;
+};
+
+export type HouseOptions = {
+  readonly core: Pick<Core, 'ready'>;
+  readonly meter: Pick<Meter, 'expose'>;
+  readonly openapi: unknown;
+  readonly basePath: string;
+  /** Where the browser builds of the clients lie. */
+  readonly clientFiles: URL;
+};
+
+/** What the server answers by itself, by path. All of it is read only. */
+export function createHouse(options: HouseOptions): ReadonlyMap<string, HouseRoute> {
+  const { core, meter, openapi, basePath, clientFiles } = options;
+  const client = createClientFiles(clientFiles);
+  const page = welcomePage(basePath);
+  const document = JSON.stringify(openapi);
+  const routes: [string, HouseRoute][] = [
+    ['/', open((visit) => sendPage(visit, page))],
+    ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
+    ['/readyz', open((visit) => sendReadiness(visit, core))],
+    ['/openapi.json', open((visit) => send(visit, 200, document))],
+    ['/metrics', { open: false, handle: (visit, who) => sendMetrics(visit, who, meter) }],
+    ['/connect', { open: false, handle: refuseWithoutUpgrade }],
+    ...CLIENT_FILES.map((name): [string, HouseRoute] => [`/clients/${name}`, open((visit) => client(visit, name))]),
+  ];
+  return new Map(routes);
+}
+
+function open(handle: HouseRoute['handle']): HouseRoute {
+  return { open: true, handle };
+}
+
+function send({ response }: Visit, status: number, json: string): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
+  response.end(json);
+}
+
+function sendPage({ response }: Visit, { html, policy }: ReturnType<typeof welcomePage>): void {
+  response.setHeader('content-security-policy', policy);
+  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(html) });
+  response.end(html);
+}
+
+/** A balancer reads the status, a person the code. */
+async function sendReadiness(visit: Visit, core: Pick<Core, 'ready'>): Promise<void> {
+  try {
+    await core.ready();
+  } catch (error) {
+    if (!(error instanceof CallboardError)) throw error;
+    visit.response.setHeader('retry-after', '1');
+    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code }));
+  }
+  send(visit, 200, '{"status":"ready"}');
+}
+
+async function sendMetrics(visit: Visit, who: Principal | null, meter: Pick<Meter, 'expose'>): Promise<void> {
+  requireAdmin(who);
+  const { contentType, text } = await meter.expose();
+  visit.response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  visit.response.end(text);
+}
+
+function refuseWithoutUpgrade({ response }: Visit): void {
+  response.setHeader('upgrade', 'websocket');
+  response.setHeader('connection', 'Upgrade');
+  throw new CallboardError('invalid_argument', 'This path speaks WebSocket, subprotocol callboard.v1.', {
+    status: 426,
+  });
+}

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+
+const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}
+code{font-size:.95em}dt{margin-top:.75rem}dd{margin-left:1.5rem;opacity:.8}`;
+
+type Entry = { readonly path: string; readonly says: string; readonly open: boolean };
+const ENTRIES: readonly Entry[] = [
+  { path: '/graphql', says: 'GraphQL; in a browser an editor for it', open: true },
+  { path: '/graphql/stream', says: 'GraphQL subscriptions, single-connection mode', open: false },
+  { path: '/openapi.json', says: 'the REST routes, described', open: true },
+  { path: '/connect', says: 'WebSocket for clients and callers, subprotocol callboard.v1', open: false },
+  { path: '/clients/runtime.js', says: 'the client library for browsers', open: true },
+  { path: '/healthz', says: 'whether the process runs', open: true },
+  { path: '/readyz', says: 'whether it takes work', open: true },
+  { path: '/metrics', says: 'Prometheus metrics (administrators)', open: false },
+];
+
+/** The page at `/`: what is here. Needs no script and nothing from elsewhere. */
+export function welcomePage(basePath: string): { readonly html: string; readonly policy: string } {
+  const rows = ENTRIES.map((entry) => row(entry, basePath)).join('\n');
+  const html = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>callboard</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head>
+<body><h1>callboard</h1>
+<p>Relays commands between callers and connected clients, keeps the evidence, and shows an operator what is true.</p>
+<dl>
+${rows}
+</dl></body></html>
+`;
+  const hash = createHash('sha256').update(STYLE).digest('base64');
+  return { html, policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors 'none'` };
+}
+
+function row({ path, says, open }: Entry, basePath: string): string {
+  const name = `<code>${basePath}${path}</code>`;
+  return `<dt>${open ? `<a href="${basePath}${path}">${name}</a>` : name}</dt><dd>${says}</dd>`;
+}

@@ -1,0 +1,27 @@
+import type { Clock } from '../core/clock.ts';
+
+/** What was set lately, bounded: an entry lives `ms` from when it was set, and the oldest go when there are more than `size`. */
+export type Recent<T> = { get(key: string): T | undefined; set(key: string, value: T): void; readonly size: number };
+
+export function createRecent<T>({ clock, size, ms }: { clock: Clock; size: number; ms: number }): Recent<T> {
+  const entries = new Map<string, { readonly value: T; readonly until: number }>();
+  return {
+    get(key) {
+      const entry = entries.get(key);
+      if (!entry) return undefined;
+      if (entry.until > clock.now()) return entry.value;
+      entries.delete(key);
+      return undefined;
+    },
+    set(key, value) {
+      entries.delete(key);
+      entries.set(key, { value, until: clock.now() + ms });
+      if (entries.size <= size) return;
+      const oldest = entries.keys().next();
+      if (!oldest.done) entries.delete(oldest.value);
+    },
+    get size() {
+      return entries.size;
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Front } from './front.ts';
+
+const HEADERS_MS = 10_000;
+/** For reading a request; answers and streams may take longer. */
+const REQUEST_MS = 30_000;
+const KEEP_ALIVE_MS = 10_000;
+const CHECK_MS = 5_000;
+const HEADERS_MAX = 100;
+/** How long answers that are under way may take once the server closes. */
+const CLOSE_MS = 1_000;
+
+export type HttpServer = {
+  /** Resolves with the address once it takes connections; rejects when the port is taken. */
+  listen(at: {
+    readonly host: string;
+    readonly port: number;
+  }): Promise<{ readonly url: string; readonly port: number }>;
+  /** Takes no more connections, lets answers under way end for a second, then cuts them. Idempotent. */
+  close(): Promise<void>;
+};
+
+export function createHttpServer(front: Front): HttpServer {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: CHECK_MS,
+      shouldUpgradeCallback: front.shouldUpgrade,
+    },
+    front.request,
+  );
+  server.maxHeadersCount = HEADERS_MAX;
+  server.on('upgrade', front.upgrade);
+  server.on('clientError', answerBroken);
+  return { listen: (at) => listen(server, at), close: () => close(server) };
+}
+
+const BROKEN: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/** What could not be parsed as a request gets the little that can be said, and nothing of it is kept. */
+function answerBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+  const status = BROKEN[error.code ?? ''] ?? '400 Bad Request';
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+async function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }) {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host.replace(/^\[(.*)\]$/, '$1'), () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const address = server.address();
+  const bound = isAddress(address) ? address.port : port;
+  return { url: `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${bound}`, port: bound };
+}
+
+function isAddress(address: AddressInfo | string | null): address is AddressInfo {
+  return typeof address === 'object' && address !== null;
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const cut = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
+  await closed;
+  clearTimeout(cut);
+}

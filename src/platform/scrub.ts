@@ -1,0 +1,51 @@
+const GONE = '[redacted]';
+/** Names of fields that hold credentials or what users sent. Compared without case and separators. */
+const CLOSED = new Set([
+  ...['authorization', 'cookie', 'setcookie', 'token', 'admintoken', 'granttoken', 'secret', 'password', 'ticket'],
+  ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
+]);
+const BEARER = /bearer\s+[^\s"',]+/gi;
+const JWT = /eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g;
+const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
+const DEPTH = 4;
+const TEXT_MAX = 4096;
+const ITEMS_MAX = 50;
+
+export type Scrubber = {
+  /** The text without anything that looks like a credential, and not longer than 4096 characters. */
+  text(text: string): string;
+  /** A copy that is safe to write: closed fields emptied, errors unfolded, depth and length bounded. Never throws. */
+  fields(fields: Record<string, unknown>): Record<string, unknown>;
+};
+
+export function createScrubber(secrets: readonly string[]): Scrubber {
+  const known = secrets.filter((secret) => secret.length > 0).sort((a, b) => b.length - a.length);
+  const text = (raw: string): string => {
+    const cut = raw.length > TEXT_MAX ? `${raw.slice(0, TEXT_MAX)}…` : raw;
+    const plain = known.reduce((line, secret) => line.replaceAll(secret, GONE), cut);
+    return plain.replace(BEARER, GONE).replace(JWT, GONE).replace(TICKET, `$1${GONE}`);
+  };
+  const value = (raw: unknown, depth: number): unknown => {
+    if (typeof raw === 'string') return text(raw);
+    if (typeof raw === 'bigint') return String(raw);
+    if (typeof raw !== 'object' || raw === null) return typeof raw === 'function' ? undefined : raw;
+    if (depth === 0) return '[deep]';
+    if (raw instanceof Error) return error(raw, depth);
+    if (Array.isArray(raw)) return raw.slice(0, ITEMS_MAX).map((item) => value(item, depth - 1));
+    return members(raw, depth - 1);
+  };
+  const members = (raw: object, depth: number): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(raw).map(([key, member]) => [key, isClosed(key) ? GONE : value(member, depth)]));
+  const error = (raw: Error, depth: number): unknown => ({
+    name: raw.name,
+    message: text(raw.message),
+    code: 'code' in raw ? value(raw.code, 1) : undefined,
+    stack: text(raw.stack ?? ''),
+    cause: raw.cause === undefined ? undefined : value(raw.cause, depth - 1),
+  });
+  return { text, fields: (fields) => members(fields, DEPTH) };
+}
+
+function isClosed(key: string): boolean {
+  return CLOSED.has(key.toLowerCase().replaceAll(/[^a-z]/g, ''));
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import type { PolicyFile } from './core/auth/rules.ts';
+import type { Fault } from './core/errors.ts';
+
+const globs = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).transform((one) => [one].flat());
+const capacity = z.number().int().min(1).max(1_000_000);
+
+const RULE = z.strictObject({
+  name: z.string().min(1).max(64).optional(),
+  effect: z.enum(['allow', 'deny']),
+  user: globs.optional(),
+  caller: globs.optional(),
+  client_type: globs.optional(),
+  action: globs.optional(),
+});
+const SCOPE = z.strictObject({
+  id: z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -'),
+  members: globs,
+  capacity,
+});
+const FILE = z.strictObject({
+  rules: z.array(RULE).max(1000).default([]),
+  scopes: z.array(SCOPE).max(1000).default([]),
+  user_capacity: capacity.optional(),
+});
+
+/** The policy, or every fault in it: `parameter` is the path into the file, as `rules[0].effect`. */
+export type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly Fault[] };
+
+/**
+ * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (scope of the caller's token),
+ * `client_type` and `action`; `scopes` with `members` and `capacity`; `user_capacity` for whoever is in none.
+ */
+export function parsePolicyFile(text: string): PolicyRead {
+  const value = parseText(text);
+  if (value === undefined) return { policy: null, faults: [{ parameter: '', detail: 'the file is not JSON' }] };
+  const parsed = FILE.safeParse(value);
+  if (!parsed.success) return { policy: null, faults: parsed.error.issues.map(toFault) };
+  const twice = repeated(parsed.data.scopes.map(({ id }) => id));
+  if (twice !== undefined) {
+    return { policy: null, faults: [{ parameter: 'scopes', detail: `"${twice}" stands there twice` }] };
+  }
+  return { policy: toPolicy(parsed.data), faults: [] };
+}
+
+function toPolicy(file: z.infer<typeof FILE>): PolicyFile {
+  return {
+    rules: file.rules.map((rule, index) => ({
+      name: rule.name ?? `rules[${index}]`,
+      effect: rule.effect,
+      users: rule.user,
+      callers: rule.caller,
+      clientTypes: rule.client_type,
+      actions: rule.action,
+    })),
+    scopes: file.scopes,
+    userCapacity: file.user_capacity ?? null,
+  };
+}
+
+function toFault(issue: z.core.$ZodIssue): Fault {
+  const path = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
+  return { parameter: path.replace(/^\./, ''), detail: issue.message };
+}
+
+function repeated(ids: readonly string[]): string | undefined {
+  return ids.find((id, index) => ids.indexOf(id) !== index);
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

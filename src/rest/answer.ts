@@ -1,0 +1,85 @@
+import type { ExecutionResult, GraphQLError } from 'graphql';
+import type { Fault } from '../core/errors.ts';
+import { isCode, statusOf, type Code } from '../protocol/codes.ts';
+import type { Body, Variant } from './body.ts';
+import { isRecord } from './input.ts';
+import type { Input } from './inputs.ts';
+import { snakeCase } from './names.ts';
+import type { Explain } from './explain.ts';
+import { detailOf, problem, type Answer, type Explained } from './problem.ts';
+
+/** What a route needs to know to answer. */
+export type Answering = { readonly body: Body; readonly inputs: ReadonlyMap<string, Input> };
+
+const NOT_FOUND: Explained = { code: 'not_found', detail: 'There is no such thing, or it is not yours.' };
+
+/**
+ * The result of an execution as an answer. Any error makes the whole answer a problem: partial data is never sent. A null on the way to
+ * the body is 404. Where the body is a union or an interface, its type and outcome decide on the status.
+ */
+export function answerOf(answering: Answering, result: ExecutionResult, explain: Explain): Answer {
+  const { errors } = result;
+  if (errors && errors.length > 0) return problem(inWireNames(answering.inputs, firstOf(errors, explain)));
+  let value: unknown = result.data;
+  for (const name of answering.body.path) value = isRecord(value) ? value[name] : null;
+  if (value === null || value === undefined) return problem(NOT_FOUND);
+  if (answering.body.variants.length === 0 || !isRecord(value)) return { status: 200, body: value };
+  return variantAnswer(answering.body.variants, value);
+}
+
+/** Every error is explained, so that each is in the log; what is wrong with the relay outweighs what is wrong with the request. */
+function firstOf(errors: readonly GraphQLError[], explain: Explain): Explained {
+  const all = errors.map((error) => explain(error));
+  return all.find(({ code }) => code === 'internal') ?? all[0] ?? { code: 'internal', detail: 'The relay failed.' };
+}
+
+function variantAnswer(variants: readonly Variant[], value: Readonly<Record<string, unknown>>): Answer {
+  const { __typename, ...members } = value;
+  const kind = variants.find(({ name }) => name === __typename)?.kind ?? 'plain';
+  if (kind === 'refusal') return refusalAnswer(members);
+  return kind === 'invocation' ? invocationAnswer(members) : { status: 200, body: members };
+}
+
+/** A refusal's own members beside code, message and delay are kept: they say who refused, and of which command. */
+function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
+  const { code, message, retry_after_ms, ...command } = members;
+  return problem({
+    code: isCode(code) ? code : 'internal',
+    detail: String(message),
+    ...(typeof retry_after_ms === 'number' && { retryAfterMs: retry_after_ms }),
+    command,
+  });
+}
+
+const UNPROVEN: Readonly<Record<string, { readonly code: Code; readonly detail: string }>> = {
+  expired: { code: 'queue_timeout', detail: 'Its time ran out before it was written: it has not run.' },
+  outcome_unknown: { code: 'response_timeout', detail: 'It may have run; no end of it is known.' },
+};
+
+/** 202 while it has no outcome, 504 where no end is known, otherwise 200: a failure that the client reported is an answer. */
+function invocationAnswer(members: Readonly<Record<string, unknown>>): Answer {
+  const { outcome, error } = members;
+  if (outcome === null) return { status: 202, body: members };
+  const unproven = typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? UNPROVEN[outcome] : undefined;
+  if (unproven === undefined) return { status: 200, body: members };
+  const { code, message } = isRecord(error) ? error : {};
+  const known = isCode(code) && statusOf(code) === 504;
+  return problem({
+    ...(known ? { code, detail: String(message) } : unproven),
+    status: 504,
+    command: members,
+  });
+}
+
+/** Resolvers name arguments as GraphQL does; the asker knows the parameter that went into it. */
+function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): Explained {
+  const { errors } = explained;
+  if (!errors || errors.length === 0) return explained;
+  const renamed = errors.map(({ parameter, detail }): Fault => ({ parameter: wireName(inputs, parameter), detail }));
+  return { ...explained, errors: renamed, detail: detailOf(renamed) };
+}
+
+function wireName(inputs: ReadonlyMap<string, Input>, parameter: string): string {
+  if (inputs.has(parameter)) return parameter;
+  return [...inputs.values()].find(({ goesInto }) => goesInto === parameter)?.name ?? snakeCase(parameter);
+}

@@ -1,0 +1,116 @@
+import {
+  Kind,
+  getNullableType,
+  isAbstractType,
+  isObjectType,
+  visit,
+  type DocumentNode,
+  type FieldNode,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type SelectionSetNode,
+} from 'graphql';
+import type { Report } from './directive.ts';
+import type { OperationSource } from './inputs.ts';
+import type { JsonSchema } from './leaf.ts';
+import { fieldsOf, possibleTypes, responseKey, scopeOf, type Scope } from './selection.ts';
+import { objectShape, shapeOf } from './shape.ts';
+
+/** Where in the data of an execution the body of the answer stands, and what it is. */
+export type Body = {
+  /** Names from the root of the data down to it. */
+  readonly path: readonly string[];
+  readonly type: GraphQLOutputType;
+  readonly nodes: readonly FieldNode[];
+  /** The object types that it may have, when there are several: then `__typename` says which one it is. */
+  readonly variants: readonly Variant[];
+  /** The JSON Schema of the value, where there are no variants. */
+  readonly schema: JsonSchema;
+};
+
+/** `refusal`: a problem by its code. `invocation`: the status comes from its outcome. `plain`: 200. */
+export type Variant = {
+  readonly name: string;
+  readonly kind: 'plain' | 'invocation' | 'refusal';
+  readonly schema: JsonSchema;
+};
+
+/** Members that the answer's status is made of, per kind. */
+const NEEDED: Readonly<Record<Variant['kind'], readonly string[]>> = {
+  plain: [],
+  invocation: ['outcome', 'error'],
+  refusal: ['code', 'message'],
+};
+
+/** Null when there is no such place; why has then been reported. */
+export function findBody(source: OperationSource, report: Report): Body | null {
+  const path = source.directive.body ?? rootField(source, report);
+  const scope = scopeOf(source.schema, source.document);
+  const place = path.length === 0 ? null : findPlace(source, path, scope);
+  if (place === null) {
+    if (path.length > 0) report(`body: "${path.join('.')}" names nothing that is selected`);
+    return null;
+  }
+  const variants = variantsOf(scope, place, report);
+  return { path, ...place, variants, schema: variants.length > 0 ? {} : shapeOf(scope, place, report) };
+}
+
+type Place = { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] };
+
+/** Goes down from the root by names of the answer, through objects only. */
+function findPlace({ schema, operation }: OperationSource, path: readonly string[], scope: Scope): Place | null {
+  let owner: unknown = schema.getRootType(operation.operation);
+  let sets: readonly (SelectionSetNode | undefined)[] = [operation.selectionSet];
+  let place: Place | null = null;
+  for (const name of path) {
+    if (!isObjectType(owner)) return null;
+    const nodes = fieldsOf(scope, owner, sets).get(name);
+    const field = owner.getFields()[nodes?.[0]?.name.value ?? ''];
+    if (nodes === undefined || field === undefined) return null;
+    place = { type: field.type, nodes };
+    owner = getNullableType(field.type);
+    sets = nodes.map(({ selectionSet }) => selectionSet);
+  }
+  return place;
+}
+
+/** The document as it is executed: where the body's type decides on the status, it is asked for its type. */
+export function withTypename(document: DocumentNode, body: Body): DocumentNode {
+  if (body.variants.length === 0) return document;
+  const typename: FieldNode = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } };
+  return visit(document, {
+    Field(node) {
+      if (!body.nodes.includes(node) || node.selectionSet === undefined) return undefined;
+      return {
+        ...node,
+        selectionSet: { ...node.selectionSet, selections: [typename, ...node.selectionSet.selections] },
+      };
+    },
+  });
+}
+
+function rootField({ operation }: OperationSource, report: Report): readonly string[] {
+  const [field, ...more] = operation.selectionSet.selections;
+  if (field?.kind === Kind.FIELD && more.length === 0) return [responseKey(field)];
+  report('it selects several root fields: body: must say which value is the answer');
+  return [];
+}
+
+function variantsOf(scope: Scope, { type, nodes }: Place, report: Report): readonly Variant[] {
+  const named = getNullableType(type);
+  if (!isAbstractType(named)) return [];
+  const sets = nodes.map(({ selectionSet }) => selectionSet);
+  return possibleTypes(scope.schema, named).map((one) => {
+    const kind = kindOf(one);
+    const selected = fieldsOf(scope, one, sets);
+    const missing = NEEDED[kind].filter((name) => !selected.has(name));
+    if (selected.size === 0) report(`nothing is selected of ${one.name}`);
+    else if (missing.length > 0) report(`${one.name} must be asked for ${missing.join(', ')}`);
+    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report) };
+  });
+}
+
+function kindOf(type: GraphQLObjectType): Variant['kind'] {
+  if (type.name === 'Refusal') return 'refusal';
+  return type.getInterfaces().some(({ name }) => name === 'Invocation') ? 'invocation' : 'plain';
+}

@@ -1,0 +1,69 @@
+import { isEnumType, isListType, isNonNullType, isScalarType, type GraphQLInputType } from 'graphql';
+import type { Report } from './directive.ts';
+import type { Faults } from './faults.ts';
+import { leafOf, type Bounds, type JsonSchema } from './leaf.ts';
+
+/** Reads the text of a path segment or query value into what GraphQL variables take; what is wrong goes to `faults` as `at`. */
+export type TextInput = {
+  readonly schema: JsonSchema;
+  /** Several values in one text, joined by commas. */
+  readonly list: boolean;
+  read(raw: string, at: string, faults: Faults): unknown;
+};
+
+const NOTHING: TextInput = { schema: {}, list: false, read: () => undefined };
+
+/** The text form of an input type: scalars, enums by their wire words, and comma-separated lists of these. */
+export function textInput(type: GraphQLInputType, bounds: Bounds, report: Report): TextInput {
+  if (isNonNullType(type)) return textInput(type.ofType, bounds, report);
+  if (isListType(type)) return listInput(textInput(type.ofType, bounds, report));
+  if (isScalarType(type) || isEnumType(type)) {
+    const leaf = leafOf(type, bounds);
+    if (leaf?.fromText) return leafInput(leaf.fromText, leaf.schema, leaf.expected);
+  }
+  report(`the type ${String(type)} has no form in a path or a query`);
+  return NOTHING;
+}
+
+/** The pairs of a query string, undecodable ones left out and told to `faults`. A name without `=` has an empty value. */
+export function* queryPairs(query: string, faults: Faults): Generator<readonly [name: string, value: string]> {
+  for (const part of query.split('&')) {
+    if (part === '') continue;
+    const cut = part.indexOf('=');
+    const name = decode(cut < 0 ? part : part.slice(0, cut), true);
+    const value = decode(cut < 0 ? '' : part.slice(cut + 1), true);
+    if (name === null || value === null) faults.add(name ?? part, 'not valid percent-encoding');
+    else yield [name, value];
+  }
+}
+
+/** Null where the text is not percent-encoded UTF-8. */
+export function decode(text: string, plusIsSpace = false): string | null {
+  const spaced = plusIsSpace ? text.replaceAll('+', ' ') : text;
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return null;
+  }
+}
+
+function leafInput(fromText: (raw: string) => unknown, schema: JsonSchema, expected: string): TextInput {
+  return {
+    schema,
+    list: false,
+    read(raw, at, faults) {
+      const value = fromText(raw);
+      if (value === undefined) faults.add(at, `expected ${expected}`);
+      return value;
+    },
+  };
+}
+
+function listInput(item: TextInput): TextInput {
+  return {
+    schema: { type: 'array', items: item.schema, minItems: 1 },
+    list: true,
+    read: (raw, at, faults) => raw.split(',').map((one) => item.read(one, at, faults)),
+  };
+}

@@ -1,0 +1,121 @@
+import {
+  GraphQLError,
+  Kind,
+  Source,
+  concatAST,
+  extendSchema,
+  parse,
+  separateOperations,
+  validate,
+  type DocumentNode,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+} from 'graphql';
+import { CallboardError, type Fault } from '../core/errors.ts';
+import type { Plan, Plans } from '../graphql/plan.ts';
+import { findBody, withTypename, type Body } from './body.ts';
+import { REST_SDL, readDirective, type Report, type RestDirective } from './directive.ts';
+import type { DocumentText } from './documents.ts';
+import { readInputs, type Input, type OperationSource } from './inputs.ts';
+
+/** One operation of a document, ready to be served. */
+export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs'> & {
+  readonly id: string;
+  readonly summary: string | null;
+  /** Whether it may wait, and so end early when its caller hangs up. */
+  readonly mutates: boolean;
+  readonly inputs: ReadonlyMap<string, Input>;
+  readonly body: Body;
+  readonly plan: Plan;
+};
+
+/**
+ * Documents as routes, each validated against the schema and compiled once. Throws `internal` naming every fault of every document: a
+ * document that asks for what the schema lacks must stop the start.
+ */
+export function compileRoutes(
+  schema: GraphQLSchema,
+  documents: readonly DocumentText[],
+  plans: Plans,
+): readonly Route[] {
+  const faults: Fault[] = [];
+  const whole = concatAST(documents.map((document) => parseDocument(document, faults)));
+  const withRest = extendSchema(schema, parse(REST_SDL));
+  for (const error of validate(withRest, whole, undefined, { maxErrors: 1000 })) faults.push(faultOf(error));
+  const sources = Object.values(separateOperations(whole)).filter((one) => validate(withRest, one).length === 0);
+  const routes = sources.flatMap((document) => compileRoute(schema, document, { plans, faults }) ?? []);
+  findTwins(routes, faults);
+  if (faults.length > 0) {
+    const lines = faults.map(({ parameter, detail }) => `\n  ${parameter}: ${detail}`);
+    throw new CallboardError('internal', `The REST documents do not fit the schema:${lines.join('')}`, {
+      errors: faults,
+    });
+  }
+  return routes;
+}
+
+function parseDocument({ name, text }: DocumentText, faults: Fault[]): DocumentNode {
+  try {
+    return parse(new Source(text, name));
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error;
+    faults.push(faultOf(error));
+    return { kind: Kind.DOCUMENT, definitions: [] };
+  }
+}
+
+function faultOf(error: GraphQLError): Fault {
+  const { source, locations, nodes } = error;
+  const line = locations?.[0]?.line;
+  const name = source?.name ?? nodes?.[0]?.loc?.source.name ?? 'documents';
+  return { parameter: line === undefined ? name : `${name}:${line}`, detail: error.message };
+}
+
+type Compiling = { readonly plans: Plans; readonly faults: Fault[] };
+
+function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, faults }: Compiling): Route | null {
+  const operation = document.definitions.find((one) => one.kind === Kind.OPERATION_DEFINITION);
+  const id = operation?.name?.value;
+  const file = operation?.loc?.source.name ?? 'documents';
+  const before = faults.length;
+  const report: Report = (detail) => void faults.push({ parameter: `${file} ${id ?? '(unnamed)'}`, detail });
+  if (operation === undefined || id === undefined) return (report('an operation needs a name'), null);
+  const directive = readDirective(operation, report);
+  if (directive === null) return null;
+  const source: OperationSource = { schema, document, operation, directive };
+  const inputs = readInputs(source, report);
+  const body = findBody(source, report);
+  if (body === null || faults.length > before) return null;
+  const plan = plans.of(withTypename(document, body), id);
+  return plan && makeRoute(source, { id, inputs, body, plan });
+}
+
+type Parts = { readonly id: string; readonly inputs: readonly Input[]; readonly body: Body; readonly plan: Plan };
+
+function makeRoute({ operation, directive }: OperationSource, parts: Parts): Route {
+  const { id, inputs, body, plan } = parts;
+  const { method, path, access, bodyAs } = directive;
+  return {
+    id,
+    method,
+    path,
+    access,
+    bodyAs,
+    summary: operation.description?.value ?? null,
+    mutates: operation.operation === 'mutation',
+    inputs: new Map(inputs.map((input) => [input.name, input])),
+    body,
+    plan,
+  };
+}
+
+/** Two routes of one method whose paths differ only in the names of parameters could never both be reached. */
+function findTwins(routes: readonly Route[], faults: Fault[]): void {
+  const seen = new Map<string, Route>();
+  for (const route of routes) {
+    const key = `${route.method} ${route.path.replaceAll(/\{\w+\}/g, '{}')}`;
+    const twin = seen.get(key);
+    if (twin) faults.push({ parameter: route.id, detail: `has the same method and path as ${twin.id}` });
+    seen.set(key, route);
+  }
+}

@@ -1,0 +1,78 @@
+import { Kind, type OperationDefinitionNode } from 'graphql';
+
+/** Who may ask at all. Checked before anything else of a request, and can only narrow what the resolvers allow. */
+export const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY'] as const;
+export type Access = (typeof ACCESSES)[number];
+
+const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as const;
+type MethodArgument = keyof typeof METHOD_OF;
+export type Method = (typeof METHOD_OF)[MethodArgument];
+
+/** Declared for validation only: the served schema does not have it, and execution ignores it. */
+export const REST_SDL = `
+"Serves this operation as a route. Exactly one of get, post, put and delete names its path."
+directive @rest(
+  get: String
+  post: String
+  put: String
+  delete: String
+  "Who may ask at all."
+  access: RestAccess!
+  "Where in the data the answer stands, as names joined by dots; without it the single root field."
+  body: String
+  "The variable that the whole request body is read into, instead of one variable per member."
+  bodyAs: String
+) on QUERY | MUTATION
+enum RestAccess { ${ACCESSES.join(' ')} }
+`;
+
+/** What one document says about its route. */
+export type RestDirective = {
+  readonly method: Method;
+  /** With `{name}` for each path parameter. */
+  readonly path: string;
+  readonly access: Access;
+  readonly body: readonly string[] | null;
+  readonly bodyAs: string | null;
+};
+
+/** Takes each fault of a document, in words; compilation goes on to find the others. */
+export type Report = (fault: string) => void;
+
+const PATH = /^(\/([a-z0-9_.-]+|\{[a-z][a-z0-9_]*\}))+$/;
+
+/** Null when the operation cannot be a route; why has then been reported. */
+export function readDirective(operation: OperationDefinitionNode, report: Report): RestDirective | null {
+  const given = argumentsOf(operation);
+  if (given === null) return (report('it has no @rest directive'), null);
+  const methods = Object.keys(METHOD_OF).filter(isMethodArgument);
+  const named = methods.filter((method) => given.has(method));
+  const [method] = named;
+  const access = ACCESSES.find((word) => word === given.get('access'));
+  if (named.length !== 1 || method === undefined) report(`@rest needs exactly one of ${methods.join(', ')}`);
+  const path = method === undefined ? '' : (given.get(method) ?? '');
+  if (method !== undefined && !PATH.test(path)) report(`"${path}" is not a path of words and {parameters}`);
+  if (access === undefined) report(`@rest needs access: one of ${ACCESSES.join(', ')}`);
+  if (method === undefined || access === undefined) return null;
+  const body = given.get('body')?.split('.') ?? null;
+  return { method: METHOD_OF[method], path, access, body, bodyAs: given.get('bodyAs') ?? null };
+}
+
+/** The names of a path's parameters, in order. */
+export function pathParameters(path: string): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
+}
+
+function argumentsOf(operation: OperationDefinitionNode): ReadonlyMap<string, string> | null {
+  const directive = operation.directives?.find(({ name }) => name.value === 'rest');
+  if (directive === undefined) return null;
+  const given = new Map<string, string>();
+  for (const { name, value } of directive.arguments ?? []) {
+    if (value.kind === Kind.STRING || value.kind === Kind.ENUM) given.set(name.value, value.value);
+  }
+  return given;
+}
+
+function isMethodArgument(name: string): name is MethodArgument {
+  return Object.hasOwn(METHOD_OF, name);
+}

@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GraphQLSchema } from 'graphql';
+import type { CallboardError } from '../core/errors.ts';
+import type { Mask } from '../graphql/mask.ts';
+import type { Plans } from '../graphql/plan.ts';
+import { compileRoutes } from './compile.ts';
+import type { Access, Method } from './directive.ts';
+import { readOperations, type DocumentText } from './documents.ts';
+import { createExplain } from './explain.ts';
+import { describeRoutes } from './openapi.ts';
+import { explainError, problem } from './problem.ts';
+import { createRouter } from './router.ts';
+import { send } from './send.ts';
+import { serve, type Exchange, type Serving } from './serve.ts';
+
+export type Operation = {
+  readonly method: Method;
+  readonly path: string;
+  readonly id: string;
+  readonly access: Access;
+};
+
+export type RestDoor = {
+  /** False when no route has this path, and nothing was answered. Everything else is answered here, 405 included. Never throws. */
+  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): boolean;
+  /** Answers a fault that the front found, as the routes answer theirs. */
+  refuse(res: ServerResponse, error: CallboardError): void;
+  /** OpenAPI 3.1 of every route. */
+  readonly openapi: object;
+  readonly operations: readonly Operation[];
+};
+
+export type RestOptions = {
+  /** The schema that puts enums out as wire words. */
+  readonly schema: GraphQLSchema;
+  /** Plans over the same schema. */
+  readonly plans: Plans;
+  /** Maps errors of execution to what askers may see, and logs the rest. */
+  readonly mask: Mask;
+  readonly contextOf: Serving['contextOf'];
+  /** What every path begins with; empty or `/...` without a slash at its end. */
+  readonly basePath?: string;
+  readonly version?: string;
+  readonly documents?: readonly DocumentText[];
+};
+
+/** Serves the documents as routes. Throws `internal` naming every fault when a document does not fit the schema. */
+export function createRestDoor(options: RestOptions): RestDoor {
+  const { basePath = '', version = '0.0.0' } = options;
+  const routes = compileRoutes(options.schema, options.documents ?? readOperations(), options.plans);
+  const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
+  const find = createRouter(routes, basePath);
+  return {
+    handle(req, res, exchange) {
+      const match = find(exchange.path);
+      if (match !== null) serve(serving, { req, res, exchange }, match);
+      return match !== null;
+    },
+    refuse: (res, error) => send(res, problem(explainError(error))),
+    openapi: describeRoutes(routes, { title: 'callboard', version, basePath }),
+    operations: routes.map(({ method, path, id, access }) => ({ method, path, id, access })),
+  };
+}

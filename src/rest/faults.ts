@@ -1,0 +1,22 @@
+import type { Fault } from '../core/errors.ts';
+
+/** More faults than these are not listed: an asker who sent thousands learns enough from the first. */
+const MOST = 32;
+const NAME_CHARS = 64;
+
+/** Collects what is wrong with one request, bounded in number and length. */
+export type Faults = { readonly list: readonly Fault[]; add(parameter: string, detail: string): void };
+
+export function collectFaults(): Faults {
+  const list: Fault[] = [];
+  return {
+    list,
+    add(parameter, detail) {
+      if (list.length < MOST) list.push({ parameter: shorten(parameter) || 'body', detail });
+    },
+  };
+}
+
+function shorten(name: string): string {
+  return name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS).toWellFormed()}...` : name.toWellFormed();
+}

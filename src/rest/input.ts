@@ -1,0 +1,127 @@
+import {
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isScalarType,
+  type GraphQLInputField,
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
+} from 'graphql';
+import type { Report } from './directive.ts';
+import type { Faults } from './faults.ts';
+import { leafOf, type Bounds, type JsonSchema, type Leaf } from './leaf.ts';
+import { snakeCase } from './names.ts';
+
+/** Reads a value out of a JSON body into what GraphQL variables take; what is wrong goes to `faults` under the name `at`. */
+export type JsonInput = {
+  readonly schema: JsonSchema;
+  read(value: unknown, at: string, faults: Faults): unknown;
+};
+
+type Build = { readonly report: Report; readonly inside: readonly string[]; readonly bounds: Bounds };
+type Member = { readonly field: string; readonly required: boolean; readonly input: JsonInput };
+
+const NOTHING: JsonInput = { schema: {}, read: () => undefined };
+
+/** The JSON form of an input type: snake_case members, wire words of enums, opaque JSON untouched. */
+export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: Report): JsonInput {
+  return build(type, { report, inside: [], bounds });
+}
+
+/** Bounds that a schema's author gave. Only these two: Pothos keeps its own objects, functions among them, beside them. */
+export function boundsOf(extensions: Readonly<Record<PropertyKey, unknown>> | null | undefined): Bounds {
+  const minimum = extensions?.['minimum'];
+  const maximum = extensions?.['maximum'];
+  return {
+    ...(typeof minimum === 'number' && { minimum }),
+    ...(typeof maximum === 'number' && { maximum }),
+  };
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function build(type: GraphQLInputType, how: Build): JsonInput {
+  if (isNonNullType(type)) return build(type.ofType, how);
+  if (isListType(type)) return listInput(build(type.ofType, how));
+  if (isInputObjectType(type)) return objectInput(type, how);
+  if (isScalarType(type) || isEnumType(type)) {
+    const leaf = leafOf(type, how.bounds);
+    if (leaf !== null) return leafInput(leaf);
+  }
+  how.report(`the type ${String(type)} has no JSON form`);
+  return NOTHING;
+}
+
+function leafInput(leaf: Leaf): JsonInput {
+  return {
+    schema: leaf.schema,
+    read(value, at, faults) {
+      const read = leaf.fromJson(value);
+      if (read === undefined) faults.add(at, `expected ${leaf.expected}`);
+      return read;
+    },
+  };
+}
+
+/** A single value stands for a list of one, as GraphQL has it. */
+function listInput(item: JsonInput): JsonInput {
+  const several: JsonSchema = { type: 'array', items: item.schema };
+  return {
+    schema: { anyOf: [several, item.schema] },
+    read(value, at, faults) {
+      if (!Array.isArray(value)) return [item.read(value, at, faults)];
+      return value.map((one: unknown, index) => item.read(one, `${at}[${index}]`, faults));
+    },
+  };
+}
+
+function objectInput(type: GraphQLInputObjectType, how: Build): JsonInput {
+  if (how.inside.includes(type.name)) {
+    how.report(`the input type ${type.name} contains itself`);
+    return NOTHING;
+  }
+  const inside = [...how.inside, type.name];
+  const members = new Map<string, Member>();
+  for (const field of Object.values(type.getFields())) {
+    const input = describe(build(field.type, { ...how, inside, bounds: boundsOf(field.extensions) }), field);
+    members.set(snakeCase(field.name), { field: field.name, required: isRequired(field), input });
+  }
+  return { schema: objectSchema(members), read: (value, at, faults) => readMembers(members, { value, at }, faults) };
+}
+
+function describe(input: JsonInput, field: GraphQLInputField): JsonInput {
+  return field.description ? { ...input, schema: { ...input.schema, description: field.description } } : input;
+}
+
+function isRequired(field: GraphQLInputField): boolean {
+  return isNonNullType(field.type) && field.defaultValue === undefined && field.default === undefined;
+}
+
+function objectSchema(members: ReadonlyMap<string, Member>): JsonSchema {
+  const required = [...members].filter(([, member]) => member.required).map(([name]) => name);
+  const properties = Object.fromEntries([...members].map(([name, { input }]) => [name, input.schema]));
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false };
+}
+
+function readMembers(
+  members: ReadonlyMap<string, Member>,
+  { value, at }: { readonly value: unknown; readonly at: string },
+  faults: Faults,
+): unknown {
+  if (!isRecord(value)) return faults.add(at, 'expected a JSON object');
+  const inside = (name: string) => (at === '' ? name : `${at}.${name}`);
+  const read: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    if (!members.has(name)) faults.add(inside(name), 'unknown member');
+  }
+  for (const [name, { field, required, input }] of members) {
+    // A member that is null counts as left out: its default applies.
+    const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
+    if (given !== undefined) read[field] = input.read(given, inside(name), faults);
+    else if (required) faults.add(inside(name), 'required');
+  }
+  return read;
+}

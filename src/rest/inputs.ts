@@ -1,0 +1,145 @@
+import {
+  Kind,
+  TypeInfo,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInputType,
+  isNonNullType,
+  typeFromAST,
+  valueFromASTUntyped,
+  visit,
+  visitWithTypeInfo,
+  type DocumentNode,
+  type GraphQLArgument,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type VariableDefinitionNode,
+} from 'graphql';
+import { textInput, type TextInput } from './coerce.ts';
+import { pathParameters, type Report, type RestDirective } from './directive.ts';
+import { boundsOf, jsonInput, type JsonInput } from './input.ts';
+import { wireWords, type JsonSchema } from './leaf.ts';
+
+/** One variable of a document as a part of the request. */
+export type Input = {
+  readonly name: string;
+  readonly required: boolean;
+  readonly description: string | null;
+  readonly schema: JsonSchema;
+  /** What execution is given when the request says nothing; undefined when there is none. */
+  readonly defaultValue: unknown;
+  /** The GraphQL argument or input field that the variable goes into: errors of the resolvers name that. */
+  readonly goesInto: string | null;
+} & (
+  | { readonly place: 'path' | 'query'; readonly read: TextInput['read']; readonly list: boolean }
+  | { readonly place: 'body'; readonly read: JsonInput['read'] }
+);
+
+type Use = Pick<GraphQLArgument | GraphQLInputField, 'name' | 'description' | 'extensions'>;
+export type OperationSource = {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  readonly directive: RestDirective;
+};
+
+/** The variables of a document as parameters and members of the body; what has no such form is reported. */
+export function readInputs(source: OperationSource, report: Report): readonly Input[] {
+  const uses = usesOf(source);
+  const onPath = pathParameters(source.directive.path);
+  const inputs: Input[] = [];
+  for (const definition of source.operation.variableDefinitions ?? []) {
+    const type = typeFromAST(source.schema, definition.type);
+    const name = definition.variable.name.value;
+    const place = onPath.includes(name) ? 'path' : takesBody(source.directive) ? 'body' : 'query';
+    if (isInputType(type)) inputs.push(readInput({ definition, type, place, use: uses.get(name) }, report));
+  }
+  checkPath(onPath, inputs, report);
+  checkBodyAs(source.directive, inputs, report);
+  return inputs;
+}
+
+/** POST and PUT read their members from the body, GET and DELETE from the query. */
+export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
+  return method === 'POST' || method === 'PUT';
+}
+
+type Definition = {
+  readonly definition: VariableDefinitionNode;
+  readonly type: GraphQLInputType;
+  readonly place: Input['place'];
+  readonly use: Use | undefined;
+};
+
+function readInput({ definition, type, place, use }: Definition, report: Report): Input {
+  const name = definition.variable.name.value;
+  const explain: Report = (fault) => report(`$${name}: ${fault}`);
+  const bounds = boundsOf(use?.extensions);
+  const defaultValue = definition.defaultValue ? valueFromASTUntyped(definition.defaultValue) : undefined;
+  const common = {
+    name,
+    required: isNonNullType(type) && defaultValue === undefined,
+    description: definition.description?.value ?? use?.description ?? null,
+    defaultValue,
+    goesInto: use?.name ?? null,
+  };
+  const shown = (schema: JsonSchema): JsonSchema =>
+    defaultValue === undefined ? schema : { ...schema, default: wireDefault(type, defaultValue) };
+  if (place === 'body') {
+    const { schema, read } = jsonInput(type, bounds, explain);
+    return { ...common, place, schema: shown(schema), read };
+  }
+  const { schema, read, list } = textInput(type, bounds, explain);
+  return { ...common, place, schema: shown(schema), read, list };
+}
+
+/** Where each variable is used first, fragments included. */
+function usesOf({ schema, document }: OperationSource): ReadonlyMap<string, Use> {
+  const uses = new Map<string, Use>();
+  const info = new TypeInfo(schema);
+  const note = (name: string, use: Use | null | undefined) => {
+    if (use && !uses.has(name)) uses.set(name, use);
+  };
+  const enter = {
+    Argument(node: { readonly value: { readonly kind: string } }) {
+      const name = variableName(node.value);
+      if (name !== null) note(name, info.getArgument());
+    },
+    ObjectField(node: { readonly name: { readonly value: string }; readonly value: { readonly kind: string } }) {
+      const name = variableName(node.value);
+      const parent = getNamedType(info.getParentInputType());
+      if (name !== null && isInputObjectType(parent)) note(name, parent.getFields()[node.name.value]);
+    },
+  };
+  visit(document, visitWithTypeInfo(info, enter));
+  return uses;
+}
+
+function variableName(value: { readonly kind: string; readonly name?: { readonly value: string } }): string | null {
+  return value.kind === Kind.VARIABLE ? (value.name?.value ?? null) : null;
+}
+
+function checkPath(onPath: readonly string[], inputs: readonly Input[], report: Report): void {
+  for (const name of onPath) {
+    const input = inputs.find((one) => one.name === name);
+    if (!input?.required) report(`{${name}} needs a variable $${name} of a non-null type without a default`);
+  }
+  if (new Set(onPath).size !== onPath.length) report('a parameter stands twice in the path');
+}
+
+function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report: Report): void {
+  if (directive.bodyAs === null) return;
+  if (!takesBody(directive)) report(`bodyAs needs post or put`);
+  const inBody = inputs.filter(({ place }) => place === 'body').map(({ name }) => name);
+  if (inBody.length !== 1 || inBody[0] !== directive.bodyAs) {
+    report(`bodyAs names $${directive.bodyAs}, so this must be the one variable that is not in the path`);
+  }
+}
+
+function wireDefault(type: GraphQLInputType, value: unknown): unknown {
+  const named = getNamedType(type);
+  return isEnumType(named) && typeof value === 'string' ? wireWords(named).get(value) : value;
+}

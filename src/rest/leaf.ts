@@ -1,0 +1,112 @@
+import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
+
+/** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** Bounds that the schema's argument or field carries in its extensions. */
+export type Bounds = { readonly minimum?: number; readonly maximum?: number };
+
+/**
+ * One scalar or enum as REST writes it. The readers give the value that GraphQL variables take, or undefined where the text or JSON
+ * value is not one of this type.
+ */
+export type Leaf = {
+  readonly schema: JsonSchema;
+  readonly expected: string;
+  /** Null: the type has no form in a path or a query. */
+  readonly fromText: ((raw: string) => unknown) | null;
+  readonly fromJson: (value: unknown) => unknown;
+};
+
+const INT32 = 2_147_483_647;
+const ID_CHARS = 512;
+/** Room for a cursor over the longest names. */
+const TEXT_CHARS = 4096;
+/** The last millisecond of the year 9999: RFC 3339 years have four digits. */
+const LAST_TIME = 253_402_300_799_999;
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
+
+const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
+  Int: intLeaf,
+  Boolean: () => ({
+    schema: { type: 'boolean' },
+    expected: 'true or false',
+    fromText: (raw) => (raw === 'true' ? true : raw === 'false' ? false : undefined),
+    fromJson: (value) => (typeof value === 'boolean' ? value : undefined),
+  }),
+  ID: () => textLeaf(ID_CHARS),
+  String: () => textLeaf(TEXT_CHARS),
+  DateTime: () => ({
+    schema: {
+      anyOf: [
+        { type: 'string', format: 'date-time' },
+        { type: 'integer', minimum: 0, maximum: LAST_TIME },
+      ],
+    },
+    expected: 'an RFC 3339 time or epoch milliseconds',
+    fromText: (raw) => (/^\d{1,15}$/.test(raw) ? fromEpoch(Number(raw)) : fromRfc3339(raw)),
+    fromJson: (value) =>
+      typeof value === 'number' ? fromEpoch(value) : typeof value === 'string' ? fromRfc3339(value) : undefined,
+  }),
+  JSON: () => ({ schema: {}, expected: 'JSON', fromText: null, fromJson: (value) => value }),
+};
+
+/** Null: a scalar that REST has no form for. */
+export function leafOf(type: GraphQLScalarType | GraphQLEnumType, bounds: Bounds = {}): Leaf | null {
+  if (isEnumType(type)) return enumLeaf(type);
+  return Object.hasOwn(SCALARS, type.name) ? (SCALARS[type.name]?.(bounds) ?? null) : null;
+}
+
+/** Wire word of each value of an enum: its internal value. */
+export function wireWords(type: GraphQLEnumType): ReadonlyMap<string, string> {
+  return new Map(type.getValues().map(({ name, value }) => [name, String(value)]));
+}
+
+/** Variables take an enum's names; the wire has its words. */
+function enumLeaf(type: GraphQLEnumType): Leaf {
+  const names = new Map([...wireWords(type)].map(([name, word]) => [word, name]));
+  const words = [...names.keys()];
+  return {
+    schema: { type: 'string', enum: words },
+    expected: `one of ${words.join(', ')}`,
+    fromText: (raw) => names.get(raw),
+    fromJson: (value) => (typeof value === 'string' ? names.get(value) : undefined),
+  };
+}
+
+function intLeaf({ minimum = -INT32 - 1, maximum = INT32 }: Bounds): Leaf {
+  const bounded = minimum > -INT32 - 1 || maximum < INT32;
+  const check = (value: number) =>
+    Number.isInteger(value) && value >= minimum && value <= maximum ? value : undefined;
+  return {
+    schema: { type: 'integer', ...(bounded ? { minimum, maximum } : { format: 'int32' }) },
+    expected: bounded ? `an integer, ${minimum} to ${maximum}` : 'an integer',
+    fromText: (raw) => (/^-?\d{1,10}$/.test(raw) ? check(Number(raw)) : undefined),
+    fromJson: (value) => (typeof value === 'number' ? check(value) : undefined),
+  };
+}
+
+function textLeaf(longest: number): Leaf {
+  const check = (text: string) => (text.length > 0 && text.length <= longest && text.isWellFormed() ? text : undefined);
+  return {
+    schema: { type: 'string', minLength: 1, maxLength: longest },
+    expected: `1 to ${longest} characters`,
+    fromText: check,
+    fromJson: (value) => (typeof value === 'string' ? check(value) : undefined),
+  };
+}
+
+function fromEpoch(ms: number): string | undefined {
+  return Number.isInteger(ms) && ms >= 0 && ms <= LAST_TIME ? new Date(ms).toISOString() : undefined;
+}
+
+function fromRfc3339(text: string): string | undefined {
+  if (!RFC3339.test(text)) return undefined;
+  const ms = Date.parse(text.toUpperCase());
+  // 30 February parses as 2 March: a time that does not exist must not move a bound.
+  const day = text.slice(0, 10);
+  const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+  return Number.isNaN(ms) || !exists || ms < -62_135_596_800_000 || ms > LAST_TIME
+    ? undefined
+    : new Date(ms).toISOString();
+}

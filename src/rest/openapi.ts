@@ -1,0 +1,110 @@
+import { ACCESS_WORDS } from './access.ts';
+import type { Variant } from './body.ts';
+import type { Route } from './compile.ts';
+import { takesBody, type Input } from './inputs.ts';
+import type { JsonSchema } from './leaf.ts';
+import { PROBLEM_SCHEMA, PROBLEM_TYPE } from './problem.ts';
+
+type Responses = Record<string, JsonSchema>;
+export type About = { readonly title: string; readonly version: string; readonly basePath: string };
+
+/** OpenAPI 3.1 of the routes, out of the same documents that serve them. */
+export function describeRoutes(routes: readonly Route[], about: About): object {
+  const paths: Record<string, Record<string, JsonSchema>> = {};
+  for (const route of routes) {
+    const methods = (paths[route.path] ??= {});
+    methods[route.method.toLowerCase()] = describeRoute(route);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: about.title, version: about.version },
+    servers: [{ url: about.basePath || '/' }],
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      schemas: { Problem: PROBLEM_SCHEMA },
+      responses: { Problem: problemResponse({ $ref: '#/components/schemas/Problem' }, 'Refused or failed.') },
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+function describeRoute(route: Route): JsonSchema {
+  const inputs = [...route.inputs.values()];
+  return {
+    operationId: route.id,
+    ...(route.summary !== null && { summary: route.summary }),
+    description: ACCESS_WORDS[route.access],
+    parameters: inputs.filter(({ place }) => place !== 'body').map(describeParameter),
+    ...(takesBody(route) && { requestBody: describeBody(route, inputs) }),
+    responses: describeResponses(route),
+  };
+}
+
+function describeParameter(input: Input): JsonSchema {
+  return {
+    name: input.name,
+    in: input.place,
+    required: input.required,
+    ...(input.description !== null && { description: input.description }),
+    ...('list' in input && input.list && { style: input.place === 'path' ? 'simple' : 'form', explode: false }),
+    schema: input.schema,
+  };
+}
+
+function describeBody(route: Route, inputs: readonly Input[]): JsonSchema {
+  const members = inputs.filter(({ place }) => place === 'body');
+  const whole = route.bodyAs === null ? undefined : route.inputs.get(route.bodyAs);
+  const required = members.filter((input) => input.required).map(({ name }) => name);
+  const schema = whole?.schema ?? {
+    type: 'object',
+    properties: Object.fromEntries(members.map((input) => [input.name, describeMember(input)])),
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  };
+  return { required: required.length > 0, content: { 'application/json': { schema } } };
+}
+
+function describeMember({ schema, description }: Input): JsonSchema {
+  return description === null ? schema : { ...schema, description };
+}
+
+function describeResponses(route: Route): Responses {
+  const { body } = route;
+  const responses: Responses = {};
+  if (body.variants.length === 0) responses['200'] = success('Found.', [body.schema]);
+  else describeVariants(body.variants, responses);
+  const problems = ['400', '401', '403', '404', ...(route.mutates ? ['409', '429'] : []), 'default'];
+  for (const status of problems) responses[status] = { $ref: '#/components/responses/Problem' };
+  return responses;
+}
+
+function describeVariants(variants: readonly Variant[], responses: Responses): void {
+  const shapesOf = (kind: Variant['kind']) =>
+    variants.filter((variant) => variant.kind === kind).map(({ schema }) => schema);
+  const invocations = distinct(shapesOf('invocation'));
+  const ended = [...invocations, ...distinct(shapesOf('plain'))];
+  if (ended.length > 0) responses['200'] = success('Done.', ended);
+  if (invocations.length === 0) return;
+  responses['202'] = success('It goes on: what was waited for was reached, or the wait ended first.', invocations);
+  const members = invocations.map((shape) => ({ type: 'object', properties: shape['properties'] }));
+  const schema = { allOf: [{ $ref: '#/components/schemas/Problem' }, oneOrAny(members)] };
+  responses['504'] = problemResponse(schema, 'Its end is not known, or its time ran out before it was written.');
+}
+
+function distinct(schemas: readonly JsonSchema[]): readonly JsonSchema[] {
+  return [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
+}
+
+function success(description: string, schemas: readonly JsonSchema[]): JsonSchema {
+  return { description, content: { 'application/json': { schema: oneOrAny(schemas) } } };
+}
+
+function oneOrAny(schemas: readonly JsonSchema[]): JsonSchema {
+  const [only] = schemas;
+  return schemas.length === 1 && only !== undefined ? only : { anyOf: schemas };
+}
+
+function problemResponse(schema: JsonSchema, description: string): JsonSchema {
+  return { description, content: { [PROBLEM_TYPE]: { schema } } };
+}

@@ -1,0 +1,59 @@
+import {
+  Kind,
+  getNamedType,
+  isAbstractType,
+  isObjectType,
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  type SelectionSetNode,
+} from 'graphql';
+
+/** A schema and the fragments of one document: what it takes to follow a selection. */
+export type Scope = { readonly schema: GraphQLSchema; readonly fragments: ReadonlyMap<string, FragmentDefinitionNode> };
+
+export function scopeOf(schema: GraphQLSchema, document: DocumentNode): Scope {
+  const fragments = document.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
+  return { schema, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
+}
+
+/** The name under which a field's value stands in the answer. */
+export function responseKey(field: FieldNode): string {
+  return (field.alias ?? field.name).value;
+}
+
+/** What an object of this type is asked for: per name in the answer, every field node that asks for it. */
+export function fieldsOf(
+  scope: Scope,
+  type: GraphQLObjectType,
+  sets: readonly (SelectionSetNode | undefined)[],
+): ReadonlyMap<string, readonly FieldNode[]> {
+  const found = new Map<string, FieldNode[]>();
+  const collect = (set: SelectionSetNode | undefined): void => {
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) {
+        const key = responseKey(selection);
+        found.set(key, [...(found.get(key) ?? []), selection]);
+        continue;
+      }
+      const part = selection.kind === Kind.INLINE_FRAGMENT ? selection : scope.fragments.get(selection.name.value);
+      if (part && applies(scope.schema, part.typeCondition?.name.value, type)) collect(part.selectionSet);
+    }
+  };
+  for (const set of sets) collect(set);
+  return found;
+}
+
+/** The object types that a value of this type can have. */
+export function possibleTypes(schema: GraphQLSchema, type: unknown): readonly GraphQLObjectType[] {
+  if (isObjectType(type)) return [type];
+  return isAbstractType(type) ? schema.getPossibleTypes(type) : [];
+}
+
+function applies(schema: GraphQLSchema, condition: string | undefined, type: GraphQLObjectType): boolean {
+  if (condition === undefined || condition === type.name) return true;
+  const named = getNamedType(schema.getType(condition));
+  return isAbstractType(named) && schema.isSubType(named, type);
+}

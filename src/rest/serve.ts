@@ -1,0 +1,68 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ExecutionResult } from 'graphql';
+import type { Principal } from '../core/auth/principal.ts';
+import { checkAccess } from './access.ts';
+import { answerOf } from './answer.ts';
+import type { Route } from './compile.ts';
+import type { Explain } from './explain.ts';
+import { invalidInput, problem } from './problem.ts';
+import type { Match } from './router.ts';
+import { send } from './send.ts';
+import { readVariables } from './variables.ts';
+
+/** One request as the HTTP front hands it over, its size, media type and JSON syntax already judged. */
+export type Exchange = {
+  readonly who: Principal | null;
+  /** Without the query, still percent-encoded. */
+  readonly path: string;
+  /** Without the `?`. */
+  readonly query: string;
+  /** The parsed JSON of a POST or PUT; undefined when there was no body. */
+  readonly body: unknown;
+};
+
+/** What every request needs. */
+export type Serving = {
+  /** A fresh context per request. The signal is there where the operation may wait: it fires when the asker hangs up. */
+  readonly contextOf: (asked: { readonly who: Principal | null; readonly signal?: AbortSignal }) => unknown;
+  readonly explain: Explain;
+};
+
+type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: Exchange };
+
+/** Answers one request of a resource. Never throws. */
+export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
+  const { req, res, exchange } = call;
+  const route = resource.routes.get(req.method ?? '');
+  if (route === undefined) {
+    const answer = problem({ code: 'method_not_allowed', detail: `This path takes ${resource.allow}.` });
+    return send(res, { ...answer, headers: { allow: resource.allow } });
+  }
+  try {
+    checkAccess(route.access, exchange.who);
+    const { variables, faults } = readVariables(route, { path, query: exchange.query, body: exchange.body });
+    if (faults.length > 0) return send(res, problem(invalidInput(faults)));
+    const result = route.plan.run(serving.contextOf(askedBy(route, call)), variables);
+    const done = (executed: ExecutionResult) => send(res, answerOf(route, executed, serving.explain));
+    if (result instanceof Promise)
+      result.then(done).catch((error: unknown) => send(res, problem(serving.explain(error))));
+    else done(result);
+  } catch (error) {
+    send(res, problem(serving.explain(error)));
+  }
+}
+
+/** Only what may wait listens for the asker hanging up: reading is over before that could matter. */
+function askedBy(
+  route: Route,
+  { res, exchange }: Call,
+): { readonly who: Principal | null; readonly signal?: AbortSignal } {
+  if (!route.mutates) return { who: exchange.who };
+  const hangUp = new AbortController();
+  const ended = (): void => {
+    if (!res.writableFinished) hangUp.abort();
+  };
+  if (res.destroyed) ended();
+  else res.once('close', ended);
+  return { who: exchange.who, signal: hangUp.signal };
+}

@@ -1,0 +1,78 @@
+import {
+  isCompositeType,
+  isEnumType,
+  isListType,
+  isNonNullType,
+  isScalarType,
+  type FieldNode,
+  type GraphQLCompositeType,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+} from 'graphql';
+import type { Report } from './directive.ts';
+import { wireWords, type JsonSchema } from './leaf.ts';
+import { fieldsOf, possibleTypes, type Scope } from './selection.ts';
+
+const SCALARS: Readonly<Record<string, JsonSchema>> = {
+  ID: { type: 'string' },
+  String: { type: 'string' },
+  Int: { type: 'integer' },
+  Float: { type: 'number' },
+  Boolean: { type: 'boolean' },
+  DateTime: { type: 'string', format: 'date-time' },
+  JSON: {},
+};
+
+/** The JSON Schema of what a document selects of a type, exactly as the answer will have it. */
+export function shapeOf(
+  scope: Scope,
+  asked: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
+  report: Report,
+): JsonSchema {
+  const { type, nodes } = asked;
+  if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes }, report);
+  if (isListType(type)) {
+    const items = shapeOf(scope, { type: type.ofType, nodes }, report);
+    return { type: 'array', items: isNonNullType(type.ofType) ? items : nullable(items) };
+  }
+  if (isEnumType(type)) return { type: 'string', enum: [...wireWords(type).values()] };
+  if (isScalarType(type) && Object.hasOwn(SCALARS, type.name)) return SCALARS[type.name] ?? {};
+  if (isCompositeType(type)) return compositeShape(scope, { type, nodes }, report);
+  report(`the type ${String(type)} has no JSON form`);
+  return {};
+}
+
+/** As `shapeOf`, for one object type that the value may turn out to have. Without `__typename`, which only the relay itself reads. */
+export function objectShape(
+  scope: Scope,
+  asked: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
+  report: Report,
+): JsonSchema {
+  const sets = asked.nodes.map(({ selectionSet }) => selectionSet);
+  const properties: Record<string, JsonSchema> = {};
+  for (const [key, nodes] of fieldsOf(scope, asked.type, sets)) {
+    const field = asked.type.getFields()[nodes[0]?.name.value ?? ''];
+    if (field === undefined) continue;
+    const shape = shapeOf(scope, { type: field.type, nodes }, report);
+    const whole = isNonNullType(field.type) ? shape : nullable(shape);
+    properties[key] = field.description ? { ...whole, description: field.description } : whole;
+  }
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+function compositeShape(
+  scope: Scope,
+  { type, nodes }: { readonly type: GraphQLCompositeType; readonly nodes: readonly FieldNode[] },
+  report: Report,
+): JsonSchema {
+  const shapes = possibleTypes(scope.schema, type).map((one) => objectShape(scope, { type: one, nodes }, report));
+  const [first] = shapes;
+  return shapes.length === 1 && first !== undefined ? first : { anyOf: shapes };
+}
+
+function nullable(schema: JsonSchema): JsonSchema {
+  if (Array.isArray(schema['anyOf'])) return { ...schema, anyOf: [...schema['anyOf'], { type: 'null' }] };
+  if (typeof schema['type'] !== 'string') return schema;
+  const words = schema['enum'];
+  return { ...schema, type: [schema['type'], 'null'], ...(Array.isArray(words) && { enum: [...words, null] }) };
+}

@@ -1,0 +1,75 @@
+import { decode, queryPairs } from './coerce.ts';
+import { collectFaults, type Faults } from './faults.ts';
+import { isRecord } from './input.ts';
+import type { Input } from './inputs.ts';
+import type { Fault } from '../core/errors.ts';
+
+/** What a route needs to know to read a request. */
+export type Reading = { readonly inputs: ReadonlyMap<string, Input>; readonly bodyAs: string | null };
+
+/** The parts of a request that hold its input. `path` values are still percent-encoded; `body` is undefined when there was none. */
+export type RequestParts = {
+  readonly path: Readonly<Record<string, string | undefined>>;
+  readonly query: string;
+  readonly body: unknown;
+};
+
+type Variables = Record<string, unknown>;
+
+/** The variables of a document, or every fault of the request at once. */
+export function readVariables(
+  reading: Reading,
+  parts: RequestParts,
+): { readonly variables: Readonly<Variables>; readonly faults: readonly Fault[] } {
+  const faults = collectFaults();
+  // What was sent, right or wrong: one that was sent is neither missing nor replaced by its default.
+  const variables: Variables = {};
+  readPath(reading, parts.path, { variables, faults });
+  readQuery(reading, parts.query, { variables, faults });
+  readBody(reading, parts.body, { variables, faults });
+  for (const { name, required, defaultValue } of reading.inputs.values()) {
+    if (Object.hasOwn(variables, name)) continue;
+    if (defaultValue !== undefined) variables[name] = defaultValue;
+    else if (required) faults.add(name, 'required');
+  }
+  return { variables, faults: faults.list };
+}
+
+type Target = { readonly variables: Variables; readonly faults: Faults };
+
+function readPath({ inputs }: Reading, path: RequestParts['path'], { variables, faults }: Target): void {
+  for (const [name, raw] of Object.entries(path)) {
+    const input = inputs.get(name);
+    if (input?.place !== 'path' || raw === undefined) continue;
+    const text = decode(raw);
+    if (text === null) faults.add(name, 'not valid percent-encoding');
+    variables[name] = text === null ? undefined : input.read(text, name, faults);
+  }
+}
+
+function readQuery({ inputs }: Reading, query: string, { variables, faults }: Target): void {
+  if (query === '') return;
+  for (const [name, raw] of queryPairs(query, faults)) {
+    const input = inputs.get(name);
+    if (input?.place !== 'query') faults.add(name, 'unknown parameter');
+    else if (Object.hasOwn(variables, name)) faults.add(name, 'given twice');
+    else variables[name] = input.read(raw, name, faults);
+  }
+}
+
+function readBody({ inputs, bodyAs }: Reading, body: unknown, { variables, faults }: Target): void {
+  if (body === undefined) return;
+  if (bodyAs !== null) {
+    const input = inputs.get(bodyAs);
+    if (input?.place === 'body') variables[bodyAs] = input.read(body, '', faults);
+    return;
+  }
+  if (!isRecord(body)) return faults.add('body', 'expected a JSON object');
+  for (const name of Object.keys(body)) {
+    const input = inputs.get(name);
+    const value = body[name];
+    if (input?.place !== 'body') faults.add(name, 'unknown member');
+    // A member that is null counts as left out: its default applies.
+    else if (value !== null) variables[name] = input.read(value, name, faults);
+  }
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+
+/** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
+export const PREFIX = 'CALLBOARD_';
+
+const MIB = 1024 * 1024;
+const whole = (min: number, max: number): z.ZodType<number, string> =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'expected a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `expected at least ${min}`).max(max, `expected at most ${max}`));
+const flag = z.enum(['true', 'false', '1', '0', 'on', 'off'], 'expected true or false').transform(isOn);
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+const id = z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
+const url = z.string().refine(isHttpUrl, 'expected an http or https address');
+
+/** One row a setting: its name, how its text is read, and what it is when nobody sets it. */
+export const SETTINGS = z.object({
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: whole(0, 65_535).default(4400),
+  BASE_PATH: z
+    .string()
+    .regex(/^(\/[A-Za-z0-9._~-]+)*\/?$/, 'expected a path as /callboard')
+    .transform((path) => path.replace(/\/$/, ''))
+    .default(''),
+  ADMIN_TOKEN: list
+    .pipe(z.array(z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without space')))
+    .default([]),
+  SECRET: z
+    .string()
+    .refine((text) => Buffer.byteLength(text) >= 32, 'expected at least 32 bytes')
+    .optional(),
+  JWKS_URL: url.optional(),
+  ISSUER: z.string().optional(),
+  AUDIENCE: z.string().optional(),
+  REDIS_URL: z
+    .string()
+    .refine(() => false, 'shared mode is not in this version yet: leave it unset to run in direct mode, one process')
+    .optional(),
+  PARTITIONS: whole(1, 1024).default(1),
+  DURABILITY: z.enum(['memory', 'aof_everysec', 'aof_always']).optional(),
+  NAMESPACE: id.default('callboard'),
+  NODE_ID: id.optional(),
+  RAW_MESSAGES: flag.default(false),
+  POLICY_FILE: z.string().optional(),
+  SPILL_DIR: z.string().optional(),
+  RETENTION_MS: whole(1000, 365 * 24 * 3600_000).default(RETENTION_MS),
+  STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
+  HISTORY_MAX_BYTES: whole(MIB, 64 * 1024 * MIB).default(HISTORY_BYTES),
+  MAX_BODY_BYTES: whole(1024, 64 * MIB).default(MAX_BODY_BYTES),
+  ALLOWED_ORIGINS: list
+    .pipe(z.array(z.string().refine(isOrigin, 'expected exact origins as https://app.example, no path and no *')))
+    .default([]),
+  TRUST_PROXY: flag.default(false),
+  INTROSPECTION: z.enum(['admin', 'all', 'off'], 'expected admin, all or off').default('admin'),
+  STRICT_MIGRATION: flag.default(false),
+  LEGACY_COMMAND_STREAM: z.string().optional(),
+  LEGACY_PENDING: z.string().optional(),
+  FAST_PATH: flag.default(true),
+  LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'], 'expected debug, info, warn, error or silent')
+    .default('info'),
+});
+
+export type Settings = z.infer<typeof SETTINGS>;
+export type SettingName = keyof Settings;
+
+export function isSettingName(name: string): name is SettingName {
+  return Object.hasOwn(SETTINGS.shape, name);
+}
+
+export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS.shape).filter(isSettingName);
+
+/** Settings that take no value on the command line: `--trust-proxy`. */
+export const SWITCHES: ReadonlySet<SettingName> = new Set([
+  'RAW_MESSAGES',
+  'TRUST_PROXY',
+  'STRICT_MIGRATION',
+  'FAST_PATH',
+]);
+
+/** Settings that are known and checked, and that nothing in this version acts on: whoever sets one is told so. */
+export const WITHOUT_EFFECT: readonly SettingName[] = [
+  'PARTITIONS',
+  'DURABILITY',
+  'NAMESPACE',
+  'RAW_MESSAGES',
+  'SPILL_DIR',
+  'STRICT_MIGRATION',
+  'LEGACY_COMMAND_STREAM',
+  'LEGACY_PENDING',
+];
+
+function isOn(text: string): boolean {
+  return text === 'true' || text === '1' || text === 'on';
+}
+
+function isHttpUrl(text: string): boolean {
+  const protocol = URL.parse(text)?.protocol;
+  return protocol === 'http:' || protocol === 'https:';
+}
+
+function isOrigin(text: string): boolean {
+  return isHttpUrl(text) && URL.parse(text)?.origin === text;
+}

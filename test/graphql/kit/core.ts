@@ -1,0 +1,254 @@
+import { readScope, requireAdmin, requireScope, subjectOf } from '../../../src/core/auth/principal.ts';
+import type { Connection } from '../../../src/core/connections/connection.ts';
+import type { Core, Invocation, PendingRpc, Summary, Who } from '../../../src/core/core.ts';
+import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';
+import type { Command } from '../../../src/core/delivery/command.ts';
+import { fail } from '../../../src/core/errors.ts';
+import type { Message } from '../../../src/core/history/message.ts';
+import type { StreamSummary } from '../../../src/core/history/store.ts';
+import { clientKeyText } from '../../../src/core/ids.ts';
+import type { JsonText } from '../../../src/core/json.ts';
+import { createFeed, type Feed } from '../../../src/core/live.ts';
+import { scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
+import type { CommandUpdate } from '../../../src/core/core.ts';
+import { createCrypto } from '../../../src/platform/crypto.ts';
+import { FakeClock } from '../../kit/clock.ts';
+import { T0 } from './rows.ts';
+
+/** What a fake core holds, and what it answers to commands. */
+export type FakeData = {
+  readonly connections: readonly Connection[];
+  readonly streams: readonly StreamSummary[];
+  readonly messages: readonly Message[];
+  readonly waits: readonly PendingRpc[];
+  readonly commands: readonly Command[];
+  readonly result: JsonText | null;
+  readonly invoke: (who: Who, request: unknown) => Invocation;
+  readonly cancel: () => { readonly state: 'cancelled' | 'requested' | 'too_late'; readonly command: Command };
+};
+
+export type FakeCore = {
+  readonly core: Core;
+  /** `room.method` of every call, in order. */
+  readonly calls: string[];
+  readonly updates: Feed<CommandUpdate>;
+};
+
+const NOTHING: FakeData = {
+  connections: [],
+  streams: [],
+  messages: [],
+  waits: [],
+  commands: [],
+  result: null,
+  invoke: () => fail('internal', 'not prepared'),
+  cancel: () => fail('internal', 'not prepared'),
+};
+
+/** A core over fixed rows, with real pages and cursors, that notes what it is asked. It stands in for the rooms, not for the interface. */
+export function fakeCore(given: Partial<FakeData>): FakeCore {
+  const data = { ...NOTHING, ...given };
+  const calls: string[] = [];
+  const updates = createFeed<CommandUpdate>(() => calls.push('updates.end'));
+  const core: Core = {
+    nodeId: 'n1',
+    mode: 'direct',
+    capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
+    clock: new FakeClock(T0),
+    users: users(data, calls),
+    connections: connections(data, calls),
+    actions: actions(data),
+    rpc: rpc(data, calls),
+    history: history(data, calls),
+    delivery: delivery(data, calls, updates),
+    links: { open: () => fail('internal', 'no links here') },
+    start: async () => {},
+    drain: async () => {},
+    draining: false,
+    close: async () => {},
+    ready: () => {},
+  };
+  return { core, calls, updates };
+}
+
+const cursors = new Cursors(createCrypto('k'.repeat(32)));
+
+type Listing<T> = {
+  readonly name: EvidenceSource;
+  readonly filter: unknown;
+  readonly who: Who;
+  readonly position: (row: T) => readonly string[];
+};
+
+function paged<T>(rows: readonly T[], args: PageArgs, { name, filter, who, position }: Listing<T>): Page<T> {
+  const listing = { name, filter, asker: who ? subjectOf(who) : '' };
+  const scan = scanSorted(rows, cursors.request(listing, args), position);
+  return cursors.page(listing, scan, { source: name, nodeId: 'n1', asOf: T0 }, (row) => row);
+}
+
+function summed<T>(rows: readonly T[], first: number, listing: Listing<T>): Summary<T> {
+  return { ...paged(rows, { first }, listing), total: rows.length };
+}
+
+function users({ connections: all, streams }: FakeData, calls: string[]): Core['users'] {
+  const ids = [...new Set(all.map(({ userId }) => userId))].sort();
+  const completeness = { complete: true, sources: [] };
+  const view = (id: string) => ({
+    id,
+    connectionCount: all.filter(({ userId }) => userId === id).length,
+    streamCount: streams.filter(({ userId }) => userId === id).length,
+    completeness,
+  });
+  return {
+    async list(who, page) {
+      calls.push('users.list');
+      requireAdmin(who);
+      return paged(ids.map(view), page, { name: 'connections', filter: 'users', who, position: ({ id }) => [id] });
+    },
+    async get(who, id) {
+      const userId = readScope(who, id);
+      return userId !== null && ids.includes(userId) ? view(userId) : null;
+    },
+  };
+}
+
+function connections({ connections: all }: FakeData, calls: string[]): Core['connections'] {
+  const listing = (who: Who, userId: string | null, status: string | null): Listing<Connection> => ({
+    name: 'connections',
+    filter: { userId, status },
+    who,
+    position: (row) => [row.userId, row.clientId],
+  });
+  const of = (id: string): Connection[] => all.filter(({ userId }) => userId === id);
+  return {
+    async list(who, query, page) {
+      calls.push('connections.list');
+      const userId = readScope(who, query.userId);
+      return paged(userId === null ? all : of(userId), page, listing(who, userId, query.status ?? null));
+    },
+    async get(who, key) {
+      readScope(who, key.userId);
+      return all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null;
+    },
+    many(keys) {
+      calls.push('connections.many');
+      return keys.map((key) => all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null);
+    },
+    ofUsers(who, userIds, first) {
+      calls.push('connections.ofUsers');
+      return userIds.map((id) => summed(of(id), first, listing(who, id, null)));
+    },
+    events: () => createFeed<never>(() => {}).subscription,
+  };
+}
+
+function actions({ connections: all }: FakeData): Core['actions'] {
+  return {
+    async sample(who, name) {
+      requireAdmin(who);
+      const items = all.flatMap((row) =>
+        row.actions.filter((action) => name === null || action.name === name).map((action) => ({ ...row, action })),
+      );
+      return { items, complete: false, completeness: { complete: false, sources: [] } };
+    },
+  };
+}
+
+function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] {
+  const listing = (who: Who, filter: unknown): Listing<PendingRpc> => ({
+    name: 'pending_rpcs',
+    filter,
+    who,
+    position: ({ waiter }) => [waiter.rpcId],
+  });
+  const completeness = { complete: true, sources: [] };
+  return {
+    invoke: async (who, request) => invoke(requireScope(who, 'invoke'), request),
+    await: async (who, request) => (request.commandId === 'absent' ? null : invoke(who, request)),
+    cancel: async (_who, key) => (key.commandId === 'absent' ? null : cancel()),
+    async pending(who, query, page) {
+      calls.push('rpc.pending');
+      return paged(waits, page, listing(who, query));
+    },
+    count: async () => ({ count: waits.length, complete: true, completeness }),
+    countByNode: async () => ({ items: [{ nodeId: null, count: waits.length }], completeness }),
+    async ofUsers(who, ids, first) {
+      calls.push('rpc.ofUsers');
+      const of = (id: string) => waits.filter(({ waiter }) => waiter.userId === id);
+      return ids.map((userId) => summed(of(userId), first, listing(who, { userId })));
+    },
+    async ofClients(who, keys, first) {
+      calls.push('rpc.ofClients');
+      const of = (text: string) => waits.filter(({ waiter }) => clientKeyText(waiter) === text);
+      return keys.map((key) => summed(of(clientKeyText(key)), first, listing(who, key)));
+    },
+    async ofCommands(keys) {
+      calls.push('rpc.ofCommands');
+      return keys.map(({ commandId }) => waits.filter(({ waiter }) => waiter.commandId === commandId));
+    },
+    alerts: () => createFeed<never>(() => {}).subscription,
+  };
+}
+
+function history({ streams, messages }: FakeData, calls: string[]): Core['history'] {
+  const listing = (who: Who, filter: unknown): Listing<StreamSummary> => ({
+    name: 'streams',
+    filter,
+    who,
+    position: ({ suffix }) => [suffix],
+  });
+  const ofMessages = (who: Who, filter: unknown): Listing<Message> => ({
+    name: 'messages',
+    filter,
+    who,
+    position: ({ id }) => [id],
+  });
+  const of = (id: string): StreamSummary[] => streams.filter(({ userId }) => userId === id);
+  return {
+    async streams(who, userId, prefix, page) {
+      calls.push('history.streams');
+      const rows = of(userId).filter(({ suffix }) => suffix.startsWith(prefix ?? ''));
+      return paged(rows, page, listing(who, { userId, prefix }));
+    },
+    ofUsers(who, ids, first) {
+      calls.push('history.ofUsers');
+      return ids.map((userId) => summed(of(userId), first, listing(who, { userId, prefix: null })));
+    },
+    async messages(who, { stream, ...query }, page) {
+      readScope(who, stream.slice(0, stream.indexOf('/')));
+      const kinds = query.kinds ?? null;
+      const rows = messages.filter(
+        ({ userId, suffix, kind, at }) =>
+          stream === `${userId}/${suffix}` &&
+          (kinds === null || kinds.includes(kind)) &&
+          at > (query.afterTime ?? -Infinity) &&
+          at < (query.beforeTime ?? Infinity),
+      );
+      return messages.some(({ userId, suffix }) => stream === `${userId}/${suffix}`)
+        ? paged(rows, page, ofMessages(who, { stream, ...query }))
+        : null;
+    },
+    async ofCommand(who, userId, commandId, page) {
+      readScope(who, userId);
+      const rows = messages.filter((row) => row.commandId === commandId);
+      return paged(rows, page, ofMessages(who, { userId, commandId }));
+    },
+  };
+}
+
+function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>): Core['delivery'] {
+  const find = (commandId: string): Command | null => data.commands.find((row) => row.commandId === commandId) ?? null;
+  return {
+    async command(who, key) {
+      if (who?.kind === 'user' && who.userId !== key.userId) return null;
+      return find(key.commandId);
+    },
+    many: (keys) => keys.map(({ commandId }) => find(commandId)),
+    result() {
+      calls.push('delivery.result');
+      return data.result;
+    },
+    updates: async (_who, key) => (find(key.commandId) ? updates.subscription : null),
+    load: () => ({ inFlight: 2, queued: 3 }),
+  };
+}

@@ -1,0 +1,55 @@
+import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQLSchema } from 'graphql';
+import type { Principal } from '../../../src/core/auth/principal.ts';
+import type { Core } from '../../../src/core/core.ts';
+import type { Log } from '../../../src/core/log.ts';
+import { createContext } from '../../../src/graphql/context.ts';
+import { schema } from '../../../src/graphql/schema.ts';
+
+export const admin: Principal = { kind: 'admin', name: 'root', expiresAt: null };
+export const ann: Principal = { kind: 'user', userId: 'ann', scopes: new Set(['invoke']), expiresAt: null };
+
+export type Asked = {
+  readonly core: Core;
+  readonly who?: Principal | null;
+  readonly variables?: Readonly<Record<string, unknown>>;
+  readonly schema?: GraphQLSchema;
+  /** Takes what is written to the audit log. */
+  readonly audit?: Record<string, unknown>[];
+};
+
+function prepare(document: string, { core, who = admin, variables, schema: of = schema, audit }: Asked) {
+  const parsed = parse(document);
+  const faults = validate(of, parsed);
+  if (faults.length > 0) throw new AggregateError(faults, faults.map(({ message }) => message).join('; '));
+  const noted: Log = { debug() {}, warn() {}, error() {}, info: (fields) => void audit?.push(fields) };
+  const contextValue = createContext({ core, who, log: noted });
+  return { schema: of, document: parsed, contextValue, ...(variables && { variableValues: variables }) };
+}
+
+/** Validates and runs a document with graphql-js. Throws on an invalid one. */
+export async function ask(document: string, asked: Asked): Promise<ExecutionResult> {
+  return execute(prepare(document, asked));
+}
+
+/** The data of an answer, as plain JSON; throws when there is any error. */
+export async function dataOf(document: string, asked: Asked): Promise<Record<string, unknown>> {
+  const { data, errors } = await ask(document, asked);
+  if (errors?.[0]) throw errors[0];
+  return JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
+}
+
+/** The code of the first error, where it is one of ours; else its message. */
+export async function codeOf(document: string, asked: Asked): Promise<unknown> {
+  const { errors } = await ask(document, asked);
+  const error = errors?.[0];
+  const origin: unknown = error?.originalError;
+  return typeof origin === 'object' && origin !== null && 'code' in origin ? origin.code : error?.message;
+}
+
+/** Subscribes and hands out each event's data. Throws when subscribing is refused. */
+export async function listen(document: string, asked: Asked): Promise<AsyncIterableIterator<ExecutionResult>> {
+  const answer = await subscribe(prepare(document, asked));
+  if ('errors' in answer) throw answer.errors?.[0] ?? new Error('refused');
+  if (!(Symbol.asyncIterator in answer)) throw new Error('no events');
+  return answer as AsyncIterableIterator<ExecutionResult>;
+}

@@ -1,0 +1,206 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { SETTING_NAMES } from '../../src/settings.ts';
+
+const SECRET = 'a secret of more than thirty-two bytes';
+
+function faultsOf(env: Record<string, string>, argv: readonly string[] = []): Record<string, string> {
+  try {
+    readConfig(env, argv);
+  } catch (error) {
+    if (!(error instanceof CallboardError)) throw error;
+    return Object.fromEntries((error.details.errors ?? []).map(({ parameter, detail }) => [parameter, detail]));
+  }
+  return {};
+}
+
+function file(text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'callboard-policy-')), 'policy.json');
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('configuration', () => {
+  it('is direct mode on 127.0.0.1:4400 when nothing is set', () => {
+    expect(readConfig({}, [])).toMatchObject({
+      host: '127.0.0.1',
+      port: 4400,
+      basePath: '',
+      introspection: 'admin',
+      trustProxy: false,
+      allowedOrigins: [],
+      maxBodyBytes: 1024 * 1024,
+      logLevel: 'info',
+      warnings: [],
+    });
+  });
+
+  it('makes an admin token and a secret on loopback with nothing configured, others each time', () => {
+    const one = readConfig({}, []);
+    const two = readConfig({}, ['--host', '::1']);
+    expect(one.generated).toBe(true);
+    expect(Buffer.byteLength(one.auth.secret ?? '')).toBeGreaterThanOrEqual(32);
+    expect(one.auth.adminTokens[0]?.length).toBeGreaterThanOrEqual(32);
+    expect(two.auth.secret).not.toBe(one.auth.secret);
+    expect(two.auth.adminTokens).not.toEqual(one.auth.adminTokens);
+  });
+
+  it.each([
+    { CALLBOARD_SECRET: SECRET },
+    { CALLBOARD_ADMIN_TOKEN: 'short' },
+    { CALLBOARD_JWKS_URL: 'https://id.example/keys', CALLBOARD_ISSUER: 'i', CALLBOARD_AUDIENCE: 'a' },
+  ])('makes nothing up once any credential is configured: %j', (env) => {
+    const config = readConfig(env, []);
+    expect(config.generated).toBe(false);
+    expect(config.auth.secret).toBe(env.CALLBOARD_SECRET ?? null);
+    expect(config.auth.adminTokens).toEqual(env.CALLBOARD_ADMIN_TOKEN ? [env.CALLBOARD_ADMIN_TOKEN] : []);
+  });
+
+  it.each(['0.0.0.0', '::', '192.168.1.4', 'relay.example', '127.0.0.1.evil.example'])(
+    'refuses to listen on %s without configured credentials',
+    (host) => {
+      expect(faultsOf({ CALLBOARD_HOST: host })).toHaveProperty('CALLBOARD_HOST');
+      expect(faultsOf({ CALLBOARD_HOST: host, CALLBOARD_ADMIN_TOKEN: ' , ' })).toHaveProperty('CALLBOARD_HOST');
+      expect(faultsOf({ CALLBOARD_HOST: host, CALLBOARD_SECRET: SECRET })).toEqual({});
+    },
+  );
+
+  it('asks for longer admin tokens where others can reach them', () => {
+    const env = { CALLBOARD_HOST: '0.0.0.0', CALLBOARD_ADMIN_TOKEN: 'a-token-of-twenty-chars,short' };
+    expect(faultsOf(env)).toHaveProperty('CALLBOARD_ADMIN_TOKEN');
+  });
+
+  it('reports every fault at once, each by the name that it was given under', () => {
+    const env = {
+      CALLBOARD_SECRET: 'too short',
+      CALLBOARD_JWKS_URL: 'ftp://id.example',
+      CALLBOARD_REDIS_URL: 'redis://127.0.0.1',
+      CALLBOARD_LOG_LEVEL: 'loud',
+      CALLBOARD_ALLOWED_ORIGINS: 'https://app.example/path',
+      CALLBOARD_TRUST_PROXY: 'perhaps',
+      CALLBOARD_POLICY_FILE: '/no/such/file.json',
+    };
+    const faults = faultsOf(env, [
+      '--port',
+      '70000',
+      '--max-body-bytes',
+      'many',
+      '--prot',
+      '1',
+      'stray',
+      '--namespace',
+    ]);
+    expect(Object.keys(faults).sort()).toEqual(
+      [
+        ...['--max-body-bytes', '--namespace', '--port', '--prot', '1', 'stray'],
+        ...['CALLBOARD_ALLOWED_ORIGINS', 'CALLBOARD_AUDIENCE', 'CALLBOARD_ISSUER', 'CALLBOARD_JWKS_URL'],
+        ...['CALLBOARD_LOG_LEVEL', 'CALLBOARD_POLICY_FILE', 'CALLBOARD_REDIS_URL', 'CALLBOARD_SECRET'],
+        'CALLBOARD_TRUST_PROXY',
+      ].sort(),
+    );
+    expect(faults['CALLBOARD_REDIS_URL']).toContain('shared mode is not in this version yet');
+    expect(faults['CALLBOARD_POLICY_FILE']).toContain('ENOENT');
+  });
+
+  it('never repeats the value of a secret in a fault', () => {
+    const env = { CALLBOARD_SECRET: 'hunter2', CALLBOARD_ADMIN_TOKEN: 'has a space' };
+    const text = JSON.stringify(faultsOf(env));
+    expect(text).toContain('CALLBOARD_SECRET');
+    expect(text).toContain('CALLBOARD_ADMIN_TOKEN');
+    expect(text).not.toMatch(/hunter2|has a space/);
+  });
+
+  it('lets flags win over variables and takes an empty variable for none', () => {
+    const config = readConfig({ CALLBOARD_PORT: '1', CALLBOARD_NODE_ID: '', CALLBOARD_TRUST_PROXY: 'true' }, [
+      '--port=0',
+      '--trust-proxy=false',
+      '--allowed-origins',
+      'https://a.example, http://localhost:3000',
+      '--base-path',
+      '/relay/',
+    ]);
+    expect(config).toMatchObject({ port: 0, nodeId: null, trustProxy: false, basePath: '/relay' });
+    expect(config.allowedOrigins).toEqual(['https://a.example', 'http://localhost:3000']);
+  });
+
+  it.each(['*', 'null', 'https://app.example/', 'app.example', 'https://App.example'])(
+    'refuses the origin %s',
+    (origin) => {
+      expect(faultsOf({ CALLBOARD_ALLOWED_ORIGINS: origin })).toHaveProperty('CALLBOARD_ALLOWED_ORIGINS');
+    },
+  );
+
+  it('knows every setting as a variable and as a flag', () => {
+    const values: Partial<Record<string, string>> = {
+      HOST: '127.0.0.1',
+      BASE_PATH: '/b',
+      SECRET,
+      JWKS_URL: 'https://id.example',
+      DURABILITY: 'memory',
+      POLICY_FILE: file('{}'),
+      ALLOWED_ORIGINS: 'https://a.example',
+      INTROSPECTION: 'all',
+      LOG_LEVEL: 'warn',
+    };
+    const known = SETTING_NAMES.filter((name) => name !== 'REDIS_URL');
+    const argv = known.flatMap((name) => {
+      const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
+      return /RAW|TRUST|STRICT|FAST/.test(name)
+        ? [flag]
+        : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
+    });
+    expect(faultsOf({}, argv)).toEqual({});
+    expect(SETTING_NAMES).toHaveLength(28);
+  });
+
+  it('says which variables it ignored and which settings do nothing in this version', () => {
+    const { warnings } = readConfig({ CALLBOARD_ADMIN_TOKENS: 'typo', CALLBOARD_SPILL_DIR: '/tmp' }, []);
+    expect(warnings).toEqual([
+      'CALLBOARD_SPILL_DIR has no effect in this version.',
+      'CALLBOARD_ADMIN_TOKENS is not a setting and was ignored.',
+    ]);
+  });
+});
+
+describe('the policy file', () => {
+  it('is parsed into rules and scopes', () => {
+    const path = file(
+      JSON.stringify({
+        rules: [{ effect: 'deny', user: 'alice', action: ['wipe', 'drop*'] }],
+        scopes: [{ id: 'team', members: '*@team.example', capacity: 5 }],
+        user_capacity: 7,
+      }),
+    );
+    expect(readConfig({ CALLBOARD_POLICY_FILE: path }, []).policy).toEqual({
+      rules: [
+        expect.objectContaining({ name: 'rules[0]', effect: 'deny', users: ['alice'], actions: ['wipe', 'drop*'] }),
+      ],
+      scopes: [{ id: 'team', members: ['*@team.example'], capacity: 5 }],
+      userCapacity: 7,
+    });
+  });
+
+  it('has every fault named by its place', () => {
+    const path = file(
+      JSON.stringify({ rules: [{ effect: 'maybe' }, { effect: 'deny', acton: 'x' }], scopes: [{ id: 'a/b' }] }),
+    );
+    const faults = Object.keys(faultsOf({ CALLBOARD_POLICY_FILE: path }));
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        'CALLBOARD_POLICY_FILE rules[0].effect',
+        'CALLBOARD_POLICY_FILE rules[1]',
+        'CALLBOARD_POLICY_FILE scopes[0].id',
+        'CALLBOARD_POLICY_FILE scopes[0].members',
+        'CALLBOARD_POLICY_FILE scopes[0].capacity',
+      ]),
+    );
+  });
+
+  it.each(['', '{"rules": [', '[]', '"text"'])('that holds %j stops the start', (text) => {
+    expect(Object.keys(faultsOf({ CALLBOARD_POLICY_FILE: file(text) }))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { compileGlob } from '../../src/core/auth/glob.ts';
+import type { Deed } from '../../src/core/auth/policy.ts';
+import type { Principal, Scope } from '../../src/core/auth/principal.ts';
+import { compilePolicy, type PolicyRule } from '../../src/core/auth/rules.ts';
+
+const admin: Principal = { kind: 'admin', name: 'token-1', expiresAt: null };
+const user = (userId: string, ...scopes: Scope[]): Principal => ({
+  kind: 'user',
+  userId,
+  scopes: new Set(scopes),
+  expiresAt: null,
+});
+const alice = user('alice', 'invoke');
+const deed = (over: Partial<Deed> = {}): Deed => ({
+  userId: 'alice',
+  clientType: 'browser',
+  action: 'files.read',
+  ...over,
+});
+
+function decide(rules: readonly Omit<PolicyRule, 'name'>[], who: Principal, what: Deed): boolean | string {
+  const named = rules.map((rule, index) => ({ name: `r${index}`, ...rule }));
+  const verdict = compilePolicy({ rules: named, scopes: [], userCapacity: null }).decide(who, what);
+  return verdict.allowed || verdict.rule;
+}
+
+describe('policy rules', () => {
+  it.each([
+    ['no rule leaves the default: own clients', [], alice, deed(), true],
+    ['no rule leaves the default: an administrator on any', [], admin, deed({ userId: 'bob' }), true],
+    ['a denied action names the rule', [{ effect: 'deny', actions: ['files.*'] }], alice, deed(), 'r0'],
+    ['another action passes', [{ effect: 'deny', actions: ['files.*'] }], alice, deed({ action: 'ping' }), true],
+    [
+      'the first match decides',
+      [{ effect: 'allow', actions: ['files.read'] }, { effect: 'deny' }],
+      alice,
+      deed(),
+      true,
+    ],
+    ['in order', [{ effect: 'deny' }, { effect: 'allow', actions: ['files.read'] }], alice, deed(), 'r0'],
+    ['by user', [{ effect: 'deny', users: ['bob', 'al*'] }], alice, deed(), 'r0'],
+    ['by user, another', [{ effect: 'deny', users: ['bob'] }], alice, deed(), true],
+    ['by caller scope', [{ effect: 'deny', callers: ['invoke'] }], alice, deed(), 'r0'],
+    ['administrators have the scope admin', [{ effect: 'deny', callers: ['admin'] }], admin, deed(), 'r0'],
+    [
+      'a rule on users leaves administrators alone',
+      [{ effect: 'deny', callers: ['invoke', 'host'] }],
+      admin,
+      deed(),
+      true,
+    ],
+    ['any caller means also one without scope', [{ effect: 'deny' }], user('alice'), deed(), 'r0'],
+    ['by client type', [{ effect: 'deny', clientTypes: ['browser'] }], alice, deed(), 'r0'],
+    ['by client type, another', [{ effect: 'deny', clientTypes: ['mobile'] }], alice, deed(), true],
+    [
+      'an unknown type is denied where one would be',
+      [{ effect: 'deny', clientTypes: ['mobile'] }],
+      alice,
+      deed({ clientType: null }),
+      'r0',
+    ],
+    [
+      'an unknown type earns no exception',
+      [{ effect: 'allow', clientTypes: ['browser'] }, { effect: 'deny' }],
+      alice,
+      deed({ clientType: null }),
+      'r1',
+    ],
+    ['no rule opens the clients of another user', [{ effect: 'allow' }], alice, deed({ userId: 'bob' }), 'default'],
+    [
+      'all conditions of a rule must hold',
+      [{ effect: 'deny', users: ['alice'], actions: ['wipe'] }],
+      alice,
+      deed(),
+      true,
+    ],
+  ] satisfies [string, Omit<PolicyRule, 'name'>[], Principal, Deed, boolean | string][])(
+    '%s',
+    (_says, rules, who, what, expected) => {
+      expect(decide(rules, who, what)).toBe(expected);
+    },
+  );
+});
+
+describe('admission scopes', () => {
+  const policy = compilePolicy({
+    rules: [],
+    scopes: [
+      { id: 'team', members: ['*@team.example', 'carol'], capacity: 3 },
+      { id: 'rest', members: ['guest-*'], capacity: 1 },
+      { id: 'late', members: ['carol'], capacity: 9 },
+    ],
+    userCapacity: 50,
+  });
+
+  it.each([
+    ['a@team.example', 'team', 3],
+    ['carol', 'team', 3],
+    ['guest-7', 'rest', 1],
+    ['dave', 'dave', 50],
+    ['team', 'user/team', 50],
+  ])('%s is counted in %s with a limit of %i', (userId, id, limit) => {
+    expect(policy.scopeOf(userId)).toEqual({ id, limit });
+  });
+});
+
+describe('globs', () => {
+  it.each([
+    ['*', '', true],
+    ['*', 'anything', true],
+    ['a*', 'abc', true],
+    ['*c', 'abc', true],
+    ['a*c', 'abc', true],
+    ['a*c', 'ac', true],
+    ['ab*ba', 'aba', false],
+    ['a*b*c', 'a-b-c', true],
+    ['a*b*c', 'a-c-b', false],
+    ['a.c', 'abc', false],
+    ['a', 'ab', false],
+    ['(a+)+$', 'aaaa', false],
+  ])('%s against %s: %s', (pattern, text, expected) => {
+    expect(compileGlob(pattern)(text)).toBe(expected);
+  });
+
+  it('stay fast on hostile patterns', () => {
+    const matches = compileGlob('*a'.repeat(64) + 'b');
+    const started = performance.now();
+    expect(matches('a'.repeat(10_000))).toBe(false);
+    expect(performance.now() - started).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,125 @@
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import type { Principal, Scope } from '../../src/core/auth/principal.ts';
+import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
+import type { Core, HelloRequest } from '../../src/core/core.ts';
+import { createCore } from '../../src/core/create.ts';
+import { Cursors } from '../../src/core/cursor.ts';
+import type { Command } from '../../src/core/delivery/command.ts';
+import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
+import { toJson, type JsonText } from '../../src/core/json.ts';
+import { silentLog } from '../../src/core/log.ts';
+import type { Metrics } from '../../src/core/metrics.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from './clock.ts';
+
+export const admin: Principal = { kind: 'admin', name: 'test', expiresAt: null };
+
+export function user(userId: string, ...scopes: Scope[]): Principal & { kind: 'user' } {
+  const held = scopes.length > 0 ? scopes : (['connect', 'invoke', 'host'] as const);
+  return { kind: 'user', userId, scopes: new Set(held), expiresAt: null };
+}
+
+export function advertisement(name: string) {
+  return { name, summary: null, description: null, version: null, checksArguments: null, schema: null, metadata: null };
+}
+
+export type TestCore = { readonly core: Core; readonly clock: FakeClock; readonly counts: ReadonlyMap<string, number> };
+
+/** A core over memory, alone, with its clock standing still. */
+export async function testCore(
+  options: { policy?: Policy; nodeId?: string } = {},
+): Promise<TestCore & AsyncDisposable> {
+  const clock = new FakeClock();
+  const crypto = createCrypto('test');
+  const counts = new Map<string, number>();
+  const metrics: Metrics = {
+    count(name, label) {
+      const key = label === undefined ? name : `${name}:${label}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    },
+    snapshot: () => counts,
+  };
+  const backend = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256 });
+  const policy = options.policy ?? defaultPolicy;
+  const core = createCore({
+    nodeId: options.nodeId ?? 'n1',
+    backend,
+    clock,
+    crypto,
+    cursors: new Cursors(crypto),
+    policy,
+    log: silentLog,
+    metrics,
+  });
+  await core.start();
+  return { core, clock, counts, [Symbol.asyncDispose]: () => core.close() };
+}
+
+export type Sent = { readonly command: Command; readonly params: JsonText | null; readonly remainingMs: number };
+
+/** A client on a socket that takes everything. What was sent stands in `sent`, `cancels` and `closes`. */
+export class TestClient {
+  readonly sent: Sent[];
+  readonly cancels: string[];
+  readonly closes: { cause: string; instanceId: string | null }[];
+  readonly session: LinkSession;
+  backlog = 0;
+
+  constructor(session: LinkSession, log: Pick<TestClient, 'sent' | 'cancels' | 'closes'>) {
+    this.session = session;
+    this.sent = log.sent;
+    this.cancels = log.cancels;
+    this.closes = log.closes;
+  }
+
+  result(command: Command, value: unknown = { ok: true }) {
+    return this.session.end(command.commandId, { kind: 'result', payload: toJson(value), error: null, refused: false });
+  }
+
+  error(command: Command, code: string, refused = false) {
+    return this.session.end(command.commandId, {
+      kind: 'error',
+      payload: null,
+      error: { code, message: 'no' },
+      refused,
+    });
+  }
+
+  get last(): Command {
+    const last = this.sent.at(-1);
+    if (!last) throw new Error('nothing was sent');
+    return last.command;
+  }
+}
+
+export async function connect(
+  core: Core,
+  who: Principal & { kind: 'user' },
+  over: Partial<HelloRequest> = {},
+): Promise<TestClient> {
+  const sent: Sent[] = [];
+  const cancels: string[] = [];
+  const closes: { cause: string; instanceId: string | null }[] = [];
+  let client: TestClient | undefined;
+  const link: ClientLink = {
+    sendCommand: (command, params, remainingMs) => void sent.push({ command, params, remainingMs }),
+    sendCancel: (commandId) => void cancels.push(commandId),
+    backlog: () => client?.backlog ?? 0,
+    close(cause, instanceId) {
+      closes.push({ cause, instanceId });
+      void client?.session.closed(cause);
+    },
+  };
+  const hello: HelloRequest = {
+    clientId: 'tab',
+    instanceId: 'i1',
+    clientType: 'browser',
+    metadata: null,
+    actions: [advertisement('open')],
+    ...over,
+  };
+  const session = await core.links.open(who, hello, link);
+  client = new TestClient(session, { sent, cancels, closes });
+  session.begin();
+  return client;
+}

@@ -1,0 +1,184 @@
+import { readFileSync } from 'node:fs';
+import {
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isIntrospectionType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isSpecifiedScalarType,
+  validateSchema,
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+} from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { enumName } from '../src/graphql/enums.ts';
+import { printedSchema } from '../src/graphql/print.ts';
+import { schema, wireSchema } from '../src/graphql/schema.ts';
+
+const types: readonly GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
+  (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
+);
+
+const pages: readonly GraphQLObjectType[] = types.filter(isObjectType).filter(({ name }) => name.endsWith('Connection'));
+
+describe('the schema', () => {
+  it('is the one that is committed in schema.graphql', () => {
+    expect(printedSchema()).toBe(readFileSync(new URL('../schema.graphql', import.meta.url), 'utf8'));
+  });
+
+  it('is valid, and so is the one for wire words', () => {
+    expect(validateSchema(schema)).toEqual([]);
+    expect(validateSchema(wireSchema)).toEqual([]);
+    expect(wireSchema.getType('ConnectionStatus')).not.toBe(schema.getType('ConnectionStatus'));
+  });
+
+  it('describes every type, field, argument, input and enum value', () => {
+    const mute: string[] = [];
+    const look = (name: string, { description }: { readonly description?: string | null | undefined }): void => {
+      if (!description || !/[.`]$/.test(description.trim())) mute.push(name);
+    };
+    for (const type of types) {
+      look(type.name, type);
+      if (isEnumType(type)) for (const value of type.getValues()) look(`${type.name}.${value.name}`, value);
+      if (isInputObjectType(type)) for (const field of Object.values(type.getFields())) look(`${type}.${field.name}`, field);
+      if (!isObjectType(type) && !isInterfaceType(type)) continue;
+      for (const field of Object.values(type.getFields())) {
+        look(`${type.name}.${field.name}`, field);
+        for (const arg of field.args) look(`${type.name}.${field.name}(${arg.name})`, arg);
+      }
+    }
+    expect(types.length).toBeGreaterThan(40);
+    expect(mute).toEqual([]);
+  });
+
+  it('says a unit wherever a name ends in Ms, and nothing that is a time is a plain number', () => {
+    const fields = types
+      .filter((type) => isObjectType(type) || isInputObjectType(type))
+      .flatMap((type) => Object.values(type.getFields()));
+    for (const { name, description, type } of fields) {
+      if (name.endsWith('Ms')) expect(description, name).toMatch(/millisecond/);
+      if (/(At|deadline)$/.test(name)) expect(getNamedType(type).name, name).toBe('DateTime');
+    }
+  });
+
+  it('holds no payload in what describes delivery, waiting or an alert', () => {
+    for (const name of ['DeliveryRecord', 'PendingRpc', 'PendingRpcAlert', 'DedupSighting', 'InstanceMismatch', 'Stream']) {
+      const type = schema.getType(name);
+      if (!isObjectType(type)) throw new Error(`no ${name}`);
+      const opaque = Object.values(type.getFields()).filter((field) => getNamedType(field.type).name === 'JSON');
+      expect(opaque, name).toEqual([]);
+    }
+  });
+
+  it('finds things by their natural keys and has no node(id)', () => {
+    expect(Object.keys(schema.getQueryType()?.getFields() ?? {}).sort()).toEqual([
+      'actions',
+      'command',
+      'commandHistory',
+      'connection',
+      'connections',
+      'messages',
+      'pendingRpcCount',
+      'pendingRpcCountByNode',
+      'pendingRpcs',
+      'streams',
+      'user',
+      'users',
+      'viewer',
+    ]);
+  });
+});
+
+describe('semantics of the interface, in the words of the types that they concern', () => {
+  const said = (name: string): string => schema.getType(name)?.description ?? '';
+
+  it('an advertisement is capability, never authorization', () => {
+    expect(said('ActionAdvertisement')).toMatch(/evidence that the client can, never that anybody may/);
+    for (const refuser of ['central policy', 'own policy', 'approval', 'argument', 'targeting', 'leases', 'handler'])
+      expect(said('ActionAdvertisement')).toContain(refuser);
+  });
+
+  it('a pending RPC shows only that its waiter is unresolved', () => {
+    expect(said('PendingRpc')).toMatch(/has not been resolved\. Nothing more is shown/);
+  });
+
+  it('sightings speak of ingestion, not of execution', () => {
+    expect(said('DedupSighting')).toMatch(/server ingested.*not say how often the client executed/);
+  });
+
+  it('delivery never means that something outside is complete', () => {
+    expect(said('DeliveryRecord')).toMatch(/no field of it ever means that an effect outside the client is complete/);
+  });
+
+  it('reading never moves work', () => {
+    expect(said('Query')).toMatch(/Reading never changes, renews or releases any work/);
+  });
+});
+
+describe('every listing', () => {
+  it('is a Relay connection with rows, a next cursor and its completeness', () => {
+    expect(pages.map(({ name }) => name).sort()).toEqual([
+      'ConnectionSnapshotConnection',
+      'MessageConnection',
+      'PendingRpcConnection',
+      'StreamConnection',
+      'UserConnection',
+    ]);
+    for (const page of pages) {
+      const row = page.name.slice(0, -'Connection'.length);
+      const shape = Object.fromEntries(Object.entries(page.getFields()).map(([name, { type }]) => [name, String(type)]));
+      expect(shape).toEqual({
+        edges: `[${row}Edge!]!`,
+        nodes: `[${row}!]!`,
+        pageInfo: 'PageInfo!',
+        nextCursor: 'String',
+        completeness: 'Completeness!',
+      });
+    }
+  });
+
+  it('takes a bounded `first` and a cursor, and costs by its size', () => {
+    const fields = types.filter(isObjectType).flatMap((type) => Object.values(type.getFields()));
+    const paged = fields.filter((field) => getNamedType(field.type).name.endsWith('Connection'));
+    expect(paged.length).toBeGreaterThanOrEqual(10);
+    for (const { name, args, extensions } of paged) {
+      const first = args.find((arg) => arg.name === 'first');
+      expect(String(first?.type), name).toBe('Int!');
+      expect(first?.extensions, name).toMatchObject({ minimum: 1, maximum: 1000 });
+      expect(args.some((arg) => arg.name === 'after'), name).toBe(true);
+      const complexity = extensions['complexity'];
+      if (typeof complexity !== 'function') throw new Error(`${name} costs nothing`);
+      expect(complexity({ first: 7 }, {}, null)).toEqual({ field: 1, multiplier: 7 });
+      expect(complexity({ first: -1_000_000 }, {}, null).multiplier).toBe(1);
+    }
+  });
+
+  it('that is not paged says its bound or has a completeness beside it', () => {
+    const bare: string[] = [];
+    for (const type of types.filter(isObjectType)) {
+      if (type.name.endsWith('Connection')) continue;
+      for (const field of Object.values(type.getFields())) {
+        const list = isNonNullType(field.type) ? field.type.ofType : field.type;
+        if (!isListType(list) || !isObjectType(getNamedType(list))) continue;
+        const beside = 'completeness' in type.getFields() || type.name === 'Completeness';
+        if (!beside && !/at most \d/.test(field.description ?? '')) bare.push(`${type.name}.${field.name}`);
+      }
+    }
+    expect(bare).toEqual([]);
+  });
+});
+
+describe('enums', () => {
+  it('hold the wire word as their internal value', () => {
+    const enums = types.filter(isEnumType);
+    expect(enums.length).toBeGreaterThan(15);
+    for (const type of enums) {
+      for (const { name, value } of type.getValues()) expect(name, type.name).toBe(enumName(String(value)));
+    }
+    expect(enumName('user-owned')).toBe('USER_OWNED');
+    expect(enumName('outcome_unknown')).toBe('OUTCOME_UNKNOWN');
+  });
+});
