@@ -22,7 +22,9 @@ const types: readonly GraphQLNamedType[] = Object.values(schema.getTypeMap()).fi
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
 );
 
-const pages: readonly GraphQLObjectType[] = types.filter(isObjectType).filter(({ name }) => name.endsWith('Connection'));
+const pages: readonly GraphQLObjectType[] = types
+  .filter(isObjectType)
+  .filter(({ name }) => name.endsWith('Connection'));
 
 describe('the schema', () => {
   it('is the one that is committed in schema.graphql', () => {
@@ -43,7 +45,8 @@ describe('the schema', () => {
     for (const type of types) {
       look(type.name, type);
       if (isEnumType(type)) for (const value of type.getValues()) look(`${type.name}.${value.name}`, value);
-      if (isInputObjectType(type)) for (const field of Object.values(type.getFields())) look(`${type}.${field.name}`, field);
+      if (isInputObjectType(type))
+        for (const field of Object.values(type.getFields())) look(`${type}.${field.name}`, field);
       if (!isObjectType(type) && !isInterfaceType(type)) continue;
       for (const field of Object.values(type.getFields())) {
         look(`${type.name}.${field.name}`, field);
@@ -65,7 +68,14 @@ describe('the schema', () => {
   });
 
   it('holds no payload in what describes delivery, waiting or an alert', () => {
-    for (const name of ['DeliveryRecord', 'PendingRpc', 'PendingRpcAlert', 'DedupSighting', 'InstanceMismatch', 'Stream']) {
+    for (const name of [
+      'DeliveryRecord',
+      'PendingRpc',
+      'PendingRpcAlert',
+      'DedupSighting',
+      'InstanceMismatch',
+      'Stream',
+    ]) {
       const type = schema.getType(name);
       if (!isObjectType(type)) throw new Error(`no ${name}`);
       const opaque = Object.values(type.getFields()).filter((field) => getNamedType(field.type).name === 'JSON');
@@ -129,7 +139,9 @@ describe('every listing', () => {
     ]);
     for (const page of pages) {
       const row = page.name.slice(0, -'Connection'.length);
-      const shape = Object.fromEntries(Object.entries(page.getFields()).map(([name, { type }]) => [name, String(type)]));
+      const shape = Object.fromEntries(
+        Object.entries(page.getFields()).map(([name, { type }]) => [name, String(type)]),
+      );
       expect(shape).toEqual({
         edges: `[${row}Edge!]!`,
         nodes: `[${row}!]!`,
@@ -148,7 +160,10 @@ describe('every listing', () => {
       const first = args.find((arg) => arg.name === 'first');
       expect(String(first?.type), name).toBe('Int!');
       expect(first?.extensions, name).toMatchObject({ minimum: 1, maximum: 1000 });
-      expect(args.some((arg) => arg.name === 'after'), name).toBe(true);
+      expect(
+        args.some((arg) => arg.name === 'after'),
+        name,
+      ).toBe(true);
       const complexity = extensions['complexity'];
       if (typeof complexity !== 'function') throw new Error(`${name} costs nothing`);
       expect(complexity({ first: 7 }, {}, null)).toEqual({ field: 1, multiplier: 7 });

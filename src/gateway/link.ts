@@ -126,10 +126,9 @@ export class Link {
     this.#phase = 'opening';
     this.#cancelHelloTimer();
     const link = createClientLink(this.#wire, this.#reports, () => (this.#owesDrained = true));
-    this.#pending = openLink(this.#parts, hello, link).then(
-      (opened) => this.#opened(opened),
-      (error: unknown) => this.#refused(error),
-    );
+    this.#pending = openLink(this.#parts, hello, link)
+      .then((opened) => this.#opened(opened))
+      .catch((error: unknown) => this.#refused(error));
   }
 
   #opened(opened: Opened): Promise<void> | undefined {

@@ -23,7 +23,7 @@ export type MakeContext = (of: {
   readonly who: Principal | null;
   readonly log: Log;
   /** Aborted when the asker hangs up. */
-  readonly signal: AbortSignal | null;
+  readonly signal?: AbortSignal | undefined;
 }) => object;
 
 /** A valid document, and who asks for it to be run. */
@@ -32,7 +32,7 @@ export type Operation = {
   readonly operationName?: string | null | undefined;
   readonly variables?: Variables | null | undefined;
   readonly who: Principal | null;
-  readonly signal: AbortSignal | null;
+  readonly signal?: AbortSignal | undefined;
 };
 
 /** The results of a subscription, one at a time. `return` ends it and frees what it holds, without waiting for a pending `next`. */

@@ -4,6 +4,7 @@ import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { commandContract } from './commands.ts';
 import type { Bench } from './kit.ts';
+import { commandModel } from './model.ts';
 import { nodeContract } from './nodes.ts';
 import { waiterContract } from './waiters.ts';
 
@@ -24,3 +25,4 @@ async function memory(): Promise<Bench> {
 commandContract('memory', memory);
 waiterContract('memory', memory);
 nodeContract('memory', memory);
+commandModel('memory', memory);

@@ -1,0 +1,379 @@
+import { describe, expect, test } from 'vitest';
+import { ActionCancelled, ActionError, type Call } from '../../src/clients/runtime/index.ts';
+import { settle } from '../kit/clock.ts';
+import type { FakeLink } from '../kit/fake-relay.ts';
+import { gate, json, startBench } from './kit.ts';
+
+async function refusal(link: FakeLink, commandId: string): Promise<string> {
+  const { command_id, code } = await link.next('error');
+  expect(command_id).toBe(commandId);
+  expect(link.frames.filter((frame) => frame.type === 'ack' && frame.command_id === commandId)).toEqual([]);
+  return code;
+}
+
+describe('a command that is run', () => {
+  test('is acknowledged, run with its params, and answered with its result', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('add', {}, ({ a, b }) => ({ sum: Number(a) + Number(b) }));
+    const link = await bench.up();
+    link.command('c1', 'add', { a: 2, b: 3 });
+    const result = await link.next('result');
+    expect(json(result.payload)).toEqual({ sum: 5 });
+    expect(link.frames.map(({ type }) => type)).toEqual(['ack', 'result']);
+    expect(bench.relay.faults).toEqual([]);
+  });
+
+  test('gets {} for left-out params, and answers null when its handler returns nothing', async () => {
+    await using bench = await startBench();
+    let seen: unknown;
+    bench.runtime.handle('noop', {}, (params) => void (seen = params));
+    const link = await bench.up();
+    link.command('c1', 'noop');
+    expect((await link.next('result')).payload).toBeNull();
+    expect(seen).toEqual({});
+  });
+
+  test('knows its ids, its trace and its remaining time by the local clock', async () => {
+    await using bench = await startBench();
+    const call = gate<Call>();
+    bench.runtime.handle('look', {}, (_, given) => call.open(given));
+    const link = await bench.up();
+    const trace = { trace_id: 't', parent_span_id: 'p' };
+    link.send({ type: 'command', command_id: 'c1', action: 'look', remaining_ms: 5_000, ...trace });
+    const given = await call.opened;
+    expect(given).toMatchObject({ commandId: 'c1', action: 'look', traceId: 't', parentSpanId: 'p', site: null });
+    expect(given.deadline).toBe(bench.clock.now() + 5_000);
+    await bench.clock.advance(2_000);
+    expect(given.remainingMs()).toBe(3_000);
+  });
+
+  test('gets the site it came through beside its params, never among them, and before they are validated', async () => {
+    await using bench = await startBench();
+    const seen = gate<unknown>();
+    const schema = { type: 'object', additionalProperties: false, properties: { x: {} } };
+    bench.runtime.handle('site', { schema }, (params, { site }) => seen.open({ params, site }));
+    const link = await bench.up();
+    link.command('c1', 'site', { x: 1, __cooperative_site_session_id: 's1', __cooperative_site_id: 'board' });
+    expect(await seen.opened).toEqual({ params: { x: 1 }, site: { sessionId: 's1', siteId: 'board' } });
+  });
+
+  test('may have a param called __proto__ that changes nothing but itself', async () => {
+    await using bench = await startBench();
+    const seen = gate<object>();
+    bench.runtime.handle('proto', {}, (params) => seen.open(params));
+    const link = await bench.up();
+    link.sendText(
+      '{"type":"command","command_id":"c1","action":"proto","remaining_ms":1000}\n{"__proto__":{"evil":1}}',
+    );
+    const params = await seen.opened;
+    expect(Object.hasOwn(params, '__proto__')).toBe(true);
+    expect('evil' in params).toBe(false);
+  });
+
+  test('tells progress, until it ends', async () => {
+    await using bench = await startBench();
+    const call = gate<Call>();
+    const go = gate();
+    bench.runtime.handle('slow', {}, async (_, given) => {
+      call.open(given);
+      await go.opened;
+    });
+    const link = await bench.up();
+    link.command('c1', 'slow');
+    const { progress } = await call.opened;
+    expect(progress({ done: 1 })).toBe(true);
+    expect(json((await link.next('progress')).payload)).toEqual({ done: 1 });
+    expect(progress(1n)).toBe(false);
+    go.open();
+    await link.next('result');
+    expect(progress({ done: 2 })).toBe(false);
+    expect(await link.untaken('progress')).toBe(0);
+  });
+});
+
+describe('a refusal by the client', () => {
+  test('says unknown_action for what was never advertised or was removed', async () => {
+    await using bench = await startBench();
+    const remove = bench.runtime.handle('gone', {}, () => 1);
+    const link = await bench.up();
+    remove();
+    link.command('c1', 'gone');
+    expect(await refusal(link, 'c1')).toBe('unknown_action');
+  });
+
+  test('says arguments_invalid with a bounded message, for params that break the schema or are no object', async () => {
+    await using bench = await startBench();
+    let runs = 0;
+    const schema = {
+      type: 'object',
+      required: ['to'],
+      properties: {
+        to: { type: 'string', format: 'email' },
+        tail: { prefixItems: [{ type: 'integer' }], items: false },
+      },
+    };
+    bench.runtime.handle('mail', { schema }, () => ++runs);
+    const link = await bench.up();
+    for (const [id, params] of Object.entries({
+      a: {},
+      b: { to: 'no mail' },
+      c: [1],
+      d: { to: 'a@b.cd', tail: [1, 2] },
+    })) {
+      link.command(id, 'mail', params);
+      expect(await refusal(link, id)).toBe('arguments_invalid');
+    }
+    link.command('long', 'mail', { to: 5, ['x'.repeat(5_000)]: 1 });
+    expect((await link.next('error')).message?.length).toBeLessThanOrEqual(256);
+    expect(runs).toBe(0);
+    link.command('ok', 'mail', { to: 'a@b.cd', tail: [1] });
+    await link.next('result');
+    expect(runs).toBe(1);
+  });
+
+  test('says client_denied when the authorizer says no, throws, or answers something else', async () => {
+    const answers = [false, { allow: false, message: 'not at night' }, 'yes', 1];
+    await using bench = await startBench({
+      authorize: ({ params }) => {
+        if (params['n'] === 'throw') throw new Error('broken');
+        // A program without types may answer anything.
+        return JSON.parse(JSON.stringify(answers[Number(params['n'])]));
+      },
+    });
+    bench.runtime.handle('do', {}, () => 1);
+    const link = await bench.up();
+    for (const n of [0, 1, 2, 3, 'throw']) {
+      link.command(`c${n}`, 'do', { n });
+      const { code, message } = await link.next('error');
+      expect(code).toBe('client_denied');
+      if (n === 1) expect(message).toBe('not at night');
+      expect(message).not.toContain('broken');
+    }
+    expect(bench.errors).toHaveLength(1);
+    expect(link.frames.some(({ type }) => type === 'ack')).toBe(false);
+  });
+
+  test('says approval_denied where nobody can approve, somebody says no, or nobody answers until the deadline', async () => {
+    await using none = await startBench();
+    none.runtime.handle('pay', { approval: true }, () => 1);
+    const link = await none.up();
+    link.command('c1', 'pay');
+    expect(await refusal(link, 'c1')).toBe('approval_denied');
+
+    await using asked = await startBench({ approve: ({ params }) => (params['wait'] ? new Promise(() => {}) : false) });
+    asked.runtime.handle('pay', { approval: true }, () => 1);
+    const other = await asked.up();
+    other.command('c2', 'pay');
+    expect(await refusal(other, 'c2')).toBe('approval_denied');
+    other.command('c3', 'pay', { wait: true }, 4_000);
+    await other.untaken('error');
+    await asked.clock.advance(4_000);
+    expect(await refusal(other, 'c3')).toBe('approval_denied');
+  });
+
+  test('asks for arguments, then authorizer, then approval, then lease', async () => {
+    const asked: string[] = [];
+    await using bench = await startBench({
+      authorize: () => asked.push('authorize') > 0,
+      approve: () => asked.push('approve') > 0,
+    });
+    const spec = { schema: { type: 'object', required: ['a'] }, approval: true, lease: true };
+    const go = gate();
+    bench.runtime.handle('all', spec, () => go.opened);
+    const link = await bench.up();
+    link.command('c1', 'all', {});
+    expect(await refusal(link, 'c1')).toBe('arguments_invalid');
+    expect(asked).toEqual([]);
+    link.command('c2', 'all', { a: 1 });
+    await link.next('ack');
+    expect(asked).toEqual(['authorize', 'approve']);
+    link.command('c3', 'all', { a: 1 });
+    expect(await refusal(link, 'c3')).toBe('lease_busy');
+    expect(asked).toHaveLength(4);
+    go.open();
+    await link.next('result');
+    link.command('c4', 'all', { a: 1 });
+    expect((await link.next('result')).command_id).toBe('c4');
+  });
+});
+
+describe('a handler that fails', () => {
+  test('says handler_failed with one bounded line and never a stack', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('boom', {}, () => {
+      const error = new Error('x'.repeat(1_000));
+      error.message += `\n${error.stack}`;
+      throw error;
+    });
+    bench.runtime.handle('odd', {}, () => Promise.reject({ secret: 1 }));
+    const link = await bench.up();
+    link.command('c1', 'boom');
+    const { code, message } = await link.next('error');
+    expect(code).toBe('handler_failed');
+    expect(message).toHaveLength(256);
+    expect(message).not.toContain('at ');
+    link.command('c2', 'odd');
+    expect(await link.next('error')).toMatchObject({ code: 'handler_failed' });
+  });
+
+  test('may choose a code of its own, but cannot claim a code of callboard', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('own', {}, ({ code }) => {
+      throw new ActionError('no paper', String(code));
+    });
+    const link = await bench.up();
+    for (const [code, shown] of [
+      ['out_of_paper', 'out_of_paper'],
+      ['client_denied', 'handler_failed'],
+      ['node_lost', 'handler_failed'],
+      ['Not a code', 'handler_failed'],
+    ]) {
+      link.command(`c-${shown}-${code?.length}`, 'own', { code });
+      expect(await link.next('error')).toMatchObject({ code: shown, message: 'no paper' });
+    }
+  });
+
+  test('fails with a result that is no JSON or does not fit into a frame', async () => {
+    await using bench = await startBench({ admit: () => ({ max_frame_bytes: 2_000 }) });
+    const circular: Record<string, unknown> = {};
+    circular['self'] = circular;
+    const results: readonly unknown[] = [circular, 1n, () => 1, 'ü'.repeat(1_500)];
+    bench.runtime.handle('give', {}, ({ n }) => results[Number(n)]);
+    const link = await bench.up();
+    for (const n of results.keys()) {
+      link.command(`c${n}`, 'give', { n });
+      expect(await link.next('error')).toMatchObject({ command_id: `c${n}`, code: 'handler_failed' });
+    }
+    expect(await link.untaken('result')).toBe(0);
+  });
+});
+
+describe('cancelling', () => {
+  function waits(call: Call): Promise<never> {
+    return new Promise((_, reject) => call.signal.addEventListener('abort', () => reject(call.signal.reason)));
+  }
+
+  test('aborts the signal; the handler that stops has been cancelled', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('wait', {}, (_, call) => waits(call));
+    const link = await bench.up();
+    link.command('c1', 'wait');
+    await link.next('ack');
+    link.send({ type: 'cancel', command_id: 'unknown' });
+    link.send({ type: 'cancel', command_id: 'c1', reason: 'enough' });
+    expect(await link.next('cancelled')).toMatchObject({ command_id: 'c1', payload: null });
+  });
+
+  test('hands over a partial result', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('wait', {}, (_, call) =>
+      waits(call).catch(() => {
+        throw new ActionCancelled({ done: 3 });
+      }),
+    );
+    const link = await bench.up();
+    link.command('c1', 'wait');
+    await link.next('ack');
+    link.send({ type: 'cancel', command_id: 'c1' });
+    expect(json((await link.next('cancelled')).payload)).toEqual({ done: 3 });
+  });
+
+  test('does not hide what the handler did: one that completes has completed, one that fails has failed', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('done', {}, (_, call) => waits(call).catch(() => 'done all the same'));
+    bench.runtime.handle('broken', {}, (_, call) =>
+      waits(call).catch(() => {
+        throw new Error('disk full');
+      }),
+    );
+    bench.runtime.handle('liar', {}, () => {
+      throw new ActionCancelled();
+    });
+    const link = await bench.up();
+    link.command('c1', 'done');
+    link.command('c2', 'broken');
+    await link.next('ack');
+    await link.next('ack');
+    link.send({ type: 'cancel', command_id: 'c1' });
+    expect(json((await link.next('result')).payload)).toBe('done all the same');
+    link.send({ type: 'cancel', command_id: 'c2' });
+    expect(await link.next('error')).toMatchObject({ code: 'handler_failed', message: 'disk full' });
+    link.command('c3', 'liar');
+    expect(await link.next('error')).toMatchObject({ command_id: 'c3', code: 'handler_failed' });
+  });
+
+  test('before the handler ran means cancelled, and the handler never runs', async () => {
+    await using bench = await startBench({ approve: () => new Promise(() => {}) });
+    let runs = 0;
+    bench.runtime.handle('pay', { approval: true }, () => ++runs);
+    const link = await bench.up();
+    link.command('c1', 'pay');
+    link.send({ type: 'cancel', command_id: 'c1' });
+    expect(await link.next('cancelled')).toMatchObject({ command_id: 'c1' });
+    expect(runs).toBe(0);
+  });
+
+  test('comes from the deadline too, and is then a failure', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('wait', {}, (_, call) => waits(call));
+    const link = await bench.up();
+    link.command('c1', 'wait', {}, 3_000);
+    await link.next('ack');
+    await bench.clock.advance(2_999);
+    expect(bench.runtime.running).toBe(1);
+    await bench.clock.advance(1);
+    expect(await link.next('error')).toMatchObject({ code: 'handler_failed', message: 'Stopped at the deadline.' });
+  });
+});
+
+describe('the registry', () => {
+  test('advertises what it was told, at hello and when it changes', async () => {
+    await using bench = await startBench({ metadata: { host: 'desk' } });
+    const schema = { type: 'object' };
+    bench.runtime.handle('a', { summary: 'A', description: 'AA', version: '1', schema, metadata: [1] }, () => 1);
+    const link = await bench.up();
+    const a = {
+      name: 'a',
+      summary: 'A',
+      description: 'AA',
+      version: '1',
+      checks_arguments: true,
+      schema,
+      metadata: [1],
+    };
+    expect(json(link.hello.payload)).toEqual({ metadata: { host: 'desk' }, actions: [a] });
+    const remove = bench.runtime.handle('b', {}, () => 1);
+    bench.runtime.handle('c', {}, () => 1);
+    const [b, c] = ['b', 'c'].map((name) => ({ name, checks_arguments: false }));
+    expect(json((await link.next('actions')).payload)).toEqual({ actions: [a, b, c] });
+    remove();
+    remove();
+    expect(json((await link.next('actions')).payload)).toEqual({ actions: [a, c] });
+    expect(await link.untaken('actions')).toBe(0);
+  });
+
+  test('refuses at once what cannot be advertised', async () => {
+    await using bench = await startBench();
+    const { runtime } = bench;
+    runtime.handle('a', {}, () => 1);
+    expect(() => runtime.handle('a', {}, () => 1)).toThrow(/a: there is one/);
+    expect(() => runtime.handle('no name', {}, () => 1)).toThrow(TypeError);
+    expect(() => runtime.handle('b', { schema: { type: 'nonsense' } }, () => 1)).toThrow(/b: schema/);
+    expect(() => runtime.handle('c', { metadata: 'x'.repeat(70_000) }, () => 1)).toThrow(/65536/);
+    for (let n = 1; n < 256; n++) runtime.handle(`n${n}`, {}, () => 1);
+    expect(() => runtime.handle('more', {}, () => 1)).toThrow(/256/);
+  });
+
+  test('lets two actions use schemas of the same $id', async () => {
+    await using bench = await startBench();
+    const $id = 'https://example.test/params';
+    bench.runtime.handle('a', { schema: { $id, type: 'object', required: ['a'] } }, () => 'a');
+    bench.runtime.handle('b', { schema: { $id, type: 'object', required: ['b'] } }, () => 'b');
+    const link = await bench.up();
+    link.command('c1', 'b', { a: 1 });
+    expect(await refusal(link, 'c1')).toBe('arguments_invalid');
+    link.command('c2', 'a', { a: 1 });
+    expect(json((await link.next('result')).payload)).toBe('a');
+    await settle();
+  });
+});

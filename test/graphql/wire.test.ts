@@ -1,0 +1,67 @@
+import { isEnumType, isIntrospectionType } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { wireSchema } from '../../src/graphql/schema.ts';
+import { admin, ask, dataOf } from './kit/run.ts';
+import { fakeCore } from './kit/core.ts';
+import { command, connection } from './kit/rows.ts';
+
+const { core } = fakeCore({
+  connections: [connection('ann', 'c1', { disconnectCause: 'heartbeat_lost', disconnectedAt: 1 })],
+  commands: [command({ stage: 'terminal', outcome: 'outcome_unknown', execution: 'may_have_run' })],
+});
+
+const CONNECTION = `query ($status: ConnectionStatus) {
+  connections(status: $status) { nodes { status clientType disconnectCause metadata } completeness { sources { source } } }
+}`;
+
+describe('the schema of wire words', () => {
+  it('puts enums out as their wire words, and leaves opaque JSON alone', async () => {
+    const metadata = { status: 'CONNECTED', deep: { USER_OWNED: [1, null] } };
+    expect(await dataOf(CONNECTION, { core, schema: wireSchema, variables: { status: 'DISCONNECTED' } })).toEqual({
+      connections: {
+        nodes: [{ status: 'disconnected', clientType: 'browser', disconnectCause: 'heartbeat_lost', metadata }],
+        completeness: { sources: [{ source: 'connections' }] },
+      },
+    });
+    expect(await dataOf(CONNECTION, { core })).toEqual({
+      connections: {
+        nodes: [{ status: 'DISCONNECTED', clientType: 'BROWSER', disconnectCause: 'HEARTBEAT_LOST', metadata }],
+        completeness: { sources: [{ source: 'CONNECTIONS' }] },
+      },
+    });
+  });
+
+  it('takes enum names as variables, as the served schema does', async () => {
+    const { errors } = await ask(CONNECTION, { core, schema: wireSchema, variables: { status: 'disconnected' } });
+    expect(errors?.[0]?.message).toMatch(/\$status/);
+  });
+
+  it('refuses to put out a word that an enum does not have', () => {
+    const enums = Object.values(wireSchema.getTypeMap())
+      .filter(isEnumType)
+      .filter((type) => !isIntrospectionType(type));
+    for (const type of enums) {
+      for (const { value } of type.getValues()) expect(type.coerceOutputValue(value)).toBe(value);
+      expect(() => type.coerceOutputValue('no such word'), type.name).toThrow(/no such word/);
+      expect(() => type.coerceOutputValue(null), type.name).toThrow();
+    }
+  });
+
+  it('answers introspection by names, as every schema does', async () => {
+    const document = '{ __type(name: "ConnectionStatus") { kind enumValues { name } } }';
+    expect(await dataOf(document, { core, schema: wireSchema, who: admin })).toEqual({
+      __type: { kind: 'ENUM', enumValues: ['CONNECTED', 'DISCONNECTED', 'STALE'].map((name) => ({ name })) },
+    });
+  });
+
+  it('shows an outcome as the interface writes it', async () => {
+    const document =
+      '{ command(userId: "ann", clientId: "c1", commandId: "k1") { outcome delivery { stage lastProvenStage execution } } }';
+    expect(await dataOf(document, { core, schema: wireSchema })).toEqual({
+      command: {
+        outcome: 'outcome_unknown',
+        delivery: { stage: 'terminal', lastProvenStage: 'dispatched', execution: 'may_have_run' },
+      },
+    });
+  });
+});

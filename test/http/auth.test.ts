@@ -1,0 +1,241 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SignJWT, exportJWK, generateKeyPair, UnsecuredJWT, type CryptoKey, type JWTPayload } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Principal } from '../../src/core/auth/principal.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { createAuthenticator, type AuthOptions } from '../../src/http/auth.ts';
+import { signToken } from '../../src/http/token.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+const SECRET = 'a secret of more than thirty-two bytes';
+const OTHER = 'another secret of more than thirty-two';
+const TOKENS = ['the-first-admin-token', 'the-second-admin-token-which-is-longer'];
+
+const clock = new FakeClock();
+const seconds = Math.floor(clock.now() / 1000);
+const bytes = (secret: string): Uint8Array => new TextEncoder().encode(secret);
+
+function authenticator(over: Partial<AuthOptions> = {}) {
+  return createAuthenticator({
+    adminTokens: TOKENS,
+    secret: SECRET,
+    jwksUrl: null,
+    issuer: null,
+    audience: null,
+    clock,
+    ...over,
+  });
+}
+
+type Verdict = string | Principal | null;
+async function verdict(token: string, over: Partial<AuthOptions> = {}): Promise<Verdict> {
+  try {
+    return await authenticator(over).authenticate(token);
+  } catch (error) {
+    if (!(error instanceof CallboardError)) throw error;
+    return `${error.status} ${error.code}`;
+  }
+}
+
+function hs(claims: JWTPayload, secret = SECRET, alg = 'HS256'): Promise<string> {
+  return new SignJWT(claims).setProtectedHeader({ alg }).sign(bytes(secret));
+}
+
+const good: JWTPayload = { sub: 'alice', scope: 'connect invoke', exp: seconds + 60 };
+const without = (name: string): JWTPayload => Object.fromEntries(Object.entries(good).filter(([key]) => key !== name));
+
+describe('configured admin tokens', () => {
+  it('are administrators without an end', async () => {
+    expect(await verdict(TOKENS[0] ?? '')).toEqual({ kind: 'admin', name: 'token-1', expiresAt: null });
+    expect(await verdict(TOKENS[1] ?? '')).toEqual({ kind: 'admin', name: 'token-2', expiresAt: null });
+  });
+
+  it.each(['', 'x', 'the-first-admin-toke', 'the-first-admin-tokenx', 'THE-FIRST-ADMIN-TOKEN', 'é'.repeat(4000)])(
+    'refuse %j, whatever its length',
+    async (token) => {
+      expect(await verdict(token)).toBe('401 unauthenticated');
+    },
+  );
+
+  it('do not exist when none are configured', async () => {
+    expect(await verdict('', { adminTokens: [] })).toBe('401 unauthenticated');
+  });
+
+  it('leave nobody asking without a token as nobody', async () => {
+    expect(await authenticator().authenticate(null)).toBeNull();
+  });
+});
+
+describe('tokens signed with the secret', () => {
+  it('name a user with its known scopes and their end', async () => {
+    const token = await hs({ ...good, scope: 'connect invoke host unknown Connect', exp: seconds + 1.5 });
+    expect(await verdict(token)).toEqual({
+      kind: 'user',
+      userId: 'alice',
+      scopes: new Set(['connect', 'invoke', 'host']),
+      expiresAt: clock.now() + 1500,
+    });
+  });
+
+  it('are what signToken makes', async () => {
+    const made = { secret: SECRET, user: 'zoë', scopes: ['host'], ttlSeconds: 5, now: clock.now() };
+    expect(await verdict(await signToken(made))).toMatchObject({ userId: 'zoë', expiresAt: clock.now() + 5000 });
+  });
+
+  it('make administrators by the scope admin', async () => {
+    const token = await hs({ ...good, scope: 'connect admin' });
+    expect(await verdict(token)).toEqual({ kind: 'admin', name: 'alice', expiresAt: clock.now() + 60_000 });
+  });
+
+  it.each([
+    ['no scope', without('scope')],
+    ['a scope that is a list', { ...good, scope: ['connect'] }],
+    ['a scope with other separators', { ...good, scope: 'connect,invoke' }],
+  ])('with %s hold no scope', async (_says, claims) => {
+    expect(await verdict(await hs(claims))).toMatchObject({ kind: 'user', scopes: new Set() });
+  });
+
+  it.each<[string, string, () => Promise<string> | string]>([
+    ['signed with a foreign secret', 'unauthenticated', () => hs(good, OTHER)],
+    ['of another HMAC', 'unauthenticated', () => hs(good, SECRET.repeat(2), 'HS512')],
+    ['expired', 'unauthenticated', () => hs({ ...good, exp: seconds - 1 })],
+    ['expired this second', 'unauthenticated', () => hs({ ...good, exp: seconds })],
+    ['without exp', 'unauthenticated', () => hs(without('exp'))],
+    ['with an exp that is no number', 'unauthenticated', () => raw({ ...good, exp: '99999999999' })],
+    ['not yet valid', 'unauthenticated', () => hs({ ...good, nbf: seconds + 10 })],
+    ['without sub', 'unauthenticated', () => hs(without('sub'))],
+    ['with an empty sub', 'invalid_user', () => hs({ ...good, sub: '' })],
+    ['with a sub of other case in an address', 'invalid_user', () => hs({ ...good, sub: 'Alice@Example.com' })],
+    ['with a sub that is not NFC', 'invalid_user', () => hs({ ...good, sub: 'zoe\u0308' })],
+    ['with a sub with a slash', 'invalid_user', () => hs({ ...good, sub: 'a/b' })],
+    ['with a sub with spaces around', 'invalid_user', () => hs({ ...good, sub: ' alice' })],
+    ['with a sub of 129 characters', 'invalid_user', () => hs({ ...good, sub: 'a'.repeat(129) })],
+    ['with a sub with a control character', 'invalid_user', () => hs({ ...good, sub: 'a\u0000' })],
+    ['with alg none', 'unauthenticated', () => new UnsecuredJWT(good).encode()],
+    [
+      'with alg none and the signature of a good one',
+      'unauthenticated',
+      async () => swapHeader(await hs(good), { alg: 'none' }),
+    ],
+    ['with alg None in other case', 'unauthenticated', async () => swapHeader(await hs(good), { alg: 'nOnE' })],
+    ['with a changed payload', 'unauthenticated', async () => swapPayload(await hs(good), { ...good, sub: 'bob' })],
+    [
+      'with an alg that is a property of objects',
+      'unauthenticated',
+      async () => swapHeader(await hs(good), { alg: 'constructor' }),
+    ],
+    [
+      'with a critical header',
+      'unauthenticated',
+      async () => swapHeader(await hs(good), { alg: 'HS256', crit: ['b64'], b64: false }),
+    ],
+    ['of two parts', 'unauthenticated', async () => (await hs(good)).split('.').slice(0, 2).join('.')],
+    ['of dots', 'unauthenticated', () => '..'],
+    ['longer than 8192 characters', 'unauthenticated', () => hs({ ...good, pad: 'x'.repeat(8192) })],
+  ])('%s are refused: 401 %s', async (_says, code, make) => {
+    expect(await verdict(await make())).toBe(`401 ${code}`);
+  });
+
+  it('must have issuer and audience where those are configured', async () => {
+    const bound = { issuer: 'https://id.example', audience: 'callboard' };
+    const claims = { ...good, iss: bound.issuer, aud: bound.audience };
+    expect(await verdict(await hs(claims), bound)).toMatchObject({ userId: 'alice' });
+    expect(await verdict(await hs({ ...claims, aud: ['other', 'callboard'] }), bound)).toMatchObject({
+      userId: 'alice',
+    });
+    for (const wrong of [good, { ...claims, iss: 'https://evil.example' }, { ...claims, aud: 'another' }]) {
+      expect(await verdict(await hs(wrong), bound)).toBe('401 unauthenticated');
+    }
+  });
+
+  it('are refused when no secret is configured', async () => {
+    expect(await verdict(await hs(good), { secret: null })).toBe('401 unauthenticated');
+  });
+
+  it('are believed again without checking, but not beyond their end', async () => {
+    const own = new FakeClock();
+    const auth = authenticator({ clock: own });
+    const token = await hs({ ...good, exp: Math.floor(own.now() / 1000) + 10 });
+    expect(auth.recall(token)).toBeNull();
+    await auth.authenticate(token);
+    expect(auth.recall(token)).toMatchObject({ userId: 'alice' });
+    await own.advance(10_000);
+    expect(auth.recall(token)).toBeNull();
+    await expect(auth.authenticate(token)).rejects.toMatchObject({ code: 'unauthenticated' });
+  });
+});
+
+describe('tokens signed by a key set', () => {
+  const bound = { issuer: 'https://id.example', audience: 'callboard' };
+  const claims = { ...good, iss: bound.issuer, aud: bound.audience };
+  let keys: { publicKey: CryptoKey; privateKey: CryptoKey };
+  let foreign: { privateKey: CryptoKey };
+  let server: Server;
+  let jwksUrl: string;
+  let pem: string;
+
+  beforeAll(async () => {
+    keys = await generateKeyPair('RS256', { extractable: true });
+    foreign = await generateKeyPair('RS256');
+    const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
+    pem = JSON.stringify(jwk);
+    server = createServer((request, response) => {
+      response.statusCode = request.url === '/keys' ? 200 : 500;
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ keys: [jwk] }));
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    jwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+  });
+  afterAll(() => void server.close());
+
+  const rs = (payload: JWTPayload, key = keys.privateKey, kid = 'one'): Promise<string> =>
+    new SignJWT(payload).setProtectedHeader({ alg: 'RS256', kid }).sign(key);
+
+  it('name their user', async () => {
+    expect(await verdict(await rs(claims), { ...bound, jwksUrl })).toMatchObject({ userId: 'alice' });
+  });
+
+  it.each<[string, () => Promise<string>]>([
+    ['of a foreign key', () => rs(claims, foreign.privateKey)],
+    ['of an unknown key id', () => rs(claims, keys.privateKey, 'two')],
+    ['without issuer', () => rs({ ...good, aud: bound.audience })],
+    ['of another issuer', () => rs({ ...claims, iss: 'https://evil.example' })],
+    ['without audience', () => rs({ ...good, iss: bound.issuer })],
+    ['for another audience', () => rs({ ...claims, aud: 'another' })],
+    ['signed HS256 with the public key', () => hs(claims, pem)],
+    [
+      'whose header calls a signature by key RS256 HS256',
+      async () => swapHeader(await rs(claims), { alg: 'HS256', kid: 'one' }),
+    ],
+  ])('%s are refused', async (_says, make) => {
+    expect(await verdict(await make(), { ...bound, jwksUrl })).toBe('401 unauthenticated');
+    expect(await verdict(await make(), { ...bound, jwksUrl, secret: null })).toBe('401 unauthenticated');
+  });
+
+  it('are neither accepted nor called bad while the keys cannot be read', async () => {
+    const broken = jwksUrl.replace('/keys', '/broken');
+    expect(await verdict(await rs(claims), { ...bound, jwksUrl: broken })).toBe('503 store_unavailable');
+  });
+});
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function swapHeader(token: string, header: object): string {
+  return [encode(header), ...token.split('.').slice(1)].join('.');
+}
+
+function swapPayload(token: string, payload: object): string {
+  const [header, , signature] = token.split('.');
+  return [header, encode(payload), signature].join('.');
+}
+
+/** Signs claims that SignJWT would not take. */
+async function raw(claims: object): Promise<string> {
+  const { createHmac } = await import('node:crypto');
+  const body = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
+  return `${body}.${createHmac('sha256', SECRET).update(body).digest('base64url')}`;
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../src/platform/log.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+
+const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
+
+function collecting(secrets: readonly string[] = []): { lines: string[]; log: ReturnType<typeof createLog> } {
+  const lines: string[] = [];
+  return { lines, log: createLog({ level: 'debug', secrets, sink: { write: (line) => void lines.push(line) } }) };
+}
+
+describe('the log', () => {
+  it('writes one JSON line with a level, a time and the message', () => {
+    const { lines, log } = collecting();
+    log.warn({ node: 'n1', count: 3 }, 'a message\nwith a line break');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.trimEnd()).not.toContain('\n');
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', node: 'n1', count: 3, time: expect.any(String) });
+  });
+
+  it('never writes planted secrets, in whatever field, depth, error or message they stand', () => {
+    const { lines, log } = collecting(['planted-admin-token']);
+    const error = new Error(`refused Bearer planted-bearer, ${JWT}`, { cause: new Error('planted-admin-token') });
+    log.error({ error, err: error, nested: { deep: { token: 'planted-1', list: [{ payload: 'planted-2' }] } } }, 'x');
+    log.info({ headers: { authorization: 'planted-3' }, Authorization: 'planted-4', admin_token: 'planted-5' }, 'x');
+    log.info({ url: '/s?a=1&ticket=planted-6&b=2', params: { card: 'planted-7' }, result: 'planted-8' }, 'x');
+    log.info({ set_cookie: 'planted-9', secret: 'planted-10' }, `got planted-admin-token and ${JWT}`);
+    const written = lines.join('');
+    expect(written).not.toMatch(/planted|eyJ/);
+    expect(written).toContain('b=2');
+    expect(written).toContain('refused');
+  });
+
+  it('survives fields that cannot be written as JSON', () => {
+    const { lines, log } = collecting();
+    const loop: Record<string, unknown> = { big: 10n, run: () => 1, text: 'y'.repeat(10_000) };
+    loop['self'] = loop;
+    log.info({ loop }, 'x');
+    expect(lines[0]?.length).toBeLessThan(30_000);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ loop: { big: '10' } });
+  });
+
+  it('writes nothing below its level', () => {
+    const lines: string[] = [];
+    const log = createLog({ level: 'error', sink: { write: (line) => void lines.push(line) } });
+    log.debug({}, 'a');
+    log.info({}, 'b');
+    log.warn({}, 'c');
+    expect(lines).toEqual([]);
+  });
+});
+
+describe('the metrics', () => {
+  it('count by name and label, for the node and for Prometheus alike', async () => {
+    const meter = createMetrics();
+    meter.count('commands_admitted');
+    meter.count('commands_ended', 'completed');
+    meter.count('commands_ended', 'completed');
+    meter.gauge('links', 'Open links.', () => 7);
+    meter.gauge('broken', 'Throws.', () => {
+      throw new Error('no');
+    });
+    expect(Object.fromEntries(meter.snapshot())).toEqual({ commands_admitted: 1, 'commands_ended:completed': 2 });
+    const { text } = await meter.expose();
+    expect(text).toContain('callboard_commands_admitted_total 1');
+    expect(text).toContain('callboard_commands_ended_total{outcome="completed"} 2');
+    expect(text).toContain('callboard_links 7');
+    expect(text).toContain('callboard_process_cpu_user_seconds_total');
+    meter.close();
+  });
+
+  it('stay of low cardinality whatever labels come', async () => {
+    const meter = createMetrics();
+    for (let i = 0; i < 1000; i++) meter.count('commands_refused', `label-${i}`);
+    const { text } = await meter.expose();
+    expect(text.match(/callboard_commands_refused_total\{/g)).toHaveLength(65);
+    expect(meter.snapshot().get('commands_refused:other')).toBe(936);
+    meter.close();
+  });
+});
