@@ -1,0 +1,322 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as fc from 'fast-check';
+import { connectionStatus, type Connection } from '../../src/core/connections/connection.ts';
+import type { ConnectionFilter, ConnectRequest } from '../../src/core/connections/store.ts';
+import { toJson } from '../../src/core/json.ts';
+import { DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
+import type { Position } from '../../src/core/page.ts';
+import { connectionActs, ConnectionModel } from './connections-model.ts';
+import type { Bench, MakeBench } from './kit.ts';
+
+export const ALL: ConnectionFilter = { userId: null, nodeId: null, status: null };
+
+export function hello(userId: string, clientId: string, over: Partial<ConnectRequest> = {}): ConnectRequest {
+  return {
+    userId,
+    clientId,
+    instanceId: 'i1',
+    nodeId: 'n1',
+    clientType: 'browser',
+    metadata: null,
+    actions: [],
+    ...over,
+  };
+}
+
+/** What every ConnectionStore keeps. */
+export function connectionContract(name: string, make: MakeBench): void {
+  describe(`connections on ${name}`, () => {
+    let bench: Bench;
+    beforeEach(async () => {
+      bench = await make();
+    });
+    afterEach(() => bench.close());
+
+    identity(() => bench);
+    fencing(() => bench);
+    forgetting(() => bench);
+    listing(() => bench);
+
+    it('answers as a plain list of rows would, whatever happens in whatever order', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(connectionActs, { maxLength: 40 }), async (acts) => {
+          await using own = await opened(make);
+          const model = new ConnectionModel(own);
+          for (const act of acts) await model.run(act);
+        }),
+        { numRuns: 150 },
+      );
+    });
+  });
+}
+
+function identity(bench: () => Bench): void {
+  it('keeps what the client said, member for member', async () => {
+    const { connections } = bench().backend;
+    const action = { name: 'open', summary: 's', description: null, version: '2', checksArguments: true };
+    const actions = [{ ...action, schema: toJson({ type: 'object' }), metadata: toJson([1]) }];
+    const request = hello('alice', 'tab', { actions, metadata: toJson({ os: 'x' }), clientType: 'mobile' });
+    const { kind, connection, previous } = await connections.connect(request);
+    expect({ kind, previous }).toEqual({ kind: 'connected', previous: null });
+    expect(connection).toEqual({
+      ...request,
+      epoch: 1,
+      connectedAt: bench().now(),
+      lastSeenAt: bench().now(),
+      disconnectedAt: null,
+      disconnectCause: null,
+      replacedInstanceId: null,
+      replacedAt: null,
+    });
+    expect(await connections.get([{ userId: 'alice', clientId: 'tab' }])).toEqual([connection]);
+  });
+
+  it('answers each key asked for in its place, and null where there is no row', async () => {
+    const { connections } = bench().backend;
+    await connections.connect(hello('alice', 'a'));
+    await connections.connect(hello('bob', 'a', { instanceId: 'b1' }));
+    const keys = [
+      { userId: 'bob', clientId: 'a' },
+      { userId: 'alice', clientId: 'b' },
+      { userId: 'carol', clientId: 'a' },
+      { userId: 'alice', clientId: 'a' },
+    ];
+    const found = await connections.get(keys);
+    expect(found.map((row) => row?.instanceId ?? null)).toEqual(['b1', null, null, 'i1']);
+    expect(await connections.get([])).toEqual([]);
+  });
+
+  it('resumes the same instance under a new epoch, live or recently lost', async () => {
+    const { connections } = bench().backend;
+    const first = await connections.connect(hello('alice', 'tab'));
+    const second = await connections.connect(hello('alice', 'tab', { nodeId: 'n2' }));
+    expect(second).toMatchObject({ kind: 'resumed', previous: first.connection });
+    expect(second.connection).toMatchObject({ epoch: 2, nodeId: 'n2', replacedInstanceId: null });
+    await connections.disconnect(second.connection, 2, 'client_closed');
+    await bench().advance(FORGET_MS - 1);
+    const third = await connections.connect(hello('alice', 'tab'));
+    expect(third).toMatchObject({ kind: 'resumed', connection: { epoch: 3, disconnectedAt: null } });
+    expect(third.connection.disconnectCause).toBeNull();
+  });
+
+  it('says which instance was replaced and when, also after the new one resumed', async () => {
+    const { connections } = bench().backend;
+    await connections.connect(hello('alice', 'tab'));
+    await bench().advance(10);
+    const replacedAt = bench().now();
+    const taken = await connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
+    expect(taken).toMatchObject({ kind: 'replaced', previous: { instanceId: 'i1' } });
+    expect(taken.connection).toMatchObject({ replacedInstanceId: 'i1', replacedAt, epoch: 2 });
+    await bench().advance(1000);
+    const back = await connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
+    expect(back).toMatchObject({ kind: 'resumed', connection: { replacedInstanceId: 'i1', replacedAt } });
+  });
+
+  it('replaces an instance whose link was lost a moment ago, and greets a forgotten one as new', async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    await connections.disconnect(connection, 1, 'heartbeat_lost');
+    await bench().advance(FORGET_MS - 1);
+    const next = await connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
+    expect(next).toMatchObject({ kind: 'replaced', connection: { replacedInstanceId: 'i1' } });
+    await connections.disconnect(next.connection, next.connection.epoch, 'client_closed');
+    await bench().advance(FORGET_MS);
+    const fresh = await connections.connect(hello('alice', 'tab', { instanceId: 'i3' }));
+    expect(fresh).toMatchObject({ kind: 'connected', previous: null });
+    expect(fresh.connection).toMatchObject({ replacedInstanceId: null, replacedAt: null });
+  });
+}
+
+function fencing(bench: () => Bench): void {
+  it('takes a sign of life only from the present epoch of a link that is up', async () => {
+    const { connections } = bench().backend;
+    const key = { userId: 'alice', clientId: 'tab' };
+    expect(await connections.touch(key, 1)).toBeNull();
+    await connections.connect(hello('alice', 'tab'));
+    await connections.connect(hello('alice', 'tab'));
+    await bench().advance(100);
+    expect(await connections.touch(key, 1)).toBeNull();
+    expect(await connections.touch(key, 2)).toMatchObject({ lastSeenAt: bench().now(), epoch: 2 });
+    expect(await connections.touch(key, 3)).toBeNull();
+    await connections.disconnect(key, 2, 'client_closed');
+    expect(await connections.touch(key, 2)).toBeNull();
+  });
+
+  it('does not raise a link that was silent for too long', async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    await bench().advance(DEAD_MS - 1);
+    expect(await connections.touch(connection, 1)).not.toBeNull();
+    await bench().advance(DEAD_MS);
+    expect(await connections.touch(connection, 1)).toBeNull();
+    expect(await connections.advertise(connection, 1, [])).toBeNull();
+  });
+
+  it('replaces advertisements as a whole, under the present epoch only', async () => {
+    const { connections } = bench().backend;
+    const action = { name: 'a', summary: null, description: null, version: null, checksArguments: null };
+    const actions = [{ ...action, schema: null, metadata: null }];
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    expect(await connections.advertise(connection, 2, actions)).toBeNull();
+    expect(await connections.advertise(connection, 1, actions)).toMatchObject({ actions });
+    expect(await connections.get([connection])).toMatchObject([{ actions, epoch: 1 }]);
+  });
+
+  it("keeps a newer link up when an old socket's close comes late", async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    await connections.connect(hello('alice', 'tab'));
+    expect(await connections.disconnect(connection, 1, 'client_closed')).toBeNull();
+    expect(await connections.get([connection])).toMatchObject([{ disconnectedAt: null, epoch: 2 }]);
+  });
+
+  it('notes the first cause and time of a loss, and nothing of a second', async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    const lostAt = bench().now();
+    const lost = await connections.disconnect(connection, 1, 'token_expired');
+    expect(lost).toMatchObject({ disconnectedAt: lostAt, disconnectCause: 'token_expired' });
+    await bench().advance(50);
+    expect(await connections.disconnect(connection, 1, 'client_closed')).toEqual(lost);
+    expect(await connections.disconnect({ userId: 'bob', clientId: 'tab' }, 1, 'operator')).toBeNull();
+  });
+
+  it('never changes a connection that it has given out', async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    const asGiven = structuredClone(connection);
+    await bench().advance(5);
+    await connections.touch(connection, 1);
+    await connections.disconnect(connection, 1, 'operator');
+    expect(connection).toEqual(asGiven);
+  });
+}
+
+function forgetting(bench: () => Bench): void {
+  it('shows a lost row for FORGET_MS and then at once no more, in no answer', async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    await connections.disconnect(connection, 1, 'client_closed');
+    await bench().advance(FORGET_MS - 1);
+    expect(await ids(bench(), ALL)).toEqual(['alice/tab']);
+    await bench().advance(1);
+    expect(await ids(bench(), ALL)).toEqual([]);
+    expect(await connections.get([connection])).toEqual([null]);
+    expect(await connections.ofUsers(['alice'], 10)).toEqual([{ total: 0, rows: [] }]);
+    expect((await connections.users({ first: 10, after: null })).rows).toEqual([]);
+  });
+
+  it('keeps a row that came back meanwhile', async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    await connections.disconnect(connection, 1, 'client_closed');
+    await bench().advance(FORGET_MS - 1);
+    await connections.connect(hello('alice', 'tab'));
+    await bench().advance(10);
+    expect(await ids(bench(), ALL)).toEqual(['alice/tab']);
+  });
+
+  it('counts a silent link that nobody closed as lost after DEAD_MS, and forgets it as any other', async () => {
+    await bench().backend.connections.connect(hello('alice', 'tab'));
+    const states: [number, Connection['disconnectCause'] | string][] = [
+      [STALE_MS - 1, 'connected'],
+      [1, 'stale'],
+      [DEAD_MS - STALE_MS - 1, 'stale'],
+      [1, 'disconnected'],
+      [FORGET_MS - 1, 'disconnected'],
+    ];
+    for (const [ms, status] of states) {
+      await bench().advance(ms);
+      const [row] = await bench().backend.connections.get([{ userId: 'alice', clientId: 'tab' }]);
+      expect(row && connectionStatus(row, bench().now())).toBe(status);
+    }
+    await bench().advance(1);
+    expect(await ids(bench(), ALL)).toEqual([]);
+  });
+}
+
+function listing(bench: () => Bench): void {
+  it('lists in order of user and then client, where one user begins as another is called', async () => {
+    const keys = ['b/a', 'a/z', 'a/b', 'a!/a', 'a/Z', 'A/a', 'a./~', 'é/a', '\u{1f600}/a', '\uffe0/a'];
+    for (const key of keys) {
+      const [userId = '', clientId = ''] = key.split('/');
+      await bench().backend.connections.connect(hello(userId, clientId));
+    }
+    const expected = ['A/a', 'a/Z', 'a/b', 'a/z', 'a!/a', 'a./~', 'b/a', 'é/a', '\u{1f600}/a', '\uffe0/a'];
+    expect(await ids(bench(), ALL)).toEqual(expected);
+    expect(await paged(bench(), ALL, 3)).toEqual(expected);
+  });
+
+  it('keeps a filtered listing to what was asked for', async () => {
+    const { connections } = bench().backend;
+    for (let i = 0; i < 12; i++) {
+      await connections.connect(hello(`u${i % 3}`, `c${i}`, { nodeId: `n${i % 2}` }));
+    }
+    await connections.disconnect({ userId: 'u0', clientId: 'c0' }, 1, 'client_closed');
+    expect(await paged(bench(), { ...ALL, userId: 'u1' }, 2)).toEqual(['u1/c1', 'u1/c10', 'u1/c4', 'u1/c7']);
+    expect(await paged(bench(), { ...ALL, userId: 'u0', nodeId: 'n0' }, 1)).toEqual(['u0/c0', 'u0/c6']);
+    expect(await paged(bench(), { ...ALL, status: 'disconnected' }, 5)).toEqual(['u0/c0']);
+    expect(await paged(bench(), { ...ALL, userId: 'u0', status: 'connected' }, 1)).toEqual(['u0/c3', 'u0/c6', 'u0/c9']);
+    expect(await paged(bench(), { ...ALL, userId: 'nobody' }, 5)).toEqual([]);
+    expect(await paged(bench(), { ...ALL, nodeId: 'n9' }, 5)).toEqual([]);
+  });
+
+  it('ends a page that is just full with the end, and not with a promise of more', async () => {
+    const { connections } = bench().backend;
+    for (const client of ['a', 'b', 'c']) await connections.connect(hello('alice', client));
+    expect((await connections.list(ALL, { first: 3, after: null })).next).toBeNull();
+    expect((await connections.list(ALL, { first: 2, after: null })).next).toEqual(['alice', 'b']);
+    expect((await connections.list(ALL, { first: 1, after: ['alice', 'b'] })).next).toBeNull();
+  });
+
+  it("gives each user's first connections and how many there are in all", async () => {
+    const { connections } = bench().backend;
+    for (let i = 0; i < 5; i++) await connections.connect(hello('alice', `c${i}`));
+    await connections.connect(hello('bob', 'x'));
+    const found = await connections.ofUsers(['bob', 'nobody', 'alice'], 2);
+    const seen = found.map(({ total, rows }) => [total, rows.map(({ clientId }) => clientId)]);
+    expect(seen).toEqual([
+      [1, ['x']],
+      [0, []],
+      [5, ['c0', 'c1']],
+    ]);
+  });
+
+  it('lists users that have a row, each once, with how many', async () => {
+    const { connections } = bench().backend;
+    for (const key of ['b/1', 'a/1', 'b/2', 'c/1']) {
+      const [userId = '', clientId = ''] = key.split('/');
+      await connections.connect(hello(userId, clientId));
+    }
+    await connections.disconnect({ userId: 'c', clientId: '1' }, 1, 'client_closed');
+    const first = await connections.users({ first: 2, after: null });
+    expect(first.rows.map(({ row }) => row)).toEqual([
+      { userId: 'a', count: 1 },
+      { userId: 'b', count: 2 },
+    ]);
+    const second = await connections.users({ first: 2, after: first.next });
+    expect(second.rows.map(({ row }) => row)).toEqual([{ userId: 'c', count: 1 }]);
+    expect(second.next).toBeNull();
+  });
+}
+
+async function opened(make: MakeBench): Promise<Bench & AsyncDisposable> {
+  const bench = await make();
+  return { ...bench, [Symbol.asyncDispose]: () => bench.close() };
+}
+
+async function ids({ backend }: Bench, filter: ConnectionFilter): Promise<string[]> {
+  const { rows } = await backend.connections.list(filter, { first: 1000, after: null });
+  return rows.map(({ row }) => `${row.userId}/${row.clientId}`);
+}
+
+async function paged({ backend }: Bench, filter: ConnectionFilter, first: number): Promise<string[]> {
+  const found: string[] = [];
+  let after: Position | null = null;
+  do {
+    const scan = await backend.connections.list(filter, { first, after });
+    found.push(...scan.rows.map(({ row }) => `${row.userId}/${row.clientId}`));
+    after = scan.next;
+  } while (after !== null);
+  return found;
+}

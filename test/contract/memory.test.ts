@@ -1,0 +1,23 @@
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { connectionContract } from './connections.ts';
+import { historyContract, type HistoryBounds } from './history.ts';
+import type { Bench } from './kit.ts';
+
+async function memory(history: HistoryBounds = {}): Promise<Bench> {
+  const clock = new FakeClock();
+  const backend = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256, history });
+  return {
+    backend,
+    advance: (ms) => clock.advance(ms),
+    now: () => clock.now(),
+    async close() {
+      await backend.close();
+    },
+  };
+}
+
+connectionContract('memory', () => memory());
+historyContract('memory', memory);
