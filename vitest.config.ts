@@ -1,6 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
+/** As Node resolves them: with vite's own `development`, tests would load a second copy of graphql beside the one of its libraries. */
+const conditions = ['module', 'node'];
+
 export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,

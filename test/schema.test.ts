@@ -46,7 +46,7 @@ describe('the schema', () => {
       look(type.name, type);
       if (isEnumType(type)) for (const value of type.getValues()) look(`${type.name}.${value.name}`, value);
       if (isInputObjectType(type))
-        for (const field of Object.values(type.getFields())) look(`${type}.${field.name}`, field);
+        for (const field of Object.values(type.getFields())) look(`${type.name}.${field.name}`, field);
       if (!isObjectType(type) && !isInterfaceType(type)) continue;
       for (const field of Object.values(type.getFields())) {
         look(`${type.name}.${field.name}`, field);
@@ -63,7 +63,7 @@ describe('the schema', () => {
       .flatMap((type) => Object.values(type.getFields()));
     for (const { name, description, type } of fields) {
       if (name.endsWith('Ms')) expect(description, name).toMatch(/millisecond/);
-      if (/(At|deadline)$/.test(name)) expect(getNamedType(type).name, name).toBe('DateTime');
+      if (/(At|deadline)$/.test(name)) expect(String(getNamedType(type)), name).toBe('DateTime');
     }
   });
 

@@ -17,7 +17,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const { adminTokens, secret } = config.auth;
   const log = createLog({ level: config.logLevel, secrets: [...adminTokens, ...(secret === null ? [] : [secret])] });
   for (const warning of config.warnings) log.warn({}, warning);
-  const callboard = await createCallboard({ config, log });
+  const callboard = createCallboard({ config, log });
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);
   const url = await callboard.listen({ host: config.host, port: config.port });

@@ -5,6 +5,7 @@ import {
   isInputObjectType,
   isInputType,
   isNonNullType,
+  isUnionType,
   typeFromAST,
   visit,
   visitWithTypeInfo,
@@ -17,7 +18,7 @@ import {
 /**
  * Why graphql-jit may not run this operation, or null when its answers are proven equal to graphql-js's (test/graphql/plan.test.ts). It differs in
  * meaning where input values are built at execution: variables inside literals, input objects through variables, defaults written as
- * literals, nullable variables in non-null places.
+ * literals, nullable variables in non-null places. It also calls the type resolver of a union without naming the union.
  */
 export function jitRefusal(
   schema: GraphQLSchema,
@@ -71,6 +72,7 @@ function nullableVariables(operation: OperationDefinitionNode): ReadonlySet<stri
 
 function fieldRefusal(node: FieldNode, info: TypeInfo): string | null {
   if (node.name.value === '__schema' || node.name.value === '__type') return 'introspection';
+  if (isUnionType(getNamedType(info.getType()))) return 'union';
   const literalDefault = info.getFieldDef()?.args.some((arg) => isInputType(arg.type) && arg.default?.literal);
   return literalDefault ? 'argument default written as a literal' : null;
 }

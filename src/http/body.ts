@@ -1,9 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { CallboardError } from '../core/errors.ts';
-
-/** Deeper JSON is refused: writing it again would exhaust the stack. */
-export const BODY_DEPTH = 200;
+import { JSON_DEPTH } from '../core/limits.ts';
 
 /**
  * The JSON body of a request; undefined when it has none. Never holds more than `maxBytes`, whatever length was announced. Throws
@@ -61,7 +59,7 @@ function parse(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   const text = bytes.toString('utf8');
-  if (deeperThan(text, BODY_DEPTH)) throw malformed(`The body is nested deeper than ${BODY_DEPTH} levels.`);
+  if (deeperThan(text, JSON_DEPTH)) throw malformed(`The body is nested deeper than ${JSON_DEPTH} levels.`);
   try {
     return JSON.parse(text);
   } catch {

@@ -5,6 +5,7 @@ import type { Core } from '../core/core.ts';
 import { CallboardError, fail, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { OriginRule } from '../gateway/origin.ts';
+import { wantsPage } from '../graphql/graphiql.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess } from './access.ts';
 import type { Admission } from './admission.ts';
@@ -80,7 +81,7 @@ function createRouter(options: FrontOptions): Router {
     if (path === null) notFound();
     const own = house.get(path);
     if (own) requireReading(visit);
-    const page = own?.open || (path === '/graphql' && method === 'GET' && wantsPage(request));
+    const page = own?.open || (path === '/graphql' && wantsPage(request));
     if (!page) requireOwnPage(visit, origins);
     const who = own?.open ? null : await admission(visit);
     access.who = who;
@@ -99,11 +100,6 @@ function createRouter(options: FrontOptions): Router {
 
 function isGraphql(path: string | null): boolean {
   return path === '/graphql' || path === '/graphql/stream';
-}
-
-/** A browser that opens the address, rather than a program that asks. */
-function wantsPage({ headers }: IncomingMessage): boolean {
-  return headers.accept?.includes('text/html') === true;
 }
 
 function requireReading({ method, response }: Visit): void {

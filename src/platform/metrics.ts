@@ -24,7 +24,7 @@ export type Meter = Metrics & {
 /** core's Metrics over a registry of its own, with the process' metrics beside them. */
 export function createMetrics(): Meter {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, prefix: 'callboard_' });
+  collectDefaultMetrics({ register: registry });
   const values = new Map<string, number>();
   const labels = new Map<CounterName, Set<string>>();
   const counters = new Map<string, Counter>();

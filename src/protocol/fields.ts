@@ -21,7 +21,7 @@ type ValueOf<K> = K extends 'int'
         ? WireWaitStage
         : string;
 
-/** The header that a table describes. */
+/** The header that a table describes. An optional member may stand there as undefined: JSON leaves it out. */
 export type Fields<T extends Table> = {
   readonly [F in keyof T as T[F] extends `${string}?` ? never : F]: ValueOf<T[F]>;
 } & {

@@ -38,7 +38,10 @@ export type Input = {
   | { readonly place: 'body'; readonly read: JsonInput['read'] }
 );
 
-type Use = Pick<GraphQLArgument | GraphQLInputField, 'name' | 'description' | 'extensions'>;
+type Use = Pick<
+  GraphQLArgument | GraphQLInputField,
+  'name' | 'description' | 'extensions' | 'defaultValue' | 'default'
+>;
 export type OperationSource = {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
@@ -86,8 +89,8 @@ function readInput({ definition, type, place, use }: Definition, report: Report)
     defaultValue,
     goesInto: use?.name ?? null,
   };
-  const shown = (schema: JsonSchema): JsonSchema =>
-    defaultValue === undefined ? schema : { ...schema, default: wireDefault(type, defaultValue) };
+  const stands = defaultValue === undefined ? defaultOf(use) : wireDefault(type, defaultValue);
+  const shown = (schema: JsonSchema): JsonSchema => (stands === undefined ? schema : { ...schema, default: stands });
   if (place === 'body') {
     const { schema, read } = jsonInput(type, bounds, explain);
     return { ...common, place, schema: shown(schema), read };
@@ -137,6 +140,11 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
   if (inBody.length !== 1 || inBody[0] !== directive.bodyAs) {
     report(`bodyAs names $${directive.bodyAs}, so this must be the one variable that is not in the path`);
   }
+}
+
+/** What execution takes where the variable is left out: internal values, which are the wire words of enums. */
+function defaultOf(use: Use | undefined): unknown {
+  return use?.default && 'value' in use.default ? use.default.value : use?.defaultValue;
 }
 
 function wireDefault(type: GraphQLInputType, value: unknown): unknown {

@@ -1,6 +1,220 @@
-import { describe } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as fc from 'fast-check';
+import type { Message } from '../../src/core/history/message.ts';
+import type { HistoryStore, MessageFilter } from '../../src/core/history/store.ts';
+import { toJson } from '../../src/core/json.ts';
+import type { Position, Scan } from '../../src/core/page.ts';
+import { historyActs, HistoryModel, MODEL_BOUNDS, newMessage } from './history-model.ts';
 import type { Bench } from './kit.ts';
-export type HistoryBounds = { streamMessages?: number; retentionMs?: number; streamsPerUser?: number; bytes?: number };
-export function historyContract(_n: string, _m: (b?: HistoryBounds) => Promise<Bench>): void {
-  describe.todo('history');
+
+/** The bounds of a backend under test, where they differ from those of core/limits.ts. */
+export type HistoryBounds = {
+  readonly streamMessages?: number;
+  readonly retentionMs?: number;
+  readonly streamsPerUser?: number;
+  readonly bytes?: number;
+};
+export type MakeHistoryBench = (bounds?: HistoryBounds) => Promise<Bench>;
+
+const EVERY: MessageFilter = { afterTime: null, beforeTime: null, kinds: null };
+const ALL = { first: 1000, after: null };
+
+/** What every HistoryStore keeps. */
+export function historyContract(name: string, make: MakeHistoryBench): void {
+  describe(`history on ${name}`, () => {
+    let bench: Bench;
+    let history: HistoryStore;
+    beforeEach(async () => {
+      bench = await make({ streamMessages: 50, retentionMs: 1000, streamsPerUser: 20 });
+      history = bench.backend.history;
+    });
+    afterEach(() => bench.close());
+
+    const retain = async (ids: readonly string[], over: Parameters<typeof newMessage>[0] = {}): Promise<void> => {
+      for (const id of ids) await history.retain(newMessage({ id, ...over }));
+    };
+
+    it('keeps a message member for member, stamped and placed', async () => {
+      const given = newMessage({
+        kind: 'error',
+        commandId: 'c1',
+        traceId: 't1',
+        parentSpanId: 's1',
+        payload: toJson({ text: 'é\u{1f600}' }),
+        error: { code: 'handler_failed', message: 'no' },
+      });
+      const kept = await history.retain(given);
+      expect(kept).toEqual({ ...given, seq: kept.seq, at: bench.now(), payloadBytes: 17 });
+      expect(rowsOf(await history.messages('alice', 'clients/tab', EVERY, ALL))).toEqual([kept]);
+    });
+
+    it('keeps the order retained within a stream, and pages through it by place', async () => {
+      const ids = Array.from({ length: 30 }, (_, i) => `m${i}`);
+      await retain(ids);
+      const seqs = rowsOf(await history.messages('alice', 'clients/tab', EVERY, ALL)).map(({ seq }) => seq);
+      expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+      expect(await paged(history, EVERY, 7)).toEqual(ids);
+      expect(await paged(history, EVERY, 30)).toEqual(ids);
+    });
+
+    it('tells a stream that is not there from one without a match', async () => {
+      await retain(['m1']);
+      expect(await history.messages('alice', 'clients/other', EVERY, ALL)).toBeNull();
+      expect(await history.messages('bob', 'clients/tab', EVERY, ALL)).toBeNull();
+      const none = await history.messages('alice', 'clients/tab', { ...EVERY, kinds: ['cancel'] }, ALL);
+      expect(none).toEqual({ rows: [], next: null, gaps: [] });
+    });
+
+    it('takes both time bounds as exclusive, and pages within them', async () => {
+      for (let i = 0; i < 10; i++) {
+        await retain([`m${i}a`, `m${i}b`]);
+        await bench.advance(10);
+      }
+      const start = bench.now() - 100;
+      const within = (after: number | null, before: number | null): MessageFilter => ({
+        ...EVERY,
+        afterTime: after === null ? null : start + after,
+        beforeTime: before === null ? null : start + before,
+      });
+      expect(await paged(history, within(10, 30), 1)).toEqual(['m2a', 'm2b']);
+      expect(await paged(history, within(9, 21), 3)).toEqual(['m1a', 'm1b', 'm2a', 'm2b']);
+      expect(await paged(history, within(70, null), 3)).toEqual(['m8a', 'm8b', 'm9a', 'm9b']);
+      expect(await paged(history, within(null, 10), 1)).toEqual(['m0a', 'm0b']);
+      expect(await paged(history, within(50, 50), 1)).toEqual([]);
+      expect(await paged(history, within(60, 20), 1)).toEqual([]);
+    });
+
+    it('keeps to the kinds asked for, over pages that may be short', async () => {
+      for (let i = 0; i < 9; i++) await retain([`m${i}`], { kind: i % 3 === 0 ? 'result' : 'progress' });
+      expect(await paged(history, { ...EVERY, kinds: ['result'] }, 2)).toEqual(['m0', 'm3', 'm6']);
+      expect(await paged(history, { ...EVERY, kinds: ['result', 'progress'] }, 4)).toHaveLength(9);
+    });
+
+    it("lists one user's streams in order, by prefix, with count and times", async () => {
+      const start = bench.now();
+      await retain(['m1', 'm2'], { suffix: 'sites/b/events' });
+      await bench.advance(5);
+      await retain(['m3'], { suffix: 'sites/a/events' });
+      await retain(['m4'], { suffix: 'clients/x' });
+      await retain(['m5'], { suffix: 'sites/b/events' });
+      await retain(['m6'], { suffix: 'sites/0/events', userId: 'bob' });
+      const suffixes = async (prefix: string | null, after: Position | null = null): Promise<string[]> =>
+        (await history.streams('alice', prefix, { first: 2, after })).rows.map(({ row }) => row.suffix);
+      expect(await suffixes(null)).toEqual(['clients/x', 'sites/a/events']);
+      expect(await suffixes(null, ['sites/a/events'])).toEqual(['sites/b/events']);
+      expect(await suffixes('sites/')).toEqual(['sites/a/events', 'sites/b/events']);
+      expect(await suffixes('sites/', ['sites/a/events'])).toEqual(['sites/b/events']);
+      expect(await suffixes('sites/b', ['clients/x'])).toEqual(['sites/b/events']);
+      expect(await suffixes('t')).toEqual([]);
+      if (!bench.backend.capabilities.cheapStreamSummaries) return;
+      const [summary] = (await history.streams('alice', 'sites/b', ALL)).rows;
+      expect(summary?.row).toMatchObject({ messageCount: 3, firstAt: start, lastAt: start + 5 });
+    });
+
+    it("gives each user's first streams and how many there are in all, and the users that have one", async () => {
+      for (const suffix of ['c', 'a', 'b']) await retain(['m'], { suffix });
+      await retain(['m'], { suffix: 'x', userId: 'bob' });
+      const found = await history.ofUsers(['bob', 'carol', 'alice'], 2);
+      expect(found.map(({ total, rows }) => [total, rows.map(({ suffix }) => suffix)])).toEqual([
+        [1, ['x']],
+        [0, []],
+        [3, ['a', 'b']],
+      ]);
+      const first = await history.users({ first: 1, after: null });
+      expect(first.rows.map(({ row }) => row)).toEqual([{ userId: 'alice', count: 3 }]);
+      expect((await history.users({ first: 1, after: first.next })).rows[0]?.row).toEqual({ userId: 'bob', count: 1 });
+    });
+
+    it("gathers a command's messages over the user's streams in order of time, stream and place", async () => {
+      await retain(['m1'], { commandId: 'c1', suffix: 'clients/b' });
+      await retain(['m2'], { commandId: 'c1', suffix: 'clients/a' });
+      await retain(['m3'], { commandId: 'c2', suffix: 'clients/a' });
+      await retain(['m4'], { commandId: 'c1', suffix: 'clients/b' });
+      await retain(['m5'], { commandId: 'c1', suffix: 'clients/a', userId: 'bob' });
+      await bench.advance(1);
+      await retain(['m6'], { commandId: 'c1', suffix: 'clients/a' });
+      const found: string[] = [];
+      let after: Position | null = null;
+      do {
+        const scan: Scan<Message> = await history.ofCommand('alice', 'c1', { first: 2, after });
+        found.push(...scan.rows.map(({ row }) => row.id));
+        after = scan.next;
+      } while (after !== null);
+      expect(found).toEqual(['m2', 'm1', 'm4', 'm6']);
+      expect((await history.ofCommand('alice', 'c9', ALL)).rows).toEqual([]);
+    });
+
+    it('hides what is beyond the age or the count at once, and calls it no gap', async () => {
+      await retain(['old']);
+      await bench.advance(999);
+      expect(await paged(history, EVERY, 10)).toEqual(['old']);
+      await retain(['new']);
+      await bench.advance(1);
+      expect(await paged(history, EVERY, 10)).toEqual(['new']);
+      await retain(Array.from({ length: 50 }, (_, i) => `m${i}`));
+      expect(await paged(history, EVERY, 100)).toEqual(Array.from({ length: 50 }, (_, i) => `m${i}`));
+      expect((await history.messages('alice', 'clients/tab', EVERY, ALL))?.gaps).toEqual([]);
+      await bench.advance(1000);
+      expect((await history.streams('alice', null, ALL)).rows).toEqual([]);
+      expect(await history.messages('alice', 'clients/tab', EVERY, ALL)).toBeNull();
+    });
+
+    it('never gives a place twice, also when a stream was gone and came again', async () => {
+      const first = await history.retain(newMessage({ id: 'm1' }));
+      await bench.advance(1000);
+      expect((await history.streams('alice', null, ALL)).rows).toEqual([]);
+      const second = await history.retain(newMessage({ id: 'm2' }));
+      expect(second.seq).toBeGreaterThan(first.seq);
+    });
+
+    it("drops a user's longest unwritten stream for a new one too many, and says so", async () => {
+      await retain(['b'], { suffix: 'x', userId: 'bob' });
+      for (let i = 0; i < 20; i++) await retain([`m${i}`], { suffix: `s${i}` });
+      await retain(['again'], { suffix: 's0' });
+      await retain(['new'], { suffix: 'one-more' });
+      const { rows, gaps } = await history.streams('alice', null, ALL);
+      expect(rows.map(({ row }) => row.suffix)).not.toContain('s1');
+      expect(rows.map(({ row }) => row.suffix)).toEqual(expect.arrayContaining(['s0', 's2', 'one-more']));
+      expect(rows).toHaveLength(20);
+      expect(gaps).toMatchObject([{ source: 'streams', complete: false, reason: 'evicted' }]);
+      expect(await history.ofUsers(['alice', 'bob'], 1)).toMatchObject([
+        { gaps: [{ reason: 'evicted' }] },
+        { gaps: [] },
+      ]);
+      const dropped = await history.messages('alice', 's1', EVERY, ALL);
+      expect(dropped).toMatchObject({ rows: [], next: null, gaps: [{ source: 'messages', reason: 'evicted' }] });
+      expect(await history.messages('bob', 's1', EVERY, ALL)).toBeNull();
+      await bench.advance(1000);
+      expect((await history.streams('alice', null, ALL)).gaps).toEqual([]);
+      expect(await history.messages('alice', 's1', EVERY, ALL)).toBeNull();
+    });
+
+    it('answers as a plain list of messages would, whatever is retained in whatever order', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(historyActs, { maxLength: 40 }), async (acts) => {
+          const own = await make(MODEL_BOUNDS);
+          const model = new HistoryModel(own);
+          for (const act of acts) await model.run(act);
+          await own.close();
+        }),
+        { numRuns: 150 },
+      );
+    });
+  });
+}
+
+function rowsOf(scan: Scan<Message> | null): Message[] {
+  return (scan?.rows ?? []).map(({ row }) => row);
+}
+
+/** The ids of the stream under test, read page by page to the end. */
+async function paged(history: HistoryStore, filter: MessageFilter, first: number): Promise<string[]> {
+  const found: string[] = [];
+  let after: Position | null = null;
+  do {
+    const scan: Scan<Message> | null = await history.messages('alice', 'clients/tab', filter, { first, after });
+    found.push(...rowsOf(scan).map(({ id }) => id));
+    after = scan?.next ?? null;
+  } while (after !== null);
+  return found;
 }

@@ -38,6 +38,7 @@ export type House = {
   readonly counts: ReadonlyMap<string, number>;
   readonly logged: readonly Logged[];
   readonly peers: Peer[];
+  readonly sockets: Socket[];
 };
 
 export type HouseOptions = Partial<Omit<GatewayOptions, 'core'>> & { readonly wrap?: (core: Core) => Core };
@@ -71,6 +72,7 @@ export async function house({ wrap, ...over }: HouseOptions = {}): Promise<House
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const { port } = server.address() as AddressInfo;
   const peers: Peer[] = [];
+  const sockets: Socket[] = [];
   return {
     core,
     clock,
@@ -80,8 +82,10 @@ export async function house({ wrap, ...over }: HouseOptions = {}): Promise<House
     counts,
     logged,
     peers,
+    sockets,
     async [Symbol.asyncDispose]() {
       for (const peer of peers) peer.ws.terminate();
+      for (const socket of sockets) socket.destroy();
       await gateway.closeAll('draining');
       await stop();
       server.closeAllConnections();
@@ -194,10 +198,11 @@ export async function caller(at: House, token = 'user:alice:invoke'): Promise<Pe
 
 /** The answer to an upgrade request written by hand, or `101` and the open socket. */
 export async function upgrade(
-  port: number,
+  { port, sockets }: House,
   headers: Record<string, string>,
 ): Promise<{ readonly status: number; readonly body: string; readonly socket: Socket }> {
   const socket = connectTcp(port, '127.0.0.1');
+  sockets.push(socket);
   const all = {
     Host: `127.0.0.1:${port}`,
     Connection: 'Upgrade',

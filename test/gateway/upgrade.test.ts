@@ -1,30 +1,21 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { caller, client, house, Peer, upgrade } from './kit.ts';
-
-const open: { destroy(): void }[] = [];
-afterEach(() => open.splice(0).forEach((socket) => socket.destroy()));
-
-async function knock(port: number, headers: Record<string, string>) {
-  const answer = await upgrade(port, headers);
-  open.push(answer.socket);
-  return answer;
-}
 
 describe('the origin of a page', () => {
   test('no origin means no browser: let in', async () => {
     await using at = await house();
-    expect((await knock(at.port, {})).status).toBe(101);
+    expect((await upgrade(at, {})).status).toBe(101);
   });
 
   test("the relay's own origin is let in", async () => {
     await using at = await house();
-    expect((await knock(at.port, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
+    expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
   });
 
   test('an origin of the exact list is let in, and the own one still is', async () => {
     await using at = await house({ allowedOrigins: ['https://app.example'] });
-    expect((await knock(at.port, { Origin: 'https://app.example' })).status).toBe(101);
-    expect((await knock(at.port, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
+    expect((await upgrade(at, { Origin: 'https://app.example' })).status).toBe(101);
+    expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
   });
 
   test.each([
@@ -43,7 +34,7 @@ describe('the origin of a page', () => {
     ['any', '*'],
   ])('%s is refused with 403', async (_what, origin) => {
     await using at = await house({ allowedOrigins: ['https://app.example'] });
-    const { status, body } = await knock(at.port, { Origin: origin });
+    const { status, body } = await upgrade(at, { Origin: origin });
     expect(status).toBe(403);
     expect(JSON.parse(body)).toMatchObject({ code: 'forbidden', status: 403 });
     expect(at.gateway.size).toBe(0);
@@ -52,7 +43,7 @@ describe('the origin of a page', () => {
   test("the relay's own host under another port, scheme or case is foreign", async () => {
     await using at = await house();
     for (const origin of [`http://127.0.0.1:${at.port + 1}`, `https://127.0.0.1:${at.port}`, `HTTP://127.0.0.1:${at.port}`])
-      expect((await knock(at.port, { Origin: origin })).status).toBe(403);
+      expect((await upgrade(at, { Origin: origin })).status).toBe(403);
   });
 
   test('forwarded headers count only where a proxy is trusted', async () => {
@@ -62,10 +53,10 @@ describe('the origin of a page', () => {
       'X-Forwarded-Host': 'relay.example',
     };
     await using plain = await house();
-    expect((await knock(plain.port, forwarded)).status).toBe(403);
+    expect((await upgrade(plain, forwarded)).status).toBe(403);
     await using behindProxy = await house({ trustProxy: true });
-    expect((await knock(behindProxy.port, forwarded)).status).toBe(101);
-    expect((await knock(behindProxy.port, { ...forwarded, Origin: 'https://evil.example' })).status).toBe(403);
+    expect((await upgrade(behindProxy, forwarded)).status).toBe(101);
+    expect((await upgrade(behindProxy, { ...forwarded, Origin: 'https://evil.example' })).status).toBe(403);
   });
 });
 
@@ -73,7 +64,7 @@ describe('the upgrade', () => {
   test('without the subprotocol it is refused with 400', async () => {
     await using at = await house();
     for (const offered of ['', 'callboard.v2', 'xcallboard.v1', 'CALLBOARD.V1']) {
-      const { status, body } = await knock(at.port, { 'Sec-WebSocket-Protocol': offered });
+      const { status, body } = await upgrade(at, { 'Sec-WebSocket-Protocol': offered });
       expect(status).toBe(400);
       if (offered) expect(body).toContain('callboard.v1');
     }
@@ -95,28 +86,28 @@ describe('the upgrade', () => {
 
   test('a broken handshake is answered, not held', async () => {
     await using at = await house();
-    expect((await knock(at.port, { 'Sec-WebSocket-Key': 'short' })).status).toBe(400);
-    expect((await knock(at.port, { 'Sec-WebSocket-Version': '7' })).status).toBeGreaterThanOrEqual(400);
+    expect((await upgrade(at, { 'Sec-WebSocket-Key': 'short' })).status).toBe(400);
+    expect((await upgrade(at, { 'Sec-WebSocket-Version': '7' })).status).toBeGreaterThanOrEqual(400);
   });
 
   test('beyond the most links, a new one is refused with 429 and those there live on', async () => {
     await using at = await house({ maxConnections: 2 });
     const one = await client(at);
     const two = await caller(at);
-    const { status, body } = await knock(at.port, {});
+    const { status, body } = await upgrade(at, {});
     expect(status).toBe(429);
     expect(JSON.parse(body).code).toBe('capacity_exceeded');
     await one.sync();
     two.ws.close(1000);
     await two.closed;
     await expect.poll(() => at.gateway.size).toBe(1);
-    expect((await knock(at.port, {})).status).toBe(101);
+    expect((await upgrade(at, {})).status).toBe(101);
   });
 
   test('a gateway that has closed takes no more', async () => {
     await using at = await house();
     await at.gateway.closeAll('draining');
-    const { status, body } = await knock(at.port, {});
+    const { status, body } = await upgrade(at, {});
     expect(status).toBe(503);
     expect(JSON.parse(body).code).toBe('draining');
   });

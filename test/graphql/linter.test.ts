@@ -22,11 +22,11 @@ describe("graphql-schema-linter's Relay rules", () => {
     expect(await lint(printedSchema())).toEqual([]);
   });
 
-  it('do look: a connection without pageInfo, and one without arguments, are found', async () => {
+  it('do look: a connection without pageInfo, a wrong PageInfo and wrong arguments are found', async () => {
     const broken = printedSchema()
       .replace(/(type UserConnection \{[^}]*)pageInfo: PageInfo!/, '$1pageInfos: PageInfo!')
       .replace('hasPreviousPage: Boolean!', 'hasPreviousPage: Int!')
-      .concat('extend type Query { bare: UserConnection! }');
+      .concat('extend type Query { bare(first: String): UserConnection! }');
     const errors = (await lint(broken)).join('\n');
     for (const rule of RULES.split(',')) expect(errors).toContain(rule);
   });

@@ -65,7 +65,7 @@ describe('the metrics', () => {
     expect(text).toContain('callboard_commands_admitted_total 1');
     expect(text).toContain('callboard_commands_ended_total{outcome="completed"} 2');
     expect(text).toContain('callboard_links 7');
-    expect(text).toContain('callboard_process_cpu_user_seconds_total');
+    expect(text).toContain('process_cpu_user_seconds_total');
     meter.close();
   });
 

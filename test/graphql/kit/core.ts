@@ -9,7 +9,7 @@ import type { StreamSummary } from '../../../src/core/history/store.ts';
 import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
-import { scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
+import { comparePositions, scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
 import type { CommandUpdate } from '../../../src/core/core.ts';
 import { createCrypto } from '../../../src/platform/crypto.ts';
 import { FakeClock } from '../../kit/clock.ts';
@@ -82,7 +82,10 @@ type Listing<T> = {
 
 function paged<T>(rows: readonly T[], args: PageArgs, { name, filter, who, position }: Listing<T>): Page<T> {
   const listing = { name, filter, asker: who ? subjectOf(who) : '' };
-  const scan = scanSorted(rows, cursors.request(listing, args), position);
+  const request = cursors.request(listing, args);
+  const { after } = request;
+  const rest = rows.filter((row) => after === null || comparePositions(position(row), after) > 0);
+  const scan = scanSorted(rest, request, position);
   return cursors.page(listing, scan, { source: name, nodeId: 'n1', asOf: T0 }, (row) => row);
 }
 

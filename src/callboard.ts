@@ -1,0 +1,152 @@
+/** The composition root: everything that callboard is made of meets here, and nowhere else. */
+import { randomBytes } from 'node:crypto';
+import { createMemoryBackend } from './backends/memory/backend.ts';
+import type { AuthConfig, Config } from './config.ts';
+import { defaultPolicy, type Policy } from './core/auth/policy.ts';
+import { compilePolicy } from './core/auth/rules.ts';
+import type { Authenticator } from './core/auth/principal.ts';
+import type { Backend } from './core/backend.ts';
+import type { Clock } from './core/clock.ts';
+import type { Core } from './core/core.ts';
+import { createCore } from './core/create.ts';
+import { Cursors } from './core/cursor.ts';
+import { DRAIN_MS, HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import { silentLog, type Log } from './core/log.ts';
+import { createFaces, type Faces } from './http/faces.ts';
+import { createAuthenticator } from './http/auth.ts';
+import { createHttpServer } from './http/server.ts';
+import { systemClock } from './platform/clock.ts';
+import { createCrypto } from './platform/crypto.ts';
+import { createMetrics, type Meter } from './platform/metrics.ts';
+import { VERSION } from './version.ts';
+
+/** What a relay can be told. `readConfig` makes all of it out of variables and flags; embedding programs give what they need. */
+export type Settings = Partial<
+  Pick<
+    Config,
+    | 'basePath'
+    | 'nodeId'
+    | 'policy'
+    | 'retentionMs'
+    | 'streamMaxMessages'
+    | 'historyMaxBytes'
+    | 'maxBodyBytes'
+    | 'allowedOrigins'
+    | 'trustProxy'
+    | 'introspection'
+  >
+> & { readonly auth: Partial<AuthConfig> };
+
+export type CallboardOptions = {
+  readonly config: Settings;
+  /** Where everything is kept; this process' memory when absent. Closed with the relay. */
+  readonly backend?: Backend;
+  readonly clock?: Clock;
+  readonly log?: Log;
+  /** Instead of the policy in `config`. */
+  readonly policy?: Policy;
+};
+
+/** A relay in this process. */
+export interface Callboard extends AsyncDisposable {
+  readonly core: Core;
+  /** Says who a token stands for, as every face does. */
+  readonly authenticator: Authenticator;
+  /** Where it listens, with the base path; null before `listen`. */
+  readonly url: string | null;
+  /** Starts the relay and resolves with its address once it takes requests. Port 0 picks a free one. Call it once. */
+  listen(at?: { readonly host?: string; readonly port?: number }): Promise<string>;
+  /** Readiness turns, nothing more is admitted, and commands in flight get at most `withinMs` (10 s) to end. */
+  drain(withinMs?: number): Promise<void>;
+  /** Drains (without time, unless given), tells callers and clients, and closes everything. Idempotent. */
+  close(options?: { readonly withinMs?: number }): Promise<void>;
+}
+
+/** Puts a relay together. Throws `internal` when its own documents do not fit its schema. Nothing runs before `listen`. */
+export function createCallboard(options: CallboardOptions): Callboard {
+  const { config, clock = systemClock, log = silentLog } = options;
+  const { basePath = '' } = config;
+  // In direct mode nothing of a cursor outlives the process, so neither need its key.
+  const crypto = createCrypto(randomBytes(32));
+  const meter = createMetrics();
+  const backend = options.backend ?? memoryBackend(config, { clock, log, sha256: crypto.sha256 });
+  const core = createCore({
+    nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
+    backend,
+    clock,
+    crypto,
+    cursors: new Cursors(crypto),
+    policy: options.policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy),
+    log,
+    metrics: meter,
+  });
+  const authenticator = createAuthenticator({ ...NO_AUTH, ...config.auth, clock });
+  const faces = createFaces({
+    core,
+    authenticator,
+    log,
+    meter,
+    clock,
+    randomId: crypto.randomId,
+    basePath,
+    maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
+    origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
+    introspection: config.introspection ?? 'admin',
+    clientFiles: new URL('../dist/clients/', import.meta.url),
+    version: VERSION,
+  });
+  return assemble({ core, backend, authenticator, faces, meter, basePath });
+}
+
+const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
+
+function memoryBackend(config: Settings, parts: { clock: Clock; log: Log; sha256: (text: string) => string }): Backend {
+  return createMemoryBackend({
+    ...parts,
+    history: {
+      retentionMs: config.retentionMs ?? RETENTION_MS,
+      streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
+      bytes: config.historyMaxBytes ?? HISTORY_BYTES,
+    },
+  });
+}
+
+type Parts = {
+  readonly core: Core;
+  readonly backend: Backend;
+  readonly authenticator: Authenticator;
+  readonly faces: Faces;
+  readonly meter: Meter;
+  readonly basePath: string;
+};
+
+function assemble({ core, backend, authenticator, faces, meter, basePath }: Parts): Callboard {
+  const server = createHttpServer(faces.front);
+  let url: string | null = null;
+  let closed: Promise<void> | null = null;
+  // Callers are told while their sockets are still there; the store goes last, since every closing link writes to it.
+  const end = async (withinMs: number): Promise<void> => {
+    await core.drain(withinMs);
+    await core.close();
+    await faces.close();
+    await server.close();
+    await backend.close();
+    meter.close();
+  };
+  const callboard: Callboard = {
+    core,
+    authenticator,
+    get url() {
+      return url;
+    },
+    async listen({ host = '127.0.0.1', port = 0 } = {}) {
+      await core.start();
+      url = (await server.listen({ host, port })).url + basePath;
+      return url;
+    },
+    drain: (withinMs = DRAIN_MS) => core.drain(withinMs),
+    close: ({ withinMs = 0 } = {}) => (closed ??= end(withinMs)),
+    [Symbol.asyncDispose]: () => callboard.close(),
+  };
+  return callboard;
+}

@@ -1,0 +1,108 @@
+import { upFrame } from '../link/frame.ts';
+import type { LinkFrame } from '../link/session.ts';
+import { CallerError } from './errors.ts';
+import { toInvocation } from './invocation.ts';
+import type { AwaitOptions, Handle, Invocation, InvokeOptions, Target } from './types.ts';
+
+export type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
+export type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
+export type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
+
+/** Something asked of the relay that has no answer yet. */
+export type Ask = {
+  readonly handle: Handle;
+  readonly endsAt: number;
+  /** The frame that asks. */
+  frame(ref: string): string;
+  /** The frame that asks again on a new link, once the relay said that the command is admitted. */
+  again(ref: string, leftMs: number): string;
+  /** Whether the relay has said so. */
+  admitted: boolean;
+  /** Whether `again` was sent. */
+  resumed: boolean;
+  readonly onStage: ((stage: string) => void) | undefined;
+  readonly resolve: (frame: AnswerFrame) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+export type Frames = Pick<Ask, 'frame' | 'again'>;
+
+const LONGEST_WAIT_MS = 600_000;
+
+export function invokeFrames(
+  handle: Handle,
+  target: Target,
+  more: InvokeOptions & { readonly params: object },
+): Frames {
+  const budgets = { connect_within_ms: more.connectWithinMs, respond_within_ms: more.respondWithinMs };
+  const trace = { trace_id: more.traceId, parent_span_id: more.parentSpanId };
+  const asked = { action: target.action, instance_id: target.instanceId, wait_for: more.waitFor };
+  const fields = { ...idsOf(handle), ...asked, ...budgets, ...trace };
+  const payload = JSON.stringify(more.params);
+  return {
+    frame: (ref) => upFrame({ type: 'invoke', ref, ...fields }, payload),
+    again: awaitFrames(handle, { waitFor: more.waitFor }).again,
+  };
+}
+
+export function awaitFrames(
+  handle: Handle,
+  wait: { [K in 'waitFor' | 'withinMs']?: AwaitOptions[K] | undefined },
+): Frames {
+  const fields = { ...idsOf(handle), wait_for: wait.waitFor };
+  return {
+    frame: (ref) => upFrame({ type: 'await', ref, ...fields, within_ms: wait.withinMs }),
+    again: (ref, leftMs) => upFrame({ type: 'await', ref, ...fields, within_ms: clamp(leftMs) }),
+  };
+}
+
+export function cancelFrames(handle: Handle, reason: string | undefined): Frames {
+  const frame = (ref: string): string => upFrame({ type: 'cancel', ref, ...idsOf(handle), reason });
+  return { frame, again: frame };
+}
+
+export function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<T> {
+  if (frame.type !== 'outcome') throw new CallerError('bad_answer', 'The relay gave no outcome.', { handle });
+  const { outcome, rpc_id, stage, execution, error_code, error_message, payload } = frame;
+  const error = error_code === undefined ? null : { code: error_code, message: error_message ?? error_code };
+  const result = parse<T>(handle, payload);
+  return toInvocation({ handle, rpcId: rpc_id ?? null, outcome: outcome ?? null, stage, execution, result, error });
+}
+
+/**
+ * A command that the relay had admitted and, after a broken link, does not know any more: the relay lost its memory. It may have run.
+ */
+export function forgotten({ handle }: Ask): OutcomeFrame {
+  return {
+    type: 'outcome',
+    payload: null,
+    ref: 'forgotten',
+    command_id: handle.commandId,
+    outcome: 'outcome_unknown',
+    stage: 'terminal',
+    execution: 'may_have_run',
+    error_code: 'store_lost',
+    error_message: 'The relay does not know the command any more.',
+  };
+}
+
+export function refusalOf(handle: Handle, { code, message, by, retry_after_ms }: RefusedFrame): CallerError {
+  return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs: retry_after_ms ?? null });
+}
+
+function idsOf({ userId, clientId, commandId }: Handle) {
+  return { user_id: userId, client_id: clientId, command_id: commandId };
+}
+
+function clamp(ms: number): number {
+  return Math.max(0, Math.min(LONGEST_WAIT_MS, Math.floor(ms)));
+}
+
+/** Of whatever type the caller claims. */
+function parse<T>(handle: Handle, payload: string | null): T {
+  try {
+    return JSON.parse(payload ?? 'null');
+  } catch (cause) {
+    throw new CallerError('bad_answer', 'The result is not JSON.', { handle, cause });
+  }
+}

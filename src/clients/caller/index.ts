@@ -1,0 +1,19 @@
+/** `callboard/caller`: invoke, await and cancel, over HTTP or over one link. */
+export { createHttpCaller, type HttpCallerOptions } from './http.ts';
+export { createLinkCaller, type LinkCallerOptions } from './link.ts';
+export { CallerError, type CallerErrorDetails } from './errors.ts';
+export type {
+  AwaitOptions,
+  Caller,
+  Evidence,
+  Failure,
+  Handle,
+  Invocation,
+  InvokeOptions,
+  Receipt,
+  Target,
+} from './types.ts';
+export type { Clock } from '../link/clock.ts';
+export type { LinkStatus, Welcome } from '../link/status.ts';
+export type { SocketConstructor, SocketLike } from '../link/socket.ts';
+export type { TokenSource } from '../link/token.ts';

@@ -1,0 +1,202 @@
+import { sleep, systemClock, type Clock } from '../link/clock.ts';
+import { upFrame } from '../link/frame.ts';
+import { guarded, type ErrorSink } from '../link/guard.ts';
+import { Link } from '../link/link.ts';
+import { randomId } from '../link/random.ts';
+import type { LinkFrame } from '../link/session.ts';
+import type { SocketConstructor } from '../link/socket.ts';
+import type { LinkStatus } from '../link/status.ts';
+import type { TokenSource } from '../link/token.ts';
+import {
+  awaitFrames,
+  cancelFrames,
+  forgotten,
+  invocationOf,
+  invokeFrames,
+  refusalOf,
+  type AnswerFrame,
+  type Ask,
+  type Frames,
+  type RefusedFrame,
+} from './asks.ts';
+import { CallerError } from './errors.ts';
+import { AWAIT_WITHIN_MS, budgetOf, GRACE_MS, toReceipt } from './invocation.ts';
+import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
+
+export type LinkCallerOptions = {
+  /** `ws://` or `wss://`, the relay's `/connect`. */
+  readonly url: string;
+  readonly token: TokenSource;
+  readonly onStatus?: (status: LinkStatus) => void;
+  readonly onError?: ErrorSink;
+  readonly WebSocket?: SocketConstructor;
+  readonly clock?: Clock;
+  /** 0 (included) to 1 (excluded). */
+  readonly random?: () => number;
+};
+
+/** The relay's bound on unanswered requests of a link; more wait here, up to the second. */
+const UNANSWERED = 256;
+const QUEUED = 10_000;
+
+/**
+ * A caller over one link, opened with the first request and kept. When the link breaks, waits go on over the next one: an admitted command is
+ * awaited, one that is not known to be admitted is invoked again under its id.
+ */
+export function createLinkCaller(options: LinkCallerOptions): Caller {
+  return new LinkCaller(options);
+}
+
+class LinkCaller implements Caller {
+  readonly #options: LinkCallerOptions;
+  readonly #clock: Clock;
+  readonly #link: Link;
+  /** Sent, or to be sent with the next link, by ref. */
+  readonly #asked = new Map<string, Ask>();
+  readonly #queue = new Map<string, Ask>();
+  #refs = 0;
+
+  constructor(options: LinkCallerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#link = new Link({
+      ...options,
+      hello: (token) => upFrame({ type: 'hello', token }),
+      onFrame: (frame) => this.#frame(frame),
+      onStatus: (status) => this.#statusChanged(status),
+    });
+  }
+
+  async invoke<T>(target: Target, params: object = {}, options: InvokeOptions = {}): Promise<Invocation<T>> {
+    const { userId, clientId } = target;
+    const handle = { userId, clientId, commandId: options.commandId ?? randomId('c-') };
+    const frames = invokeFrames(handle, target, { ...options, params });
+    return invocationOf(handle, await this.#ask(handle, frames, { ...options, budgetMs: budgetOf(options) }));
+  }
+
+  async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
+    const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
+    return invocationOf(handle, await this.#ask(handle, awaitFrames(handle, options), { ...options, budgetMs }));
+  }
+
+  async cancel(handle: Handle, reason?: string): Promise<Receipt> {
+    const answer = await this.#ask(handle, cancelFrames(handle, reason), { budgetMs: 0 });
+    return toReceipt(handle, answer.type === 'receipt' ? answer.state : null);
+  }
+
+  async close(): Promise<void> {
+    this.#link.close('closed');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Resolves with the answer; rejects when refused, aborted, closed, or when none came within the budget and a grace. */
+  #ask(handle: Handle, frames: Frames, wait: AskWait): Promise<AnswerFrame> {
+    const { signal, onStage, budgetMs } = wait;
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status.reason, handle));
+    if (this.#queue.size >= QUEUED) {
+      return Promise.reject(new CallerError('overloaded', 'Too many waits are queued.', { handle }));
+    }
+    const ref = `r${++this.#refs}`;
+    const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
+    const state = { admitted: false, resumed: false, endsAt: this.#clock.now() + budgetMs };
+    this.#queue.set(ref, { handle, ...frames, ...state, onStage, resolve, reject });
+    this.#link.connect();
+    this.#pump();
+    return this.#bounded(ref, promise, wait);
+  }
+
+  async #bounded(ref: string, answer: Promise<AnswerFrame>, { signal, budgetMs }: AskWait): Promise<AnswerFrame> {
+    const answered = new AbortController();
+    const enough = signal ? AbortSignal.any([signal, answered.signal]) : answered.signal;
+    const tooLong = sleep(this.#clock, budgetMs + GRACE_MS, enough).then(
+      () => this.#leave(ref, null),
+      () => void (signal?.aborted && this.#leave(ref, signal)),
+    );
+    try {
+      return await answer;
+    } finally {
+      answered.abort();
+      await tooLong;
+    }
+  }
+
+  /** Gives a wait up: because its signal was aborted, or because no answer came. */
+  #leave(ref: string, signal: AbortSignal | null): void {
+    const ask = this.#asked.get(ref) ?? this.#queue.get(ref);
+    if (!ask) return;
+    const { handle } = ask;
+    if (this.#asked.has(ref)) this.#link.send({ type: 'leave', ref });
+    this.#drop(ref);
+    ask.reject(signal ? signal.reason : new CallerError('unreachable', 'The relay did not answer.', { handle }));
+  }
+
+  #drop(ref: string): void {
+    this.#queue.delete(ref);
+    this.#asked.delete(ref);
+    this.#pump();
+  }
+
+  #pump(): void {
+    for (const [ref, ask] of this.#queue) {
+      if (this.#asked.size >= UNANSWERED) return;
+      this.#queue.delete(ref);
+      this.#asked.set(ref, ask);
+      this.#link.sendText(ask.frame(ref));
+    }
+  }
+
+  #statusChanged(status: LinkStatus): void {
+    if (status.state === 'connected') this.#resume();
+    if (status.state === 'closed') this.#closed(status.reason);
+    guarded(() => this.#options.onStatus?.(status), this.#options.onError);
+  }
+
+  #resume(): void {
+    for (const [ref, ask] of this.#asked) {
+      ask.resumed = ask.admitted;
+      const leftMs = ask.endsAt - this.#clock.now();
+      this.#link.sendText(ask.admitted ? ask.again(ref, leftMs) : ask.frame(ref));
+    }
+  }
+
+  #closed(reason: string): void {
+    const left = [...this.#asked.values(), ...this.#queue.values()];
+    this.#asked.clear();
+    this.#queue.clear();
+    for (const { handle, reject } of left) reject(closedError(reason, handle));
+  }
+
+  #frame(frame: LinkFrame): void {
+    if (!('ref' in frame) || frame.ref === undefined) return;
+    const ask = this.#asked.get(frame.ref);
+    if (!ask) return;
+    if (frame.type === 'stage') {
+      ask.admitted = true;
+      return guarded(() => ask.onStage?.(frame.stage), this.#options.onError);
+    }
+    this.#drop(frame.ref);
+    if (frame.type === 'refused') this.#refused(ask, frame);
+    else ask.resolve(frame);
+  }
+
+  #refused(ask: Ask, frame: RefusedFrame): void {
+    if (ask.resumed && frame.code === 'not_found') ask.resolve(forgotten(ask));
+    else ask.reject(refusalOf(ask.handle, frame));
+  }
+}
+
+type AskWait = Pick<AwaitOptions, 'signal' | 'onStage'> & { readonly budgetMs: number };
+
+function closedError(reason: string, handle: Handle): CallerError {
+  return new CallerError(
+    reason,
+    reason === 'closed' ? 'The caller was closed.' : 'The relay closed the link for good.',
+    {
+      handle,
+    },
+  );
+}

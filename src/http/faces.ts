@@ -1,0 +1,88 @@
+import type { Clock } from '../core/clock.ts';
+import type { Core } from '../core/core.ts';
+import type { Log } from '../core/log.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import type { OriginRule } from '../gateway/origin.ts';
+import { createContext } from '../graphql/context.ts';
+import { createGraphqlDoor } from '../graphql/door.ts';
+import type { Introspection } from '../graphql/limits.ts';
+import { createMask } from '../graphql/mask.ts';
+import { createPlans } from '../graphql/plan.ts';
+import { schema, wireSchema } from '../graphql/schema.ts';
+import type { Meter } from '../platform/metrics.ts';
+import { createRestDoor, type RestDoor } from '../rest/door.ts';
+import { createAdmission } from './admission.ts';
+import type { BearerAuthenticator } from './auth.ts';
+import { createFailures } from './failures.ts';
+import { createFront, type Front } from './front.ts';
+
+export type FacesOptions = {
+  readonly core: Core;
+  readonly authenticator: BearerAuthenticator;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly clock: Clock;
+  readonly randomId: () => string;
+  readonly basePath: string;
+  readonly maxBodyBytes: number;
+  readonly origins: OriginRule;
+  readonly introspection: Introspection;
+  readonly clientFiles: URL;
+  readonly version: string;
+};
+
+/** Every face of one relay behind one entrance. */
+export type Faces = {
+  readonly front: Front;
+  /** Says goodbye to links and ends streams. Resolves once they are gone, or after two seconds. */
+  close(): Promise<void>;
+};
+
+/** A peer that does not answer its close must not hold up the process. */
+const GOODBYE_MS = 2_000;
+
+export function createFaces(options: FacesOptions): Faces {
+  const { core, authenticator, log, meter, clock, basePath, origins } = options;
+  const endpoint = `${basePath}/graphql`;
+  const graphql = createGraphqlDoor({
+    schema,
+    core,
+    log,
+    metrics: meter,
+    introspection: options.introspection,
+    endpoint,
+  });
+  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, ...origins });
+  meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
+  meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
+  const admission = createAdmission(authenticator, createFailures(clock));
+  const front = createFront({ ...options, admission, graphql, rest: createRest(options), gateway });
+  return {
+    front,
+    async close() {
+      const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
+      await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
+    },
+  };
+}
+
+/** The front takes paths below the base path; only the description names it. */
+function createRest({ core, log, meter, basePath, version }: FacesOptions): RestDoor {
+  const door = createRestDoor({
+    schema: wireSchema,
+    plans: createPlans(wireSchema, { eager: true }),
+    mask: createMask({ log, metrics: meter }),
+    contextOf: ({ who, signal }) => createContext({ core, log, who, signal }),
+    basePath,
+    version,
+  });
+  return {
+    ...door,
+    handle: (request, response, asked) => door.handle(request, response, { ...asked, path: basePath + asked.path }),
+  };
+}
+
+async function countWaiters(core: Core): Promise<number> {
+  const { count } = await core.rpc.count({ kind: 'admin', name: 'metrics', expiresAt: null }, {});
+  return count;
+}

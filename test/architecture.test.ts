@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
+import { ROOMS, refusalOf, refusals, roomOf } from './architecture/rules.ts';
+
+const LINES_MAX = 250;
+const files = readSource();
+const inRing = (ring: string): readonly SourceFile[] => files.filter(({ path }) => path.startsWith(ring));
+
+describe('the house', () => {
+  it('is read whole', () => {
+    expect(files.length).toBeGreaterThan(50);
+    expect(files.find(({ path }) => path === 'callboard.ts')?.own).toContain('core/create.ts');
+  });
+
+  it('has arrows between rings and rooms that point one way only', () => {
+    expect(refusals(files)).toEqual([]);
+  });
+
+  it('has no cycle of files', () => {
+    expect(findCycle(files)?.join(' -> ') ?? null).toBeNull();
+  });
+
+  it('imports only files that exist', () => {
+    const known = new Set(listSource());
+    const missing = files.flatMap(({ path, own }) => own.filter((to) => !known.has(to)).map((to) => `${path}: ${to}`));
+    expect(missing).toEqual([]);
+  });
+
+  it('keeps core and protocol free of packages and of Node', () => {
+    const foreign = [...inRing('core/'), ...inRing('protocol/')].flatMap(({ path, foreign: names }) =>
+      names.map((name) => `${path}: ${name}`),
+    );
+    expect(foreign).toEqual([]);
+  });
+
+  it('keeps Redis out of everything but its own backend', () => {
+    const users = files.filter(({ foreign }) => foreign.includes('ioredis')).map(({ path }) => path);
+    expect(users.filter((path) => !path.startsWith('backends/redis/'))).toEqual([]);
+  });
+
+  it('reads the environment and the command line in bin.ts alone', () => {
+    const readers = files.filter(({ text }) => /\bprocess\s*\.\s*(env|argv)\b|NODE_ENV/.test(text)).map(({ path }) => path);
+    expect(readers.filter((path) => path !== 'bin.ts')).toEqual([]);
+  });
+
+  it('never writes to the console', () => {
+    const writers = files.filter(({ text }) => /\bconsole\s*\.\s*(log|info|warn|error|debug|trace)\b/.test(text));
+    expect(writers.map(({ path }) => path)).toEqual([]);
+  });
+
+  it(`has no file longer than ${LINES_MAX} lines`, () => {
+    const long = files
+      .filter(({ path }) => !path.startsWith('generated/'))
+      .map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }))
+      .filter(({ lines }) => lines > LINES_MAX);
+    expect(long).toEqual([]);
+  });
+
+  it('exports by name only', () => {
+    const defaults = files.filter(({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text));
+    expect(defaults.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('rooms', () => {
+  it('are the folders of core', () => {
+    const rooms = new Set(files.map(({ path }) => roomOf(path)).filter((room) => room !== null));
+    expect([...rooms].filter((room) => !Object.hasOwn(ROOMS, room))).toEqual([]);
+  });
+
+  it.each([
+    ['rest/operations/', /^rest\/operations\/(.+)\.graphql$/, ['completeness']],
+    ['test of the pattern', /^nothing$/, []],
+  ])('have the same name in %s', (_ring, pattern, besides) => {
+    const names = listSource().map((path) => pattern.exec(path)?.[1]);
+    const strange = names.filter((name) => name !== undefined && !Object.hasOwn(ROOMS, name) && !besides.includes(name));
+    expect(strange).toEqual([]);
+  });
+});
+
+describe('this test', () => {
+  it('sees every form of import, and none in comments', () => {
+    const text = `
+import { a } from './a.ts';
+import type {
+  B,
+} from '../b.ts';
+export { c } from "./c.ts";
+import './d.ts';
+const e = await import('./e.ts');
+// import { f } from './f.ts';
+/* import { g } from './g.ts'; */
+const url = 'https://example'; import { h } from 'pkg';
+`;
+    const { own, foreign } = importsOf('x/y.ts', text);
+    expect(own).toEqual(['x/a.ts', 'b.ts', 'x/c.ts', 'x/d.ts', 'x/e.ts']);
+    expect(foreign).toEqual([]);
+  });
+
+  it.each([
+    ['core/rpc/rpc.ts', 'graphql/schema.ts'],
+    ['core/history/history.ts', 'core/rpc/rpc.ts'],
+    ['core/errors.ts', 'protocol/frame.ts'],
+    ['protocol/frame.ts', 'core/json.ts'],
+    ['clients/runtime/index.ts', 'core/json.ts'],
+    ['graphql/users.ts', 'backends/memory/users.ts'],
+    ['rest/door.ts', 'core/rpc/rpc.ts'],
+    ['gateway/link.ts', 'http/auth.ts'],
+    ['somewhere/new.ts', 'core/json.ts'],
+  ])('refuses %s importing %s', (from, to) => {
+    expect(refusalOf(from, to)).toBeTypeOf('string');
+  });
+
+  it('finds a cycle', () => {
+    const file = (path: string, ...own: string[]): SourceFile => ({ path, own, foreign: [], text: '' });
+    expect(findCycle([file('a', 'b'), file('b', 'c', 'd'), file('c'), file('d', 'a')])).toEqual(['a', 'b', 'd', 'a']);
+    expect(findCycle([file('a', 'b', 'c'), file('b', 'c'), file('c')])).toBeNull();
+  });
+});

@@ -1,0 +1,64 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+
+/** One file of src and what it imports: `own` as paths below src, `foreign` as written. */
+export type SourceFile = {
+  readonly path: string;
+  readonly text: string;
+  readonly own: readonly string[];
+  readonly foreign: readonly string[];
+};
+
+const ROOT = join(dirname(import.meta.dirname), '..', 'src');
+const IMPORT = /^\s*(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm;
+
+/** Every file below src, of any kind, as a path with slashes. */
+export function listSource(): readonly string[] {
+  return readdirSync(ROOT, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1).replaceAll('\\', '/'))
+    .sort();
+}
+
+export function readSource(): readonly SourceFile[] {
+  return listSource()
+    .filter((path) => /\.(ts|tsx)$/.test(path))
+    .map((path) => ({ path, ...importsOf(path, readFileSync(join(ROOT, path), 'utf8')) }));
+}
+
+/** Reads import and export statements, `import()` with a literal included; comments are taken out first. */
+export function importsOf(path: string, text: string): Omit<SourceFile, 'path'> {
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:])\/\/.*$/gm, '$1');
+  const names = [...code.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
+  const own = names.filter((name) => name.startsWith('.'));
+  return {
+    text,
+    own: own.map((name) => posix.normalize(posix.join(posix.dirname(path), name))),
+    foreign: names.filter((name) => !name.startsWith('.')),
+  };
+}
+
+/** The files of one cycle, or null when there is none. */
+export function findCycle(files: readonly SourceFile[]): readonly string[] | null {
+  const edges = new Map(files.map(({ path, own }) => [path, own]));
+  const done = new Set<string>();
+  const trail: string[] = [];
+  const visit = (path: string): readonly string[] | null => {
+    const at = trail.indexOf(path);
+    if (at >= 0) return [...trail.slice(at), path];
+    if (done.has(path)) return null;
+    trail.push(path);
+    for (const next of edges.get(path) ?? []) {
+      const cycle = visit(next);
+      if (cycle) return cycle;
+    }
+    trail.pop();
+    done.add(path);
+    return null;
+  };
+  for (const { path } of files) {
+    const cycle = visit(path);
+    if (cycle) return cycle;
+  }
+  return null;
+}

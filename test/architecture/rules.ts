@@ -1,0 +1,81 @@
+import type { SourceFile } from './imports.ts';
+
+/**
+ * Which files may import which, as prefixes of paths below src: the first row whose `of` is a prefix of a file is the file's row.
+ * A file may always import what stands in its own `of`.
+ */
+export const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[] = [
+  { of: 'protocol/', may: [] },
+  { of: 'core/', may: ['protocol/codes.ts'] },
+  { of: 'platform/', may: ['core/'] },
+  { of: 'backends/', may: ['core/'] },
+  { of: 'graphql/', may: ['core/'] },
+  {
+    of: 'rest/',
+    may: ['graphql/', 'generated/', 'core/errors.ts', 'core/limits.ts', 'core/auth/', 'protocol/codes.ts'],
+  },
+  { of: 'gateway/', may: ['protocol/', 'core/'] },
+  { of: 'clients/admin/', may: ['protocol/', 'generated/', 'clients/'] },
+  { of: 'clients/', may: ['protocol/'] },
+  { of: 'http/', may: ['graphql/', 'rest/', 'gateway/', 'core/', 'platform/', 'protocol/codes.ts'] },
+  { of: 'demo/', may: ['callboard.ts', 'config.ts', 'clients/', 'http/token.ts', 'platform/', 'core/log.ts'] },
+  { of: 'console/', may: ['clients/'] },
+  { of: 'generated/', may: [] },
+  { of: 'settings.ts', may: ['core/limits.ts'] },
+  { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
+  { of: 'config.ts', may: ['settings.ts', 'policy-file.ts', 'core/limits.ts', 'core/errors.ts', 'core/auth/'] },
+  { of: 'version.ts', may: [] },
+  {
+    of: 'callboard.ts',
+    may: ['core/', 'backends/', 'graphql/', 'rest/', 'gateway/', 'http/', 'platform/', 'config.ts', 'version.ts'],
+  },
+  { of: 'index.ts', may: ['callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'] },
+  {
+    of: 'cli/',
+    may: [
+      ...['callboard.ts', 'config.ts', 'settings.ts', 'version.ts', 'demo/', 'graphql/print.ts', 'http/token.ts'],
+      ...['platform/log.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts'],
+    ],
+  },
+  { of: 'bin.ts', may: ['cli/'] },
+];
+
+/** Arrows between the rooms of core. Every room may import `auth` and the files at core's root. */
+export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  auth: [],
+  connections: [],
+  history: [],
+  dedup: [],
+  contexts: ['connections'],
+  delivery: ['connections', 'history'],
+  rpc: ['delivery', 'connections', 'history'],
+  actions: ['connections', 'rpc'],
+  sites: ['connections', 'actions'],
+  ingest: ['connections', 'history', 'dedup', 'sites'],
+  users: ['connections', 'history', 'rpc', 'contexts', 'sites'],
+};
+
+/** Why a file may not import another; undefined when it may. */
+export function refusalOf(from: string, to: string): string | undefined {
+  const ring = RINGS.find(({ of }) => from.startsWith(of));
+  if (!ring) return `${from} belongs to no ring`;
+  const may = to.startsWith(ring.of) || ring.may.some((prefix) => to.startsWith(prefix));
+  if (!may) return `${ring.of} must not import ${to} (${from})`;
+  return roomRefusal(from, to);
+}
+
+function roomRefusal(from: string, to: string): string | undefined {
+  const here = roomOf(from);
+  const there = roomOf(to);
+  if (here === null || there === null || here === there || there === 'auth') return undefined;
+  if (ROOMS[here]?.includes(there)) return undefined;
+  return `core's room ${here} must not import the room ${there} (${from})`;
+}
+
+export function roomOf(path: string): string | null {
+  return /^core\/([^/]+)\//.exec(path)?.[1] ?? null;
+}
+
+export function refusals(files: readonly SourceFile[]): readonly string[] {
+  return files.flatMap(({ path, own }) => own.map((to) => refusalOf(path, to)).filter((text) => text !== undefined));
+}

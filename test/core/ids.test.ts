@@ -1,0 +1,91 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CallboardError } from '../../src/core/errors.ts';
+import { canonicalUser, id, isCanonicalUser, isId, isName, name } from '../../src/core/ids.ts';
+
+function refusal(read: () => unknown): CallboardError | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    if (error instanceof CallboardError) return error;
+    throw error;
+  }
+}
+
+describe('ids', () => {
+  it.each(['a', 'A-Z_0.9:@~', 'x'.repeat(128), '.', '..', '-'])('may be %s', (text) => {
+    expect(isId(text)).toBe(true);
+    expect(id('client_id', text)).toBe(text);
+  });
+
+  it.each(['', 'x'.repeat(129), 'a b', 'a/b', 'é', 'a\n', '\na', 'a\u0000', '%41', 'a\\b', '\u{1f600}'])(
+    'may not be %j',
+    (text) => {
+      expect(isId(text)).toBe(false);
+      const error = refusal(() => id('client_id', text));
+      expect(error?.code).toBe('invalid_argument');
+      expect(error?.details.errors).toMatchObject([{ parameter: 'client_id' }]);
+    },
+  );
+});
+
+describe('names of actions and events', () => {
+  it.each(['a', 'tab.open', 'A:b-c_d.9', `x${'y'.repeat(127)}`])('may be %s', (text) => {
+    expect(isName(text)).toBe(true);
+    expect(name('action', text)).toBe(text);
+  });
+
+  it.each(['', '9a', '.a', '_a', 'a b', 'a/b', `x${'y'.repeat(128)}`, 'a\n', 'a@b'])('may not be %j', (text) => {
+    expect(isName(text)).toBe(false);
+    expect(refusal(() => name('action', text))?.code).toBe('invalid_argument');
+  });
+});
+
+describe('the canonical user', () => {
+  it.each([
+    [' alice ', 'alice'],
+    ['Alice', 'Alice'],
+    ['Alice@Example.ORG', 'alice@example.org'],
+    ['\tAlice@Example.org\n', 'alice@example.org'],
+    ['e\u0301', '\u00e9'],
+    ['a b', 'a b'],
+    ['@home', '@home'],
+    ['A@B', 'A@B'],
+    ['\u{1f600}', '\u{1f600}'],
+    ['x'.repeat(128), 'x'.repeat(128)],
+    [` ${'x'.repeat(128)} `, 'x'.repeat(128)],
+  ])('of %j is %j', (text, user) => {
+    expect(canonicalUser(text)).toBe(user);
+    expect(isCanonicalUser(text)).toBe(text === user);
+  });
+
+  it.each(['', '   ', 'a/b', '/', 'a\u0000', 'a\u0085b', 'a\u2028b', 'a\nb', '\ud800', 'a\udc00', 'x'.repeat(129)])(
+    'of %j does not exist',
+    (text) => {
+      expect(refusal(() => canonicalUser(text))?.code).toBe('invalid_user');
+      expect(isCanonicalUser(text)).toBe(false);
+    },
+  );
+
+  it('never echoes the text that it refuses', () => {
+    expect(refusal(() => canonicalUser('secret/user'))?.message).not.toContain('secret');
+  });
+
+  it('is its own canonical form, and one per spelling', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 20 }), (text) => {
+        let user: string;
+        try {
+          user = canonicalUser(text);
+        } catch {
+          return;
+        }
+        expect(canonicalUser(user)).toBe(user);
+        expect(canonicalUser(` ${text.normalize('NFD')} `)).toBe(user);
+        expect(user).not.toContain('/');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

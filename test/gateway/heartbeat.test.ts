@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { connectionStatus } from '../../src/core/connections/connection.ts';
+import { settle } from '../kit/clock.ts';
+import { user } from '../kit/core.ts';
+import { caller, client, house, Peer, type House } from './kit.ts';
+
+const KEY = { userId: 'alice', clientId: 'tab' };
+const shown = (at: House) => at.core.connections.get(user('alice'), KEY);
+
+describe('the heartbeat', () => {
+  test('the relay pings every 20 seconds, clients and callers alike', async () => {
+    await using at = await house();
+    const peers = [await client(at), await caller(at)];
+    await at.clock.advance(19_000);
+    for (const peer of peers) expect(peer.seen('ping')).toHaveLength(0);
+    for (let round = 1; round <= 5; round++) {
+      await at.clock.advance(round === 1 ? 1_000 : 20_000);
+      for (const peer of peers) {
+        await peer.next('ping');
+        peer.send({ type: 'pong' });
+        await peer.sync();
+        expect(peer.seen('ping')).toHaveLength(round);
+      }
+    }
+  });
+
+  test('any frame is a sign of life, and moves last seen', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    for (let step = 0; step < 8; step++) {
+      await at.clock.advance(30_000);
+      peer.raw(step % 2 === 0 ? '{"type":"pong"}' : '{"type":"ack","command_id":"unknown"}');
+      await peer.sync();
+      await expect.poll(async () => (await shown(at))?.lastSeenAt).toBe(at.clock.now());
+    }
+    expect(peer.ws.readyState).toBe(peer.ws.OPEN);
+  });
+
+  test('many frames of one second are noted once', async () => {
+    let touched = 0;
+    await using at = await house({
+      wrap: (core) => ({
+        ...core,
+        links: {
+          async open(...args) {
+            const session = await core.links.open(...args);
+            return { ...session, alive: () => (touched++, session.alive()) };
+          },
+        },
+      }),
+    });
+    const peer = await client(at);
+    for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
+    await peer.sync();
+    expect(touched).toBe(1);
+    await at.clock.advance(1_000);
+    for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
+    await peer.sync();
+    expect(touched).toBe(2);
+  });
+
+  test('silent for 45 seconds it shows as stale, for 60 it is closed with 4440 and shows as lost', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    await at.clock.advance(44_000);
+    const stale = await shown(at);
+    expect(stale && connectionStatus(stale, at.clock.now())).toBe('connected');
+    await at.clock.advance(1_000);
+    expect(stale && connectionStatus(stale, at.clock.now())).toBe('stale');
+    await at.clock.advance(15_000);
+    expect(await peer.end()).toMatchObject({ code: 4440, bye: { reason: 'heartbeat_lost', reconnect: true } });
+    expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
+  });
+
+  test('a half-open socket, that takes all and says nothing, is cut in the end', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    peer.ws.pause();
+    await at.clock.advance(60_000);
+    expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
+    // It never answers the close: `ws` cuts it after its own few seconds.
+    await expect.poll(() => at.gateway.size, { timeout: 10_000, interval: 50 }).toBe(0);
+  });
+
+  test('a link whose row is bound elsewhere is closed with 4410 at its next sign of life', async () => {
+    await using at = await house({
+      wrap: (core) => ({
+        ...core,
+        links: {
+          open: async (...args) => ({ ...(await core.links.open(...args)), alive: () => Promise.resolve(false) }),
+        },
+      }),
+    });
+    const peer = await client(at);
+    peer.send({ type: 'pong' });
+    expect(await peer.end()).toMatchObject({ code: 4410, bye: { reconnect: true } });
+  });
+});
+
+describe('the token', () => {
+  test('closes the link with 4401 in the second in which it runs out', async () => {
+    await using at = await house();
+    const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
+    await at.clock.advance(29_000);
+    await peer.sync();
+    await at.clock.advance(1_000);
+    expect(await peer.end()).toMatchObject({ code: 4401, bye: { reason: 'unauthenticated' } });
+    expect(await shown(at)).toMatchObject({ disconnectCause: 'token_expired' });
+  });
+
+  test('renewed, it lasts until the new one runs out', async () => {
+    await using at = await house();
+    const start = at.clock.now();
+    const peer = await client(at, { token: `user:alice:connect:${start + 30_000}` });
+    peer.send({ type: 'auth', token: `user:alice:connect,invoke:${start + 50_000}` });
+    expect(await peer.next('renewed')).toMatchObject({ token_expires_at: start + 50_000 });
+    await at.clock.advance(49_000);
+    await peer.sync();
+    await at.clock.advance(1_000);
+    expect((await peer.end()).code).toBe(4401);
+  });
+
+  test('a renewal may also shorten', async () => {
+    await using at = await house();
+    const start = at.clock.now();
+    const peer = await caller(at, `user:alice:invoke:${start + 50_000}`);
+    peer.send({ type: 'auth', token: `user:alice:invoke:${start + 10_000}` });
+    await peer.next('renewed');
+    await at.clock.advance(10_000);
+    expect((await peer.end()).code).toBe(4401);
+  });
+
+  test.each([
+    ['of another user', 'user:bob:connect,invoke', 'forbidden'],
+    ['of an administrator', 'admin', 'forbidden'],
+    ['without the scope of the link', 'user:alice:invoke', 'forbidden'],
+    ['that is bad', 'nonsense', 'unauthenticated'],
+  ])('a renewal %s is refused, and the old token counts on', async (_what, token, code) => {
+    await using at = await house();
+    const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
+    peer.send({ type: 'auth', token });
+    expect(await peer.next('refused')).toMatchObject({ code, frame: 'auth' });
+    await at.clock.advance(29_000);
+    await peer.sync();
+    await at.clock.advance(1_000);
+    expect((await peer.end()).code).toBe(4401);
+  });
+
+  test('a scope that a renewal takes away is gone at once', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    peer.send({ type: 'auth', token: 'user:alice:connect' });
+    await peer.next('renewed');
+    peer.send({ type: 'invoke', ref: 'r', client_id: 'tab', action: 'open' });
+    expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', ref: 'r' });
+  });
+
+  test('expired between two beats, it carries no further frame', async () => {
+    await using at = await house();
+    const peer = await client(at, { token: `user:alice:connect,invoke:${at.clock.now() + 500}` });
+    await at.clock.advance(600);
+    peer.send({ type: 'invoke', ref: 'r', client_id: 'tab', action: 'open' });
+    expect((await peer.end()).code).toBe(4401);
+    expect(peer.seen('command')).toEqual([]);
+  });
+});
+
+test('a link that is opened and cut without a word leaves nothing', async () => {
+  await using at = await house();
+  const peers = Array.from({ length: 20 }, () => new Peer(at));
+  await Promise.all(peers.map(({ opened }) => opened));
+  await expect.poll(() => at.gateway.size).toBe(20);
+  for (const { ws } of peers) ws.terminate();
+  await expect.poll(() => at.gateway.size).toBe(0);
+  await settle();
+  await at.clock.advance(120_000);
+  expect(at.logged.filter(({ level }) => level === 'error')).toEqual([]);
+});

@@ -1,0 +1,274 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { JsonText } from '../../src/core/json.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { readAdvertisement } from '../../src/gateway/hello.ts';
+import { checkedJson, itemsOf, membersOf } from '../../src/gateway/json.ts';
+import { user } from '../kit/core.ts';
+import { ALICE, caller, client, house, Peer } from './kit.ts';
+
+function faultOf(payload: string): string {
+  try {
+    readAdvertisement(payload);
+  } catch (error) {
+    if (error instanceof CallboardError && error.code === 'invalid_argument') return error.message;
+    throw error;
+  }
+  throw new Error('it was taken');
+}
+
+describe('what a client says of itself', () => {
+  test('is kept to the letter: spaces, number spellings, order, repeated and awkward members', () => {
+    const schema = '{ "type":"object","b":1.0,"a":[1e2,\t-0, 12345678901234567890123],"__proto__":{"x":1},"a":2 }';
+    const metadata = '{"z": "\\u00e9\\ud83d\\ude00 \\" ] } ,", "n": null}';
+    const read = readAdvertisement(
+      `{"metadata" : ${metadata} ,"actions":[ {"schema":${schema},"name":"a.b","metadata":[ 1 ,2]} ]}`,
+    );
+    expect(read.metadata).toBe(metadata);
+    expect(read.actions).toEqual([
+      {
+        name: 'a.b',
+        summary: null,
+        description: null,
+        version: null,
+        checksArguments: null,
+        schema,
+        metadata: '[ 1 ,2]',
+      },
+    ]);
+  });
+
+  test.each([
+    ['{', /^payload/],
+    ['[]', /^payload/],
+    ['"text"', /^payload/],
+    ['', /^payload/],
+    ['{"actions":{}}', /^actions: an array/],
+    ['{"actions":[1]}', /^actions\[0\]: an object/],
+    ['{"actions":[{}]}', /^actions\[0\]\.name: required/],
+    ['{"actions":[{"name":7}]}', /^actions\[0\]\.name: a string/],
+    ['{"actions":[{"name":"9lives"}]}', /^actions\[0\]\.name: expected a letter/],
+    ['{"actions":[{"name":"a b"}]}', /^actions\[0\]\.name/],
+    ['{"actions":[{"name":"a"},{"name":"b"},{"name":"a"}]}', /^actions: a stands there twice/],
+    ['{"actions":[{"name":"a","summary":1}]}', /^actions\[0\]\.summary: a string/],
+    ['{"actions":[{"name":"a","description":{}}]}', /^actions\[0\]\.description: a string/],
+    ['{"actions":[{"name":"a","version":1.5}]}', /^actions\[0\]\.version: a string/],
+    ['{"actions":[{"name":"a","checks_arguments":"yes"}]}', /^actions\[0\]\.checks_arguments/],
+    ['{"actions":[{"name":"a","schema":[]}]}', /^actions\[0\]\.schema: an object, true or false/],
+    ['{"actions":[{"name":"a","schema":"x"}]}', /^actions\[0\]\.schema/],
+    [`{"metadata":"${'x'.repeat(16 * 1024 - 1)}"}`, /^metadata: at most 16384/],
+    [`{"metadata":"${'é'.repeat(8 * 1024)}"}`, /^metadata: at most 16384/],
+    [`{"actions":[{"name":"a","metadata":"${'x'.repeat(64 * 1024)}"}]}`, /^actions\[0\]: at most 65536/],
+    [`{"actions":[${Array.from({ length: 257 }, (_, i) => `{"name":"a${i}"}`).join()}]}`, /^actions: at most 256/],
+    [`{"metadata":${'['.repeat(5000)}${']'.repeat(5000)}}`, /^payload: .*nested/],
+  ])('%.60s is refused by name', (payload, expected) => {
+    expect(faultOf(payload)).toMatch(expected);
+  });
+
+  test('each bound is met exactly', () => {
+    const metadata = `"${'x'.repeat(16 * 1024 - 2)}"`;
+    expect(readAdvertisement(`{"metadata":${metadata}}`).metadata).toHaveLength(16 * 1024);
+    const action = `{"name":"a","metadata":"${'x'.repeat(64 * 1024 - 26)}"}`;
+    expect(action).toHaveLength(64 * 1024);
+    expect(readAdvertisement(`{"actions":[${action}]}`).actions).toHaveLength(1);
+    const many = Array.from({ length: 256 }, (_, i) => `{"name":"a${i}"}`).join();
+    expect(readAdvertisement(`{"actions":[${many}]}`).actions).toHaveLength(256);
+    const deep = `${'['.repeat(199)}${']'.repeat(199)}`;
+    expect(readAdvertisement(`{"metadata":${deep}}`).metadata).toBe(deep);
+  });
+
+  test('any JSON that is written anyhow is cut into what JSON.parse sees', () => {
+    const spaces = fc.constantFrom('', ' ', '\n', '\t ', '\r\n');
+    fc.assert(
+      fc.property(fc.json(), fc.array(fc.json()), spaces, (one, many, gap) => {
+        const array = checkedJson(`${gap}[${gap}${many.join(`${gap},${gap}`)}${gap}]${gap}`);
+        expect(array && itemsOf(array)).toEqual(many.map((item) => item.trim()));
+        const object = `{${gap}${many.map((item, i) => `"k\\u0022${i}"${gap}:${gap}${item}${gap}`).join()}${gap}}`;
+        const members = membersOf(object as JsonText);
+        expect([...members]).toEqual(many.map((item, i) => [`k"${i}`, item.trim()]));
+        expect(checkedJson(one)).toBe(one);
+      }),
+    );
+  });
+});
+
+describe('opening a link', () => {
+  test('a client is welcomed with all that it must know', async () => {
+    await using at = await house();
+    const expiresAt = at.clock.now() + 90_000;
+    const peer = await client(at, { token: `user:alice:connect:${expiresAt}`, client_id: 'desk', instance_id: 'run-1' });
+    expect(peer.welcome).toEqual({
+      type: 'welcome',
+      payload: null,
+      node_id: 'n1',
+      user_id: 'alice',
+      client_id: 'desk',
+      epoch: 1,
+      resumed: false,
+      ping_ms: 20_000,
+      dead_ms: 60_000,
+      max_frame_bytes: 1_048_576,
+      in_flight: 32,
+      token_expires_at: expiresAt,
+    });
+  });
+
+  test('what it advertised stands in its connection exactly as sent', async () => {
+    await using at = await house();
+    const peer = new Peer(at);
+    await peer.opened;
+    const schema = '{"type":"object", "maximum":1.0}';
+    peer.raw(
+      `${JSON.stringify({ type: 'hello', token: ALICE, client_id: 'tab', instance_id: 'i1', client_type: 'web' })}\n` +
+        `{"metadata":{"n":1.50},"actions":[{"name":"go","summary":"s","description":"d","version":"1","checks_arguments":true,"schema":${schema},"metadata":[1.0]}]}`,
+    );
+    await peer.next('welcome');
+    const shown = await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' });
+    expect(shown).toMatchObject({ instanceId: 'i1', clientType: 'web', metadata: '{"n":1.50}' });
+    expect(shown?.actions).toEqual([
+      { name: 'go', summary: 's', description: 'd', version: '1', checksArguments: true, schema, metadata: '[1.0]' },
+    ]);
+  });
+
+  test('advertisements are changed by a frame, all of them at once', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    peer.send({ type: 'actions' }, { actions: [{ name: 'one' }, { name: 'two', schema: false }] });
+    await peer.sync();
+    const key = { userId: 'alice', clientId: 'tab' };
+    const names = async () => (await at.core.connections.get(user('alice'), key))?.actions.map(({ name }) => name);
+    expect(await names()).toEqual(['one', 'two']);
+    peer.send({ type: 'actions' }, { actions: [{ name: 'bad name' }] });
+    expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', frame: 'actions' });
+    expect(await names()).toEqual(['one', 'two']);
+  });
+
+  test('a caller alone is welcomed, and no connection is shown', async () => {
+    await using at = await house();
+    const one = await caller(at);
+    expect(one.welcome).toMatchObject({ user_id: 'alice', node_id: 'n1' });
+    expect(one.welcome).not.toHaveProperty('client_id');
+    expect(one.welcome).not.toHaveProperty('epoch');
+    const ops = await caller(at, 'admin');
+    expect(ops.welcome).not.toHaveProperty('user_id');
+    expect((await at.core.connections.ofUsers(user('alice'), ['alice'], 10))[0]?.total).toBe(0);
+  });
+
+  const asClient = { client_id: 'tab', instance_id: 'i1', client_type: 'browser' as const };
+  test.each([
+    ['a bad token', { token: 'nonsense', ...asClient }, undefined, 'unauthenticated', 4401, true],
+    ['a client without scope connect', { token: 'user:alice:invoke', ...asClient }, undefined, 'forbidden', 4403, false],
+    ['an administrator as a client', { token: 'admin', ...asClient }, undefined, 'forbidden', 4403, false],
+    ['a caller without scope invoke', { token: 'user:alice:connect' }, undefined, 'forbidden', 4403, false],
+    ['a client without instance', { token: ALICE, client_id: 'tab', client_type: 'web' as const }, undefined, 'invalid_argument', 4400, false],
+    ['a client without type', { token: ALICE, client_id: 'tab', instance_id: 'i' }, undefined, 'invalid_argument', 4400, false],
+    ['a wrong advertisement', { token: ALICE, ...asClient }, { actions: [{ name: '' }] }, 'invalid_argument', 4400, false],
+  ])('%s is refused by name and closed', async (_what, header, payload, code, close, reconnect) => {
+    await using at = await house();
+    const peer = new Peer(at);
+    await peer.opened;
+    peer.send({ type: 'hello', ...header }, payload);
+    const end = await peer.end();
+    expect(peer.seen('refused')).toMatchObject([{ code, frame: 'hello' }]);
+    expect(end).toMatchObject({ code: close, bye: { code: close, reconnect } });
+    expect(peer.seen('welcome')).toEqual([]);
+  });
+
+  test('a bad token is refused before its payload is looked at', async () => {
+    await using at = await house();
+    const peer = new Peer(at);
+    await peer.opened;
+    peer.raw(`${JSON.stringify({ type: 'hello', token: 'nonsense', ...asClient })}\n{broken`);
+    expect((await peer.end()).code).toBe(4401);
+  });
+
+  test.each([
+    ['another frame', '{"type":"pong"}'],
+    ['no JSON', 'hello'],
+    ['an unknown type', '{"type":"helo"}'],
+    ['a hello without token', '{"type":"hello"}'],
+    ['a hello whose token is empty', '{"type":"hello","token":""}'],
+    ['a payload that is no JSON', `{"type":"hello","token":"${ALICE}"}\n{`],
+  ])('%s in the place of hello closes with 4400', async (_what, text) => {
+    await using at = await house();
+    const peer = new Peer(at);
+    await peer.opened;
+    peer.raw(text);
+    expect(await peer.end()).toMatchObject({ code: 4400, bye: { reason: 'protocol_error', reconnect: false } });
+    expect(peer.seen('refused')).toMatchObject([{ code: 'invalid_argument' }]);
+  });
+
+  test('no hello within 5 seconds closes with 4408', async () => {
+    await using at = await house();
+    const peer = new Peer(at);
+    await peer.opened;
+    await expect.poll(() => at.gateway.size).toBe(1);
+    await at.clock.advance(4_999);
+    expect(peer.ws.readyState).toBe(peer.ws.OPEN);
+    await at.clock.advance(1);
+    expect(await peer.end()).toMatchObject({ code: 4408, bye: { reconnect: true } });
+  });
+
+  test('a second hello is refused, and the link stays up', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    peer.send({ type: 'hello', token: ALICE });
+    expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', frame: 'hello' });
+    await peer.sync();
+  });
+
+  test('while the node drains, no link is opened: 4450', async () => {
+    await using at = await house();
+    await at.core.drain(0);
+    for (const header of [{ token: ALICE, ...asClient }, { token: 'admin' }]) {
+      const peer = new Peer(at);
+      await peer.opened;
+      peer.send({ type: 'hello', ...header });
+      expect(await peer.end()).toMatchObject({ code: 4450, bye: { reconnect: true, after_ms: expect.any(Number) } });
+      expect(peer.seen('refused')[0]).toMatchObject({ code: 'draining' });
+    }
+  });
+
+  test('an error that is not ours is masked by an id that stands in the log: 4490', async () => {
+    const authenticator = { authenticate: () => Promise.reject(new Error('/secret/path is gone')) };
+    await using at = await house({ authenticator });
+    const peer = new Peer(at);
+    await peer.opened;
+    peer.send({ type: 'hello', token: ALICE });
+    expect(await peer.end()).toMatchObject({ code: 4490 });
+    const [refused] = peer.seen('refused');
+    expect(refused).toMatchObject({ code: 'internal' });
+    expect(refused?.message).not.toContain('secret');
+    const entry = at.logged.find(({ level }) => level === 'error');
+    expect(refused?.message).toContain(String(entry?.fields['id']));
+    expect(at.counts.get('errors_masked')).toBe(1);
+  });
+
+  test('a socket that goes away while core is asked leaves nothing behind', async () => {
+    const asked = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    await using at = await house({
+      wrap: (core) => ({
+        ...core,
+        links: {
+          async open(...args) {
+            asked.resolve();
+            await go.promise;
+            return core.links.open(...args);
+          },
+        },
+      }),
+    });
+    const peer = new Peer(at);
+    await peer.opened;
+    peer.send({ type: 'hello', token: ALICE, ...asClient });
+    await asked.promise;
+    peer.ws.terminate();
+    await peer.closed;
+    go.resolve();
+    await expect.poll(() => at.gateway.size).toBe(0);
+    const shown = await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' });
+    expect(shown).toMatchObject({ disconnectCause: 'client_closed' });
+    expect(shown?.disconnectedAt).not.toBeNull();
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { openDoor, type TestDoor } from './kit/door.ts';
+
+const authorization = 'Bearer alice';
+const json = { 'content-type': 'application/json', authorization };
+const post = (door: TestDoor, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(door.url, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) });
+const codeOf = async (response: Response): Promise<unknown> => (await response.json()).errors[0].extensions.code;
+
+describe('the door of GraphQL', () => {
+  it.each(['application/json', 'application/graphql-response+json', '*/*'])(
+    'answers 401 without a token, asked for %s',
+    async (accept) => {
+      await using door = await openDoor();
+      const answer = await door.ask('{ hello __typename }', { who: null, accept });
+      expect(answer).toMatchObject({ status: 401, code: 'unauthenticated', data: undefined });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      const mutation = await door.ask('mutation { touch }', { who: null, accept });
+      expect(mutation).toMatchObject({ status: 401, code: 'unauthenticated', data: undefined });
+      expect(await door.ask('{ __typename }', { who: null, accept })).toMatchObject({ status: 200, errors: [] });
+    },
+  );
+
+  it('answers in the media type that was asked for, also what it refuses itself', async () => {
+    await using door = await openDoor();
+    const type = async (body: unknown, accept: string) =>
+      (await post(door, body, { accept })).headers.get('content-type');
+    for (const accept of ['application/json', 'application/graphql-response+json']) {
+      expect(await type({ query: '{ hello }' }, accept)).toBe(`${accept}; charset=utf-8`);
+      expect(await type([], accept)).toBe(`${accept}; charset=utf-8`);
+      expect(await type({ query: '{' }, accept)).toBe(`${accept}; charset=utf-8`);
+    }
+  });
+
+  it.each([
+    [[{ query: '{ hello }' }, { query: '{ hello }' }]],
+    [[]],
+    [{}],
+    [null],
+    ['{ hello }'],
+    [7],
+    [{ query: '' }],
+    [{ query: 7 }],
+    [{ query: ['{ hello }'] }],
+    [{ query: '{ hello }', variables: [1] }],
+    [{ query: '{ hello }', variables: 'x' }],
+    [{ query: '{ hello }', operationName: 7 }],
+    [{ query: '{ hello }', extensions: 'x' }],
+  ])('refuses the body %j', async (body) => {
+    await using door = await openDoor();
+    const response = await post(door, body);
+    expect(response.status).toBe(400);
+    expect(await codeOf(response)).toBe('invalid_argument');
+  });
+
+  it('refuses an operation name that the document lacks, and a document that needs one', async () => {
+    await using door = await openDoor();
+    const query = 'query A { hello } query B { hello }';
+    expect((await post(door, { query, operationName: 'C' })).status).toBe(400);
+    expect((await post(door, { query })).status).toBe(400);
+    expect((await post(door, { query, operationName: 'A' })).status).toBe(200);
+    expect((await post(door, { query: 'fragment F on Query { hello }' })).status).toBe(400);
+  });
+
+  it('answers a GET only to whoever can send a header', async () => {
+    await using door = await openDoor();
+    const url = `${door.url}?query=${encodeURIComponent('{ me __typename }')}`;
+    const bare = await fetch(url);
+    expect(bare.status).toBe(403);
+    expect(await codeOf(bare)).toBe('forbidden');
+    expect((await fetch(url, { headers: { 'x-callboard-csrf': '1' } })).status).toBe(401);
+    const asked = await fetch(url, { headers: { authorization } });
+    expect(await asked.json()).toEqual({ data: { me: 'alice', __typename: 'Query' } });
+  });
+
+  it('runs no mutation by GET, and answers broken parameters of one with 400', async () => {
+    await using door = await openDoor();
+    const get = (search: string) => fetch(`${door.url}?${search}`, { headers: { authorization } });
+    const mutation = await get(`query=${encodeURIComponent('mutation { touch }')}`);
+    expect(mutation.status).toBe(405);
+    expect(mutation.headers.get('allow')).toBe('POST');
+    for (const search of [
+      '',
+      'query=',
+      'query=%7Bhello%7D&variables=%7B',
+      'query=%7Bhello%7D&variables=[]',
+      'query=%7Bhello%7D&extensions=x',
+    ]) {
+      expect([search, (await get(search)).status]).toEqual([search, 400]);
+    }
+    const named = encodeURIComponent('query ($n: Int!) { count(n: $n) }');
+    expect(await (await get(`query=${named}&variables=${encodeURIComponent('{"n":5}')}`)).json()).toEqual({
+      data: { count: 5 },
+    });
+  });
+
+  it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD'])('answers %s with 405', async (method) => {
+    await using door = await openDoor();
+    expect((await fetch(door.url, { method, headers: { authorization } })).status).toBe(405);
+  });
+
+  it('refuses a subscription that is not asked for as an event stream', async () => {
+    await using door = await openDoor();
+    for (const accept of ['application/json', 'application/graphql-response+json', '*/*', 'multipart/mixed']) {
+      const response = await post(door, { query: 'subscription { ticks }' }, { accept });
+      expect([accept, response.status]).toEqual([accept, 406]);
+    }
+    expect(door.wires.feeds.size).toBe(0);
+  });
+
+  it('says nothing of the words that it keeps for HTTP', async () => {
+    await using door = await openDoor();
+    const texts = [
+      await (await post(door, { query: '{ nope }' })).text(),
+      await (await post(door, { query: '{ hello }', variables: 7 })).text(),
+      await (
+        await fetch(door.url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{"query":"{hello}"}',
+        })
+      ).text(),
+    ];
+    for (const text of texts) expect(text).not.toMatch(/"http"|"spec"|stack/);
+  });
+
+  it('knows no other path below it', async () => {
+    await using door = await openDoor();
+    for (const path of ['/other', '/stream/more', '/health', '/']) {
+      const response = await fetch(door.url + path, { headers: { authorization } });
+      expect([path, response.status]).toEqual([path, 404]);
+    }
+  });
+
+  it('keeps questions apart that come at the same time', async () => {
+    await using door = await openDoor();
+    const who = Array.from({ length: 60 }, (_, i) => (i % 2 ? 'alice' : 'bob'));
+    const answers = await Promise.all(who.map((name) => door.ask('{ me }', { who: name })));
+    expect(answers.map(({ data }) => data?.['me'])).toEqual(who);
+  });
+});
+
+describe('the page in a browser', () => {
+  const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+  it('is one document that fetches nothing from elsewhere', async () => {
+    await using door = await openDoor();
+    const response = await fetch(door.url, { headers: html });
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).not.toMatch(/https?:|\*/);
+    expect(policy).toContain("default-src 'none'");
+    const page = await response.text();
+    const outside = [...page.matchAll(/<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)="([^"]*)"/g)].filter(
+      ([, address]) => !address?.startsWith('data:'),
+    );
+    expect(outside).toEqual([]);
+    expect(page).toContain('"endpoint":"/graphql"');
+  });
+
+  it('is sent again only when it changed', async () => {
+    await using door = await openDoor();
+    const etag = (await fetch(door.url, { headers: html })).headers.get('etag') ?? '';
+    expect((await fetch(door.url, { headers: { ...html, 'if-none-match': etag } })).status).toBe(304);
+    expect((await fetch(door.url, { headers: { ...html, 'if-none-match': '"other"' } })).status).toBe(200);
+  });
+});

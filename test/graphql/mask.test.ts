@@ -1,0 +1,105 @@
+import { GraphQLError } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { CallboardError } from '../../src/core/errors.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { callboardErrorOf, createMask } from '../../src/graphql/mask.ts';
+import { openDoor } from './kit/door.ts';
+import { SECRET } from './kit/small.ts';
+
+const wrap = (origin: Error, path?: string[]): GraphQLError =>
+  new GraphQLError(origin.message, { originalError: origin, path });
+
+describe('masking', () => {
+  it.each(['boom', 'boomLater', 'boomGraphql', 'badInt'])(
+    'hides what broke %s, beside the data that is there',
+    async (field) => {
+      await using door = await openDoor();
+      // The third run is the executor's own compiled form.
+      for (let run = 0; run < 3; run++) {
+        const answer = await door.ask(`{ hello ${field} }`);
+        expect(answer.data).toEqual({ hello: 'hello you', [field]: null });
+        expect(answer.text).not.toContain('hunter2');
+        expect(answer.errors).toMatchObject([{ path: [field], extensions: { code: 'internal' } }]);
+        expect(answer.status).toBe(200);
+      }
+    },
+  );
+
+  it('gives each hidden error an id that stands in the log, once, and counts it', async () => {
+    await using door = await openDoor();
+    const { errors } = await door.ask('{ boom }');
+    const lines = door.lines.filter(({ fields }) => fields['errorId'] === errors[0]?.extensions?.['id']);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.level).toBe('error');
+    expect(String(lines[0]?.fields['err'])).toContain(SECRET);
+    expect(door.lines).toHaveLength(1);
+  });
+
+  it('shows codes and details of our own errors, never their causes', async () => {
+    await using door = await openDoor();
+    const answer = await door.ask('{ absent wrong hello }');
+    expect(answer.errors.map(({ path, extensions }) => [path, extensions])).toEqual([
+      [['absent'], { code: 'not_found' }],
+      [['wrong'], { code: 'invalid_argument', errors: [{ parameter: 'limit', detail: 'no' }] }],
+    ]);
+    expect(answer.text).not.toContain('hunter2');
+    expect(door.lines).toEqual([]);
+  });
+
+  it('lets GraphQL say what is wrong with a document, its variables and its arguments', async () => {
+    await using door = await openDoor();
+    const said = async (query: string, variables?: Record<string, unknown>) => {
+      const { errors, status, data } = await door.ask(query, { ...(variables && { variables }) });
+      return [errors[0]?.message, status, data];
+    };
+    expect(await said('{ hello')).toEqual(['Syntax Error: Expected Name, found <EOF>.', 400, undefined]);
+    expect(await said('{ nope }')).toEqual(['Cannot query field "nope" on type "Query".', 400, undefined]);
+    expect(await said('query ($n: Int!) { count(n: $n) }', { n: 'x' })).toEqual([
+      expect.stringContaining('Variable "$n" has invalid value'),
+      400,
+      undefined,
+    ]);
+    expect(await said('query ($n: Int) { count(n: $n) hello }', { n: null })).toEqual([
+      expect.stringContaining('Argument "Query.count(n:)" has invalid value: Expected variable "$n"'),
+      200,
+      { count: null, hello: 'hello you' },
+    ]);
+    expect(door.lines).toEqual([]);
+  });
+
+  it('answers the same error with the same object and counts what it hides', () => {
+    const counted: string[] = [];
+    const metrics = { count: (name: string) => void counted.push(name), snapshot: () => new Map<string, number>() };
+    const mask = createMask({ log: silentLog, metrics });
+    const error = wrap(new Error(SECRET), ['a']);
+    const shown = mask(error);
+    expect(mask(error)).toBe(shown);
+    expect(mask(shown)).toBe(shown);
+    expect(counted).toEqual(['errors_masked']);
+    expect(shown.originalError).toBeUndefined();
+  });
+
+  it.each([null, undefined, 'text', 7, { message: SECRET }, Symbol('x')])(
+    'hides thrown things that are no errors: %s',
+    (thrown) => {
+      const shown = createMask({ log: silentLog })(thrown);
+      expect(shown.extensions).toMatchObject({ code: 'internal', http: { status: 500 } });
+      expect(JSON.stringify(shown)).not.toContain('hunter2');
+    },
+  );
+
+  it('finds our error under however many wrappers, with the status of a whole request', () => {
+    const error = new CallboardError('rate_limited', 'Slower.', { retryAfterMs: 1500 });
+    const shown = createMask({ log: silentLog })(wrap(wrap(error)));
+    expect(callboardErrorOf(shown)).toBe(error);
+    expect(shown.extensions).toEqual({
+      code: 'rate_limited',
+      retryAfterMs: 1500,
+      http: { status: 429, headers: { 'retry-after': '2' } },
+    });
+    expect(createMask({ log: silentLog })(wrap(error, ['a'])).extensions).toEqual({
+      code: 'rate_limited',
+      retryAfterMs: 1500,
+    });
+  });
+});

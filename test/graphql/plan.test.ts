@@ -1,0 +1,211 @@
+import { GraphQLError, execute, parse, validate, type ExecutionResult } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { createPlans } from '../../src/graphql/plan.ts';
+import { admin } from '../kit/core.ts';
+import { createWires, smallSchema as schema, type SmallContext } from './kit/small.ts';
+
+type Case = readonly [document: string, variables?: Record<string, unknown>];
+
+/** Documents on which another executor could differ: defaults, coercion, nulls, abstract types, directives, fragments. */
+const corpus: readonly Case[] = [
+  ['{ hello }'],
+  ['{ hello(name: null) }'],
+  ['{ hello(name: "x") a: hello a: hello }'],
+  ['query ($name: String) { hello(name: $name) }'],
+  ['query ($name: String) { hello(name: $name) }', { name: null }],
+  ['query ($name: String = "z") { hello(name: $name) }'],
+  ['query ($name: String = "z") { hello(name: $name) }', { name: null }],
+  ['query ($name: String! = "z") { hello(name: $name) }'],
+  ['query ($name: String! = "z") { hello(name: $name) }', { name: null }],
+  ['query ($name: String!) { hello(name: $name) }'],
+  ['query ($n: Int! = 100) { count(n: $n) }'],
+  ['query ($n: Int! = 100) { count(n: $n) }', { n: 4 }],
+  ['query ($n: Int) { count(n: $n) hello }'],
+  ['query ($n: Int) { count(n: $n) hello }', { n: null }],
+  ['query ($n: Int = 9) { count(n: $n) }'],
+  ['query ($n: Int!) { count(n: $n) }', { n: 1.5 }],
+  ['query ($n: Int!) { count(n: $n) }', { n: '1' }],
+  ['query ($n: Int!) { count(n: $n) }', {}],
+  ['query ($n: Int) { maybe(n: $n) }'],
+  ['query ($n: Int) { maybe(n: $n) }', { n: null }],
+  ['{ maybe(n: null) b: maybe }'],
+  ['query ($extra: Int) { hello(name: "k") maybe(n: $extra) }', { other: 5 }],
+  ['{ filter(filter: {}) }'],
+  ['{ filter(filter: { text: null, inner: {} }) }'],
+  ['{ filter }'],
+  ['query ($f: Filter) { filter(filter: $f) }'],
+  ['query ($f: Filter) { filter(filter: $f) }', { f: {} }],
+  ['query ($f: Filter) { filter(filter: $f) }', { f: { inner: {} } }],
+  ['query ($f: Filter) { filter(filter: $f) }', { f: { within: 'x' } }],
+  ['query ($f: Filter) { filter(filter: $f) }', { f: { unknown: 1 } }],
+  ['query ($f: Filter = { text: "d" }) { filter(filter: $f) }'],
+  ['query ($t: String) { filter(filter: { text: $t }) }'],
+  ['query ($t: String!) { filter(filter: { text: $t, tags: [$t, "b"] }) }', { t: 'q' }],
+  ['query ($c: Color!) { filter(filter: { waitFor: $c }) }', { c: 'BLUE' }],
+  ['query ($t: [String!]) { tags(tags: $t) }'],
+  ['query ($t: [String!]) { tags(tags: $t) }', { t: 'one' }],
+  ['query ($t: [String!]) { tags(tags: $t) }', { t: ['a', null] }],
+  ['query ($t: String!) { tags(tags: [$t, "b"]) }', { t: 'a' }],
+  ['{ tags(tags: "one") }'],
+  ['{ json(value: { a: [1, 2.5, "x", null, true, E] }) }'],
+  ['query ($v: JSON) { json(value: $v) }', { v: { deep: [{ a: null }], __proto: 1 } }],
+  ['query ($v: JSON) { json(value: $v) }'],
+  ['query ($v: JSON = { a: 1 }) { json(value: $v) }'],
+  ['query ($v: JSON) { json(value: { a: $v }) }', { v: 3 }],
+  ['query ($v: JSON) { json(value: { a: $v, b: 1 }) }'],
+  ['{ day day2: day(at: "day 5") }'],
+  ['query ($at: Day) { day(at: $at) }', { at: 'day 8' }],
+  ['query ($at: Day) { day(at: $at) }', { at: 'monday' }],
+  ['query ($at: Day = "day 3") { day(at: $at) }'],
+  ['{ color c2: color(like: RED) }'],
+  ['query ($c: Color) { color(like: $c) }'],
+  ['query ($c: Color) { color(like: $c) }', { c: 'RED' }],
+  ['query ($c: Color = RED) { color(like: $c) }'],
+  ['query ($c: Color) { color(like: $c) }', { c: 'red-ish' }],
+  ['query ($c: Color) { color(like: $c) }', { c: 'GREEN' }],
+  ['{ pets { __typename ... on Cat { id lives } ... on Dog { name tricks } } }'],
+  ['{ pets { ... on Named { id name } ... on Cat { friends(first: 2) { __typename name } } } }'],
+  ['query ($n: Int) { named(first: $n) { id ...D } } fragment D on Dog { tricks weight }', { n: 2 }],
+  ['query ($n: Int = 4) { named(first: $n) { id ...D } } fragment D on Dog { tricks weight }'],
+  ['query ($n: Int) { sized(first: $n) { id name } hello }', { n: null }],
+  ['query ($n: Int) { sized(first: $n) { id name } hello }'],
+  ['query ($n: Int! = 1) { sized(first: $n) { id name ... on Dog { tricks @include(if: true) } } hello }'],
+  [
+    'query ($yes: Boolean!) { named { ... on Cat @include(if: $yes) { lives } id @skip(if: $yes) __typename } }',
+    { yes: false },
+  ],
+  [
+    'query ($yes: Boolean!) { named { ... on Cat @include(if: $yes) { lives } id @skip(if: $yes) __typename } }',
+    { yes: true },
+  ],
+  ['{ strictDog { name weight } hello }'],
+  ['{ cat { friends(first: 3) { id ... on Cat { friends(first: 1) { id } } } } }'],
+  [
+    'query ($yes: Boolean!) { hello @include(if: $yes) me @skip(if: $yes) cat { id @include(if: $yes) name } }',
+    { yes: true },
+  ],
+  [
+    'query ($yes: Boolean!) { hello @include(if: $yes) me @skip(if: $yes) cat { id @include(if: $yes) name } }',
+    { yes: false },
+  ],
+  ['query ($yes: Boolean! = true) { ...F @skip(if: $yes) me } fragment F on Query { cat { name } }'],
+  ['query ($yes: Boolean! = true) { ...F @skip(if: $yes) me } fragment F on Query { cat { name } }', { yes: false }],
+  ['query ($yes: Boolean!) { pets { ... on Cat @include(if: $yes) { lives } __typename } }', { yes: false }],
+  ['{ hello @skip(if: true) @include(if: true) me @include(if: false) __typename }'],
+  ['{ boom hello }'],
+  ['{ boomLater boom me }'],
+  ['{ badInt hello }'],
+  ['{ absent wrong hello }'],
+  ['{ __typename me }'],
+  ['{ __type(name: "Color") { enumValues { name } } }'],
+  ['{ __schema { queryType { name } } hello }'],
+  ['mutation { touch @skip(if: true) __typename }'],
+];
+
+const contextValue: SmallContext = { who: admin, wires: createWires(), seen: new Set() };
+
+const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
+
+/** Data, paths and (of request errors) the very words; jit words a failed result in its own way, and those are masked anyway. */
+function shown({ data, errors }: ExecutionResult): unknown {
+  const faults = errors?.map(({ path, message, locations }) => ({
+    path,
+    message: OF_A_RESULT.test(message) ? '(of a result)' : message,
+    located: (locations?.length ?? 0) > 0,
+  }));
+  return JSON.parse(JSON.stringify({ data, faults: faults?.sort((a, b) => `${a.path}`.localeCompare(`${b.path}`)) }));
+}
+
+describe('a plan', () => {
+  it.each(corpus)('answers as graphql-js does: %s %j', async (text, variables) => {
+    const document = parse(text);
+    expect(validate(schema, document)).toEqual([]);
+    const variableValues = variables ?? {};
+    const expected = shown(await execute({ schema, document, contextValue, variableValues, hideSuggestions: true }));
+    const eager = createPlans(schema, { eager: true }).of(document);
+    const lazy = createPlans(schema).of(document);
+    expect(shown((await eager?.run(contextValue, variables)) ?? {})).toEqual(expected);
+    for (let run = 0; run < 3; run++) expect(shown((await lazy?.run(contextValue, variables)) ?? {})).toEqual(expected);
+  });
+
+  it('gives most plain queries to jit and keeps from it what it gets wrong', () => {
+    const engines = corpus.map(([text]) => createPlans(schema).of(parse(text)));
+    expect(engines.filter((plan) => plan?.engine === 'jit').length).toBeGreaterThan(corpus.length / 2);
+    const reason = (text: string) => createPlans(schema).of(parse(text))?.reason;
+    expect(reason('query ($f: Filter) { filter(filter: $f) }')).toBe('input object variable');
+    expect(reason('query ($t: String) { filter(filter: { text: $t }) }')).toBe('variable inside a literal');
+    expect(reason('query ($n: Int) { count(n: $n) }')).toBe('nullable variable in a non-null place');
+    expect(reason('mutation { touch }')).toBe('mutation');
+    expect(reason('{ hello }')).toBe(null);
+  });
+
+  it('says 400 of a request that cannot run, and never throws', async () => {
+    const plan = createPlans(schema).of(parse('query ($n: Int!) { count(n: $n) }'));
+    for (const variables of [{}, { n: 'x' }, null, undefined]) {
+      const answer = await plan?.run(contextValue, variables);
+      expect(answer).not.toHaveProperty('data');
+      expect(answer?.errors?.[0]?.extensions['http']).toEqual({ status: 400, spec: true });
+      expect(answer?.errors?.[0]).toBeInstanceOf(GraphQLError);
+    }
+  });
+
+  it('knows no operation where the document does not say which', () => {
+    const plans = createPlans(schema);
+    const two = parse('query A { hello } query B { me }');
+    expect(plans.of(two)).toBe(null);
+    expect(plans.of(two, 'C')).toBe(null);
+    expect(plans.of(two, 'B')).toBe(plans.of(two, 'B'));
+    expect(plans.of(two, 'B')).not.toBe(plans.of(two, 'A'));
+  });
+
+  it('answers each operation of a document as itself', async () => {
+    const plans = createPlans(schema, { eager: true });
+    const two = parse('query A($n: Int! = 1) { count(n: $n) } query B { me }');
+    expect(await plans.of(two, 'A')?.run(contextValue, {})).toEqual({ data: { count: 1 } });
+    expect(await plans.of(two, 'B')?.run(contextValue, {})).toEqual({ data: { me: 'admin' } });
+  });
+
+  it('sees what a document reads through fragments', () => {
+    const plan = (text: string) => createPlans(schema).of(parse(text));
+    expect(plan('{ ...F } fragment F on Query { ... { __schema { description } } }')).toMatchObject({
+      introspects: true,
+      onlyMeta: true,
+    });
+    expect(plan('{ __typename ...F } fragment F on Query { ... { hello } }')).toMatchObject({
+      introspects: false,
+      onlyMeta: false,
+    });
+    expect(plan('{ a: __type(name: "X") { name } hello }')).toMatchObject({ introspects: true, onlyMeta: false });
+  });
+});
+
+describe('the cost of a plan', () => {
+  const cost = (text: string, variables: Record<string, unknown> = {}) =>
+    createPlans(schema).of(parse(text))?.cost(variables);
+
+  it('follows the sizes of nested lists', () => {
+    expect(cost('{ hello }')).toBe(1);
+    expect(cost('{ named(first: 10) { id name } }')).toBe(21);
+    expect(cost('{ named(first: 10) { id ... on Cat { friends(first: 5) { id } } } }')).toBe(1 + 10 * (1 + 1 + 5));
+  });
+
+  it('takes sizes from variables, their defaults, and the default of the field', () => {
+    const query = 'query ($n: Int = 20) { named(first: $n) { id } }';
+    const plan = createPlans(schema).of(parse(query));
+    expect([{}, { n: 3 }, {}, { n: null }, { n: 3 }].map((variables) => plan?.cost(variables))).toEqual([
+      21, 4, 21, 101, 4,
+    ]);
+  });
+
+  it('does not take the cost of bad variables for that of good ones', () => {
+    const plan = createPlans(schema).of(parse('query ($c: Color) { color(like: $c) named(first: 50) { id } }'));
+    expect(plan?.cost({ c: 'NONE' })).toBe(0);
+    expect(plan?.cost({ c: 'RED' })).toBe(52);
+  });
+
+  it('is beyond every bound where it cannot be counted', () => {
+    const plan = createPlans(schema).of(parse('query ($n: Int) { sized(first: $n) { id } named(first: 900) { id } }'));
+    expect(plan?.cost({ n: null })).toBe(Infinity);
+    expect(plan?.cost({ n: 1 })).toBe(903);
+  });
+});

@@ -1,0 +1,50 @@
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import type { HistoryLimits } from '../../src/backends/memory/history.ts';
+import { createActions } from '../../src/core/actions/actions.ts';
+import { defaultPolicy } from '../../src/core/auth/policy.ts';
+import type { Backend } from '../../src/core/backend.ts';
+import { createConnections } from '../../src/core/connections/connections.ts';
+import type { Actions, Connections, Histories, Users } from '../../src/core/core.ts';
+import { Cursors } from '../../src/core/cursor.ts';
+import type { Deps } from '../../src/core/deps.ts';
+import { createHistories } from '../../src/core/history/history.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createUsers } from '../../src/core/users/users.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from './clock.ts';
+
+export type Rooms = {
+  readonly clock: FakeClock;
+  readonly backend: Backend;
+  readonly deps: Deps;
+  readonly connections: Connections;
+  readonly actions: Actions;
+  readonly users: Users;
+  readonly history: Histories;
+};
+
+/** The reading rooms over a memory backend that a test fills by its own hand. */
+export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
+  const clock = new FakeClock();
+  const crypto = createCrypto('test');
+  const backend = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256, history: limits });
+  const deps: Deps = {
+    nodeId: 'n1',
+    backend,
+    clock,
+    crypto,
+    cursors: new Cursors(crypto),
+    policy: defaultPolicy,
+    log: silentLog,
+    metrics: { count() {}, snapshot: () => new Map() },
+  };
+  return {
+    clock,
+    backend,
+    deps,
+    connections: createConnections(deps),
+    actions: createActions(deps),
+    users: createUsers(deps),
+    history: createHistories(deps),
+  };
+}

@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
+import type { Principal } from '../../src/core/auth/principal.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createContext } from '../../src/graphql/context.ts';
+import { createMask } from '../../src/graphql/mask.ts';
+import { createPlans } from '../../src/graphql/plan.ts';
+import { wireSchema } from '../../src/graphql/schema.ts';
+import { createRestDoor, type RestDoor } from '../../src/rest/door.ts';
+import { admin, testCore, user, type TestCore } from '../kit/core.ts';
+
+export type Reply = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The parsed body; null when there was none. */
+  readonly body: any;
+};
+
+export type Asked = {
+  readonly method?: string;
+  /** Written onto the request line as it is. */
+  readonly path: string;
+  readonly who?: string | null;
+  readonly body?: unknown;
+};
+
+export type TestDoor = AsyncDisposable & {
+  readonly door: RestDoor;
+  readonly port: number;
+  ask(asked: Asked | string): Promise<Reply>;
+};
+
+/** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, and so on. */
+export function askerOf(name: string | null | undefined): Principal | null {
+  if (!name) return null;
+  if (name === 'admin') return admin;
+  const [userId = '', scope] = name.split(':');
+  if (scope === 'connect' || scope === 'invoke' || scope === 'host') return user(userId, scope);
+  return user(userId);
+}
+
+/** A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body. */
+export async function startDoor(door: RestDoor): Promise<TestDoor> {
+  const server = createServer((req, res) => {
+    void readBody(req).then((body) => {
+      const url = req.url ?? '';
+      const cut = url.indexOf('?');
+      const path = cut < 0 ? url : url.slice(0, cut);
+      const query = cut < 0 ? '' : url.slice(cut + 1);
+      const who = askerOf(req.headers['x-who'] === undefined ? null : String(req.headers['x-who']));
+      if (door.handle(req, res, { who, path, query, body })) return;
+      res.writeHead(404, { 'x-no-route': '1' }).end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = portOf(server);
+  return {
+    door,
+    port,
+    ask: (asked) => ask(port, typeof asked === 'string' ? { path: asked } : asked),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+/** The shipped documents over a real core in memory. */
+export async function startRelay(): Promise<TestDoor & TestCore> {
+  const cored = await testCore();
+  const { core, clock, counts } = cored;
+  const door = createRestDoor({
+    schema: wireSchema,
+    plans: createPlans(wireSchema, { eager: true }),
+    mask: createMask({ log: silentLog }),
+    contextOf: ({ who, signal }) => createContext({ core, who, log: silentLog, signal }),
+  });
+  const started = await startDoor(door);
+  return {
+    ...started,
+    core,
+    clock,
+    counts,
+    async [Symbol.asyncDispose]() {
+      await started[Symbol.asyncDispose]();
+      await cored[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function readBody(req: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of req.setEncoding('utf8')) text += String(chunk);
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+async function ask(port: number, { method = 'GET', path, who = 'admin', body }: Asked): Promise<Reply> {
+  const headers = { ...(who && { 'x-who': who }), ...(body !== undefined && { 'content-type': 'application/json' }) };
+  const req = request({ host: '127.0.0.1', port, method, path, headers });
+  req.end(body === undefined ? undefined : JSON.stringify(body));
+  const [res]: IncomingMessage[] = await once(req, 'response');
+  if (!res) throw new Error('no response');
+  let text = '';
+  for await (const chunk of res.setEncoding('utf8')) text += String(chunk);
+  const json = String(res.headers['content-type']).includes('json') && text !== '';
+  return { status: res.statusCode ?? 0, headers: res.headers, text, body: json ? JSON.parse(text) : null };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : 0;
+}
