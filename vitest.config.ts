@@ -10,5 +10,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    // Tests start servers and measure memory: processes, and no more of them than the smallest machine has cores.
+    pool: 'forks',
+    maxWorkers: 2,
   },
 });

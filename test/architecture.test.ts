@@ -39,7 +39,9 @@ describe('the house', () => {
   });
 
   it('reads the environment and the command line in bin.ts alone', () => {
-    const readers = files.filter(({ text }) => /\bprocess\s*\.\s*(env|argv)\b|NODE_ENV/.test(text)).map(({ path }) => path);
+    const readers = files
+      .filter(({ text }) => /\bprocess\s*\.\s*(env|argv)\b|NODE_ENV/.test(text))
+      .map(({ path }) => path);
     expect(readers.filter((path) => path !== 'bin.ts')).toEqual([]);
   });
 
@@ -57,7 +59,9 @@ describe('the house', () => {
   });
 
   it('exports by name only', () => {
-    const defaults = files.filter(({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text));
+    const defaults = files.filter(
+      ({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text),
+    );
     expect(defaults.map(({ path }) => path)).toEqual([]);
   });
 });
@@ -73,7 +77,9 @@ describe('rooms', () => {
     ['test of the pattern', /^nothing$/, []],
   ])('have the same name in %s', (_ring, pattern, besides) => {
     const names = listSource().map((path) => pattern.exec(path)?.[1]);
-    const strange = names.filter((name) => name !== undefined && !Object.hasOwn(ROOMS, name) && !besides.includes(name));
+    const strange = names.filter(
+      (name) => name !== undefined && !Object.hasOwn(ROOMS, name) && !besides.includes(name),
+    );
     expect(strange).toEqual([]);
   });
 });

@@ -33,7 +33,8 @@ export function name(parameter: string, text: string): string {
  */
 export function canonicalUser(text: string): string {
   const tidy = text.normalize('NFC').trim();
-  const user = EMAIL.test(tidy) ? tidy.toLowerCase() : tidy;
+  // Lower case may compose anew with what follows it, so the form is taken again.
+  const user = EMAIL.test(tidy) ? tidy.toLowerCase().normalize('NFC') : tidy;
   const bad =
     user.length === 0 ||
     user.length > USER_MAX_CHARS ||

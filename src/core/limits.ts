@@ -120,3 +120,31 @@ export const QUERY_CACHE_CHARS = 16 * 1024;
 export const SSE_RESERVATION_MS = 30_000;
 /** A stream whose reader takes nothing for this long is cut. */
 export const SSE_STALL_MS = 5 * SSE_PING_MS;
+
+// --- deduplication ---------------------------------------------------------------------------------------------------
+export const DEDUP_TTL_MS = 120_000;
+export const DEDUP_GRAIN_MS = 10_000;
+export const DEDUP_WINDOW_SECONDS = { default: 300, min: 10, max: 3600 } as const;
+/** In memory mode, marks at once (at some 200 bytes each): beyond, the oldest go early and the counters are no longer exact. */
+export const DEDUP_MARKS = 500_000;
+
+// --- ingest ----------------------------------------------------------------------------------------------------------
+export const INGEST_BATCH = 100;
+
+// --- spill -----------------------------------------------------------------------------------------------------------
+/** A spill directory, or the memory that stands for one: beyond, payloads are refused with `payload_store_full`. */
+export const SPILL_BYTES = 1024 * 1024 * 1024;
+export const SPILL_MEMORY_BYTES = 128 * 1024 * 1024;
+/** A managed write also cleans up, at most this often. */
+export const SPILL_CLEAN_MS = 60_000;
+
+// --- delivery --------------------------------------------------------------------------------------------------------
+/** `/delivery/summary`: commands looked at for its oldest ones. */
+export const DELIVERY_SAMPLE = 1000;
+export const SCOPE_HOLDERS = 100;
+
+// --- contexts, windows, workers --------------------------------------------------------------------------------------
+export const CLIENT_CONTEXTS = 1000;
+export const CLIENT_WINDOWS = 100;
+export const WORKER_LIST = 1000;
+export const TITLE_MAX_CHARS = 256;

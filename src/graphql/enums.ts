@@ -17,6 +17,11 @@ export function wireEnum<Word extends string>(
   words: Readonly<Record<Word, string>>,
 ) {
   const values: Values<Word> = {};
-  for (const word of Object.keys(words) as Word[]) values[enumName(word)] = { value: word, description: words[word] };
+  for (const word of keysOf(words)) values[enumName(word)] = { value: word, description: words[word] };
   return builder.enumType(name, { description, values });
+}
+
+/** The keys of a record that holds no others: made in one place by a literal, as every table of words is. */
+export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
+  return Object.keys(record) as Key[];
 }

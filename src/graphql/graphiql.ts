@@ -18,9 +18,9 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const DEFAULT_QUERY = `# Type a token into the "Headers" tab below:
-#   { "authorization": "Bearer ..." }
-# then press Ctrl-Enter to run, and the reload button to read the schema.
+const DEFAULT_QUERY = `# Put your token into the "Headers" tab below, then
+# press Ctrl-Enter to run this. The reload button at
+# the left reads the schema.
 {
   __typename
 }

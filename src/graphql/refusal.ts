@@ -1,7 +1,7 @@
 import type { Invocation, RefusedBy } from '../core/core.ts';
 import { CallboardError, CODES, type Code } from '../core/errors.ts';
 import { builder } from './builder.ts';
-import { enumName, wireEnum } from './enums.ts';
+import { enumName, keysOf, wireEnum } from './enums.ts';
 
 /** A typed refusal, as core answers it. */
 export type RefusalView = Extract<Invocation, { readonly kind: 'refused' }>;
@@ -14,7 +14,7 @@ const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   draining: 'relay',
 };
 
-/** The expected refusal in a thrown error, or the error again. Answers never hold a code that says who may not ask. */
+/** The expected refusal in a thrown error; throws it again when it is none, as those about who may not ask are. */
 export function refusalOf(error: unknown): RefusalView {
   const by = error instanceof CallboardError ? EXPECTED[error.code] : undefined;
   if (!(error instanceof CallboardError) || by === undefined) throw error;
@@ -30,7 +30,7 @@ const RefusalCodeEnum = builder.enumType('RefusalCode', {
 
 function codeValues(): Record<string, { readonly value: Code; readonly description: string }> {
   const values: Record<string, { readonly value: Code; readonly description: string }> = {};
-  for (const code of Object.keys(CODES) as Code[]) {
+  for (const code of keysOf(CODES)) {
     values[enumName(code)] = { value: code, description: `\`${code}\`, HTTP status ${CODES[code]}.` };
   }
   return values;
@@ -57,9 +57,10 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
       nullable: true,
       description: 'When trying again may help, milliseconds from now; null where time alone does not help.',
     }),
-    commandId: t.exposeID('commandId', {
+    givenCommandId: t.id({
       nullable: true,
-      description: 'The command id that the caller gave, if it gave one.',
+      description: 'The command id that the caller gave, if it gave one. There is no such command by this call.',
+      resolve: ({ commandId }) => commandId,
     }),
   }),
 });

@@ -4,7 +4,7 @@ import { WAITERS_PER_COMMAND } from '../core/limits.ts';
 import type { Live } from '../core/live.ts';
 import type { Completeness } from '../core/page.ts';
 import { builder } from './builder.ts';
-import { CommandType } from './command.ts';
+import { CommandType } from './delivery-command.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { StageEnum } from './delivery.ts';
 import { wireEnum } from './enums.ts';

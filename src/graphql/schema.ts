@@ -1,15 +1,15 @@
 /** The schema, built of the rooms: a new room is a new file and a line here. */
 import { isEnumType, isIntrospectionType, type GraphQLEnumType, type GraphQLSchema } from 'graphql';
 import { builder } from './builder.ts';
-import './viewer.ts';
-import './users.ts';
-import './connections.ts';
 import './actions.ts';
-import './rpc.ts';
-import './invoke.ts';
-import './history.ts';
+import './connections.ts';
+import './delivery-command.ts';
 import './delivery.ts';
-import './command.ts';
+import './history.ts';
+import './rpc-invoke.ts';
+import './rpc.ts';
+import './users.ts';
+import './viewer.ts';
 
 /** The schema that is served and printed. */
 export const schema: GraphQLSchema = builder.toSchema({ sortSchema: false });

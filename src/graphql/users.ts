@@ -1,4 +1,6 @@
 import type { UserView } from '../core/core.ts';
+import { completenessOf } from '../core/cursor.ts';
+import type { ObservedSource, Page } from '../core/page.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum } from './connections.ts';
 import { StreamConnection } from './history.ts';
@@ -15,6 +17,18 @@ export const User = builder.objectRef<UserView>('User').implement({
     completeness: t.expose('completeness', {
       type: CompletenessType,
       description: 'Whether the counts saw everything.',
+    }),
+    summaryCompleteness: t.field({
+      type: CompletenessType,
+      complexity: pageCost,
+      description:
+        'Which of the user’s connections and streams do not fit on a first page of this size, or were not seen.',
+      args: { first: pageArguments.first },
+      resolve: async ({ id }, asked, { loaders }) => {
+        const { first } = pageOf(asked);
+        const pages = await Promise.all([loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first)]);
+        return completenessOf(pages.flatMap((page) => cutSources(page, first)));
+      },
     }),
     connections: t.field({
       type: ConnectionSnapshotConnection,
@@ -59,6 +73,13 @@ export const User = builder.objectRef<UserView>('User').implement({
     }),
   }),
 });
+
+/** The sources of a first page; where the listing goes on behind it, its own source is one that was cut. */
+function cutSources({ completeness, hasNextPage, nodes }: Page<unknown>, first: number): readonly ObservedSource[] {
+  const [own, ...gaps] = completeness.sources;
+  if (!own || !hasNextPage) return completeness.sources;
+  return [{ ...own, complete: false, observed: nodes.length, limit: first, reason: 'limit_reached' }, ...gaps];
+}
 
 const UserConnection = connectionOf('User', User, 'users');
 

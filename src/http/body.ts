@@ -9,15 +9,18 @@ import { JSON_DEPTH } from '../core/limits.ts';
  * must be closed after the answer.
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {
-  if (!hasBody(request)) return undefined;
-  requireJson(request);
+  if (!mayHaveBody(request)) return undefined;
   const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > 0) requireJson(request);
   if (announced > maxBytes) throw tooLarge(maxBytes);
-  return parse(await collect(request, maxBytes));
+  const bytes = await collect(request, maxBytes);
+  if (bytes.length === 0) return undefined;
+  requireJson(request);
+  return parse(bytes);
 }
 
 /** Without either header a request has no body (RFC 9112, 6.3). */
-function hasBody({ headers }: IncomingMessage): boolean {
+function mayHaveBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
@@ -56,7 +59,6 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 }
 
 function parse(bytes: Buffer): unknown {
-  if (bytes.length === 0) return undefined;
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   const text = bytes.toString('utf8');
   if (deeperThan(text, JSON_DEPTH)) throw malformed(`The body is nested deeper than ${JSON_DEPTH} levels.`);

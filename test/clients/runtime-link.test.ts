@@ -122,7 +122,7 @@ describe('tokens', () => {
     await using bench = await startBench({
       clock,
       token: async () => `token-${++n}`,
-      admit: () => ({ token_expires_at: clock.now() + 600_000 }),
+      admit: () => ({ token_expires_at: clock.now() + 600_000, dead_ms: 3_600_000 }),
     });
     bench.runtime.connect();
     const link = await bench.relay.link();

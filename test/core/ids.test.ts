@@ -49,6 +49,7 @@ describe('the canonical user', () => {
     ['Alice@Example.ORG', 'alice@example.org'],
     ['\tAlice@Example.org\n', 'alice@example.org'],
     ['e\u0301', '\u00e9'],
+    ['\u03aa\u0301@a.b', '\u0390@a.b'],
     ['a b', 'a b'],
     ['@home', '@home'],
     ['A@B', 'A@B'],
@@ -67,6 +68,17 @@ describe('the canonical user', () => {
       expect(isCanonicalUser(text)).toBe(false);
     },
   );
+
+  it('of an e-mail address is its own canonical form, whatever its capitals are composed of', () => {
+    const marks = fc.constantFrom('\u0301', '\u0307', '\u0323', '\u0345');
+    fc.assert(
+      fc.property(fc.integer({ min: 0xc0, max: 0x1fff }), marks, (code, mark) => {
+        const user = canonicalUser(`${String.fromCharCode(code)}x${String.fromCharCode(code)}${mark}@example.org`);
+        expect(canonicalUser(user)).toBe(user);
+      }),
+      { numRuns: 2000, examples: [[0x3aa, '\u0301']] },
+    );
+  });
 
   it('never echoes the text that it refuses', () => {
     expect(refusal(() => canonicalUser('secret/user'))?.message).not.toContain('secret');

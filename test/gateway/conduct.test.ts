@@ -140,11 +140,19 @@ describe('too much', () => {
     expect(peer.seen('refused').length).toBeLessThanOrEqual(200);
   });
 
-  test('a flood of WebSocket pings is a flood too', async () => {
+  test('a flood of WebSocket pings is a flood too: paced ones close with 4429, a burst is cut', async () => {
     await using at = await house();
-    const peer = await client(at);
-    for (let i = 0; i < 1_000; i++) peer.ws.ping();
-    expect((await peer.end()).code).toBe(4429);
+    const paced = await client(at);
+    for (let batch = 0; batch < 20 && paced.ws.readyState === paced.ws.OPEN; batch++) {
+      const answered = new Promise((done) => paced.ws.once('pong', done));
+      for (let i = 0; i < 25; i++) paced.ws.ping();
+      await Promise.race([answered, paced.closed]);
+    }
+    expect((await paced.end()).code).toBe(4429);
+    const burst = await client(at, { client_id: 'two' });
+    for (let i = 0; i < 5_000; i++) burst.ws.ping();
+    expect((await burst.closed).code).toBeOneOf([4429, 1006]);
+    await expect.poll(() => at.gateway.size).toBe(0);
   });
 
   test('who is a little too fast all the time is closed, who was once is not', async () => {

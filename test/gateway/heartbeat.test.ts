@@ -52,6 +52,11 @@ describe('the heartbeat', () => {
     const peer = await client(at);
     for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
     await peer.sync();
+    // The hello of this second was the sign of life.
+    expect(touched).toBe(0);
+    await at.clock.advance(1_000);
+    for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
+    await peer.sync();
     expect(touched).toBe(1);
     await at.clock.advance(1_000);
     for (let i = 0; i < 50; i++) peer.send({ type: 'pong' });
@@ -92,6 +97,7 @@ describe('the heartbeat', () => {
       }),
     });
     const peer = await client(at);
+    await at.clock.advance(1_000);
     peer.send({ type: 'pong' });
     expect(await peer.end()).toMatchObject({ code: 4410, bye: { reconnect: true } });
   });

@@ -21,7 +21,7 @@ const refused: Invocation = {
 
 const FLAT = `__typename
   ... on Invocation { commandId rpcId outcome stage execution result error { code } command { action } }
-  ... on Refusal { code message by retryAfterMs commandId }`;
+  ... on Refusal { code message by retryAfterMs givenCommandId }`;
 const INVOKE = `mutation ($input: InvokeActionInput!) { invokeAction(input: $input) { ${FLAT} } }`;
 const input = { userId: 'ann', clientId: 'c1', action: 'tab.open' };
 
@@ -81,7 +81,7 @@ describe('invokeAction', () => {
         message: 'Full.',
         by: 'CAPACITY',
         retryAfterMs: 250,
-        commandId: 'mine',
+        givenCommandId: 'mine',
       },
     });
   });
@@ -126,7 +126,7 @@ describe('awaitCommand', () => {
   it('answers a thrown expected refusal as a typed one, and lets others through', async () => {
     const full = fakeCore({ invoke: () => fail('capacity_exceeded', 'Too many wait.', { retryAfterMs: 1000 }) });
     expect(await dataOf(AWAIT, { core: full.core, variables: { id: 'k1' }, schema: wireSchema })).toMatchObject({
-      awaitCommand: { code: 'capacity_exceeded', by: 'capacity', retryAfterMs: 1000, commandId: null },
+      awaitCommand: { code: 'capacity_exceeded', by: 'capacity', retryAfterMs: 1000, givenCommandId: null },
     });
     const broken = fakeCore({ invoke: () => fail('store_unavailable', 'No store.') });
     expect(await codeOf(AWAIT, { core: broken.core, variables: { id: 'k1' } })).toBe('store_unavailable');

@@ -1,8 +1,16 @@
 import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
+import { GraphQLError, GraphQLString } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
+import { isCode } from '../../src/protocol/codes.ts';
+import { answerOf } from '../../src/rest/answer.ts';
+import type { Route } from '../../src/rest/compile.ts';
 import { explainError, problem } from '../../src/rest/problem.ts';
+import type { Match } from '../../src/rest/router.ts';
+import { serve } from '../../src/rest/serve.ts';
+import { admin } from '../kit/core.ts';
 import { startSmall } from './small.ts';
 
 const post = { method: 'POST', path: '/things/a', body: {} };
@@ -87,6 +95,25 @@ describe('errors', () => {
   });
 });
 
+describe('several errors', () => {
+  const answering = {
+    inputs: new Map(),
+    body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
+  };
+
+  test('are each explained, and a failure of the relay outweighs a fault of the request', () => {
+    const explained: string[] = [];
+    const errors = ['not_found', 'internal', 'forbidden'].map((code) => new GraphQLError(code));
+    const answer = answerOf(answering, { data: { a: null }, errors }, (error) => {
+      const message = error instanceof Error ? error.message : '';
+      explained.push(message);
+      return { code: isCode(message) ? message : 'internal', detail: message };
+    });
+    expect(explained).toEqual(['not_found', 'internal', 'forbidden']);
+    expect(answer.status).toBe(500);
+  });
+});
+
 describe('unions', () => {
   const error = { code: 'handler_failed', message: 'It broke.' };
 
@@ -155,6 +182,24 @@ describe('hanging up', () => {
     expect(relay.small.signal).toBeUndefined();
   });
 
+  test('before the door was reached fires at once', async () => {
+    const [seen, started] = [new Array<AbortSignal | undefined>(), Promise.withResolvers<void>()];
+    const plan = { run: () => (started.resolve(), Promise.resolve({ data: { a: 1 } })) };
+    await using server = await bareServer((req, res) => {
+      res.once('close', () => {
+        const exchange = { who: admin, path: '/a', query: '', body: undefined };
+        const contextOf = ({ signal }: { signal?: AbortSignal }) => void seen.push(signal);
+        serve({ contextOf, explain: () => ({ code: 'internal', detail: '' }) }, { req, res, exchange }, matchOf(plan));
+      });
+    });
+    const socket = connect(server.port, '127.0.0.1');
+    socket.write('GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
+    await server.asked;
+    socket.destroy();
+    await started.promise;
+    expect(seen[0]?.aborted).toBe(true);
+  });
+
   test('an answer that was taken fires nothing', async () => {
     await using relay = await startSmall();
     relay.small.answer = { __typename: 'Receipt', state: 'red' };
@@ -164,3 +209,34 @@ describe('hanging up', () => {
     expect(signal?.aborted).toBe(false);
   });
 });
+
+function matchOf(plan: { run: () => Promise<{ data: { a: number } }> }): Match {
+  const whole = { operation: 'mutation', engine: 'js', reason: null, introspects: false, onlyMeta: false } as const;
+  const route: Route = {
+    id: 'A',
+    method: 'GET',
+    path: '/a',
+    access: 'ADMIN',
+    bodyAs: null,
+    summary: null,
+    mutates: true,
+    inputs: new Map(),
+    body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
+    plan: { ...whole, cost: () => 0, ...plan },
+  };
+  return { resource: { routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };
+}
+
+async function bareServer(handle: RequestListener) {
+  const asked = Promise.withResolvers<void>();
+  const server = createServer((req, res) => {
+    handle(req, res);
+    asked.resolve();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const close = () => new Promise<void>((done) => void server.close(() => done()));
+  return { port, asked: asked.promise, [Symbol.asyncDispose]: close };
+}

@@ -33,7 +33,7 @@ test('every fault of every document is told at once, with its file', () => {
   expect(faults.map((fault) => fault.slice(0, 9))).toEqual(files);
   expect(faults.join('\n')).toContain('Cannot query field "wings"');
   expect(faults.join('\n')).toContain('{id} needs a variable $id of a non-null type');
-  expect(faults.join('\n')).toContain('"access"');
+  expect(faults.join('\n')).toContain('"@rest(access:)" of type "RestAccess!" is required');
   expect(faults.join('\n')).toContain('E: it has no @rest directive');
 });
 

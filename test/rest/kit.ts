@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
+import { expect } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/context.ts';
@@ -8,6 +9,7 @@ import { createPlans } from '../../src/graphql/plan.ts';
 import { wireSchema } from '../../src/graphql/schema.ts';
 import { createRestDoor, type RestDoor } from '../../src/rest/door.ts';
 import { admin, testCore, user, type TestCore } from '../kit/core.ts';
+import { conformanceOf } from './conformance.ts';
 
 export type Reply = {
   readonly status: number;
@@ -28,6 +30,8 @@ export type Asked = {
 export type TestDoor = AsyncDisposable & {
   readonly door: RestDoor;
   readonly port: number;
+  /** `GET /users 200` for each operation and status that was answered. */
+  readonly answered: ReadonlySet<string>;
   ask(asked: Asked | string): Promise<Reply>;
 };
 
@@ -40,7 +44,10 @@ export function askerOf(name: string | null | undefined): Principal | null {
   return user(userId);
 }
 
-/** A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body. */
+/**
+ * A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body.
+ * Every answer is held against its own OpenAPI description.
+ */
 export async function startDoor(door: RestDoor): Promise<TestDoor> {
   const server = createServer((req, res) => {
     void readBody(req).then((body) => {
@@ -56,10 +63,19 @@ export async function startDoor(door: RestDoor): Promise<TestDoor> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const port = portOf(server);
+  const conformance = conformanceOf(door);
   return {
     door,
     port,
-    ask: (asked) => ask(port, typeof asked === 'string' ? { path: asked } : asked),
+    answered: conformance.seen,
+    async ask(given) {
+      const asked = typeof given === 'string' ? { path: given } : given;
+      const reply = await ask(port, asked);
+      const { method = 'GET', path } = asked;
+      const told = { method, path: path.split('?')[0] ?? '', type: String(reply.headers['content-type']), ...reply };
+      if (method !== 'HEAD' && reply.headers['x-no-route'] === undefined) expect(conformance.check(told)).toEqual([]);
+      return reply;
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

@@ -1,9 +1,8 @@
-import type { ClientType } from '../connections/connection.ts';
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import type { Principal } from './principal.ts';
 
 /** What is about to be done: this action on a client of this user. The type is null while the client is not connected. */
-export type Deed = { readonly userId: string; readonly clientType: ClientType | null; readonly action: string };
+export type Deed = { readonly userId: string; readonly clientType: string | null; readonly action: string };
 
 export type Verdict = { readonly allowed: true } | { readonly allowed: false; readonly rule: string };
 

@@ -26,7 +26,8 @@ export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting:
   let after: Position | null = null;
   do {
     const scan: Scan<PendingWait> = await deps.backend.waiters.list(filter, { first: PAGE_MAX, after });
-    for (const { row } of scan.rows) await acts.settle(row.waiter, { kind: 'give_up', code: 'node_lost', instanceId: null });
+    for (const { row } of scan.rows)
+      await acts.settle(row.waiter, { kind: 'give_up', code: 'node_lost', instanceId: null });
     after = scan.next;
   } while (after !== null);
   // Replies travel by the mailbox, in a microtask.

@@ -15,14 +15,15 @@ export type Asked = {
   readonly schema?: GraphQLSchema;
   /** Takes what is written to the audit log. */
   readonly audit?: Record<string, unknown>[];
+  readonly signal?: AbortSignal;
 };
 
-function prepare(document: string, { core, who = admin, variables, schema: of = schema, audit }: Asked) {
+function prepare(document: string, { core, who = admin, variables, schema: of = schema, audit, signal }: Asked) {
   const parsed = parse(document);
   const faults = validate(of, parsed);
   if (faults.length > 0) throw new AggregateError(faults, faults.map(({ message }) => message).join('; '));
   const noted: Log = { debug() {}, warn() {}, error() {}, info: (fields) => void audit?.push(fields) };
-  const contextValue = createContext({ core, who, log: noted });
+  const contextValue = createContext({ core, who, log: noted, signal });
   return { schema: of, document: parsed, contextValue, ...(variables && { variableValues: variables }) };
 }
 

@@ -3,7 +3,7 @@ import { notFound } from '../core/errors.ts';
 import { fromJson, toJson, type JsonText } from '../core/json.ts';
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../core/limits.ts';
 import { builder } from './builder.ts';
-import { commandArguments, CommandType, subjectOfCommand } from './command.ts';
+import { commandArguments, CommandType, subjectOfCommand } from './delivery-command.ts';
 import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
 import { wireEnum } from './enums.ts';
 import { TerminalErrorType } from './history.ts';

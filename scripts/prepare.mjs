@@ -1,0 +1,18 @@
+// Builds the browser clients after an install, so that a fresh checkout serves them. Plain JavaScript: it may run on any Node.
+// An install without development packages has nothing to build with, and a packed package brings its builds along.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const needed = ['node_modules/vite', 'node_modules/.bin/node', 'src/clients/build.ts'].map(at);
+
+if (needed.every((path) => existsSync(path))) {
+  const { status } = spawnSync(at('node_modules/.bin/node'), [at('src/clients/build.ts')], {
+    stdio: 'inherit',
+    cwd: at(''),
+  });
+  process.exitCode = status ?? 1;
+} else {
+  process.stdout.write('callboard: the browser clients were not built (development packages are not installed)\n');
+}

@@ -1,0 +1,46 @@
+import type { CommandKey } from '../ids.ts';
+import type { Maybe } from '../maybe.ts';
+import type { PageRequest, Scan } from '../page.ts';
+import type { Command, Outcome, Stage } from './command.ts';
+
+/** Bounded aggregates. The oldest ones are of a sample, not exact global extremes. */
+export type DeliverySummary = {
+  /** Commands with a record: live, and ended within retention. */
+  readonly trackedCommands: number;
+  /** Live commands past their connect deadline or deadline, not yet settled. */
+  readonly dueCommands: number;
+  readonly sampledOldestDeadline: number | null;
+  readonly sampledOldestQueuedAgeMs: number | null;
+  readonly sampleSize: number;
+  /** Found by migration checks; null where there is nothing to migrate from (direct mode). */
+  readonly legacyCommandStreamDepth: number | null;
+  readonly pendingCommandDepth: number | null;
+};
+
+/** An admission scope that holds something now. */
+export type CapacityScope = {
+  readonly scopeId: string;
+  readonly reservedCommands: number;
+  readonly oldestDeadline: number | null;
+  /** Who holds the reservations, by deadline; at most SCOPE_HOLDERS. */
+  readonly holders: readonly (CommandKey & { readonly deadline: number })[];
+};
+
+export type DeliveryFilter = {
+  readonly userId: string | null;
+  readonly clientId: string | null;
+  readonly stage: Stage | null;
+  readonly outcome: Outcome | null;
+  readonly nodeId: string | null;
+  /** Exclusive, epoch milliseconds. */
+  readonly admittedAfter: number | null;
+};
+
+/** Delivery as it can be observed: records and counts, never a payload. Observing creates, acquires, renews and releases nothing. */
+export interface DeliveryInspector {
+  summary(): Maybe<DeliverySummary>;
+  /** Scopes with reservations, in order of scope. */
+  scopes(page: PageRequest): Maybe<Scan<CapacityScope>>;
+  /** Tracked commands in order of (user, client, command). */
+  list(filter: DeliveryFilter, page: PageRequest): Maybe<Scan<Command>>;
+}

@@ -1,0 +1,13 @@
+/** The public names of the package for programs that embed a relay. Clients are in `callboard/runtime` and `callboard/caller`. */
+export { createCallboard, type Callboard, type CallboardOptions, type Settings } from './callboard.ts';
+export { readConfig, type AuthConfig, type Config } from './config.ts';
+export { signToken, type TokenRequest } from './http/token.ts';
+export { CallboardError, type Code, type ErrorDetails, type Fault } from './core/errors.ts';
+export type { AdmissionScope, Deed, Policy, Verdict } from './core/auth/policy.ts';
+export type { AdminPrincipal, Authenticator, Principal, Scope, UserPrincipal } from './core/auth/principal.ts';
+export type { PolicyFile, PolicyRule, PolicyScope } from './core/auth/rules.ts';
+export type { Backend, Capabilities } from './core/backend.ts';
+export type { Clock } from './core/clock.ts';
+export type { Core } from './core/core.ts';
+export type { Log } from './core/log.ts';
+export { VERSION } from './version.ts';

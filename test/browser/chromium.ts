@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs';
+import { chromium, type Browser } from 'playwright-core';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A real Chromium without a window. Fails with the line that installs one where there is none. */
+export async function launchChromium(): Promise<Browser> {
+  const executablePath = PLACES.find((place) => existsSync(place));
+  if (!executablePath)
+    throw new Error('No Chromium: apt-get update && apt-get install -y --no-install-recommends chromium');
+  return chromium.launch({ executablePath, args: ARGS });
+}

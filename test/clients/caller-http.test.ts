@@ -1,0 +1,189 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { CallerError, createHttpCaller, type Caller, type HttpCallerOptions } from '../../src/clients/caller/index.ts';
+
+type Seen = { readonly method: string; readonly url: string; readonly token: string; readonly body: unknown };
+type Answer = { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
+/** What becomes of the n-th request: an answer, a connection that breaks, or silence. */
+type Script = (seen: Seen, n: number) => Answer | 'break' | 'silence';
+
+type Bench = AsyncDisposable & { readonly seen: Seen[]; readonly caller: Caller; readonly hangups: Promise<void> };
+
+async function startBench(script: Script, options: Partial<HttpCallerOptions> = {}): Promise<Bench> {
+  const seen: Seen[] = [];
+  const hungUp = Promise.withResolvers<void>();
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request);
+    const { method = '', url = '', headers } = request;
+    const token = headers.authorization ?? '';
+    const asked = { method, url, token, body: body === '' ? null : JSON.parse(body) };
+    seen.push(asked);
+    const answer = script(asked, seen.length);
+    response.on('close', () => hungUp.resolve());
+    if (answer === 'break') response.socket?.destroy();
+    else if (answer !== 'silence') response.writeHead(answer.status, answer.headers).end(JSON.stringify(answer.body));
+  }
+  const server = createServer((request, response) => void serve(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  const url = `http://127.0.0.1:${address.port}/base/`;
+  const caller = createHttpCaller({ url, token: 't', random: () => 0, ...options });
+  async function dispose(): Promise<void> {
+    await caller.close();
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  }
+  return { seen, caller, hangups: hungUp.promise, [Symbol.asyncDispose]: dispose };
+}
+
+const lamp = { userId: 'a/b', clientId: 'desk', action: 'lamp.set' };
+const handle = { userId: 'a/b', clientId: 'desk', commandId: 'c1' };
+const done = {
+  command_id: 'c1',
+  rpc_id: 'w1',
+  outcome: 'completed',
+  stage: 'terminal',
+  execution: 'reported_by_client',
+};
+
+describe('a caller over HTTP', () => {
+  test('invokes by the documented path and reads the outcome', async () => {
+    await using bench = await startBench(() => ({ status: 200, body: { ...done, result: { x: 1 }, error: null } }));
+    const options = { commandId: 'c1', waitFor: 'completed', connectWithinMs: 1, respondWithinMs: 2_000 } as const;
+    const trace = { traceId: 't', parentSpanId: 'p' };
+    const invocation = await bench.caller.invoke({ ...lamp, instanceId: 'i' }, { on: 1 }, { ...options, ...trace });
+    const evidence = { handle, rpcId: 'w1', stage: 'terminal', execution: 'reported_by_client' };
+    expect(invocation).toEqual({ ...evidence, outcome: 'completed', result: { x: 1 } });
+    const budgets = { wait_for: 'completed', connect_within_ms: 1, respond_within_ms: 2_000 };
+    const ids = { command_id: 'c1', instance_id: 'i', trace_id: 't', parent_span_id: 'p' };
+    const url = '/base/connections/a%2Fb/desk/actions/lamp.set';
+    expect(bench.seen).toEqual([
+      { method: 'POST', url, token: 'Bearer t', body: { params: { on: 1 }, ...ids, ...budgets } },
+    ]);
+  });
+
+  test('takes an end that comes with 504 for the outcome that it is, and 202 for pending', async () => {
+    const error = { code: 'connect_timeout', message: 'never came' };
+    const bodies: readonly Answer[] = [
+      { status: 504, body: { ...done, code: 'connect_timeout', outcome: 'expired', execution: 'not_written', error } },
+      {
+        status: 504,
+        body: { ...done, outcome: 'outcome_unknown', error: null, code: 'response_timeout', detail: 'late' },
+      },
+      { status: 202, body: { ...done, outcome: null, stage: 'queued', execution: 'not_written', error: null } },
+      { status: 200, body: { ...done, outcome: 'failed', execution: 'refused_by_client', error } },
+      { status: 200, body: { ...done, outcome: 'cancelled', result: [1], error: null } },
+    ];
+    await using bench = await startBench((_, n) => bodies[n - 1] ?? 'break');
+    const next = () => bench.caller.await(handle, { withinMs: 5, waitFor: 'acknowledged' });
+    expect(await next()).toMatchObject({ outcome: 'expired', error });
+    expect(await next()).toMatchObject({
+      outcome: 'outcome_unknown',
+      error: { code: 'response_timeout', message: 'late' },
+    });
+    expect(await next()).toMatchObject({ outcome: 'pending', stage: 'queued' });
+    expect(await next()).toMatchObject({ outcome: 'failed', execution: 'refused_by_client' });
+    expect(await next()).toMatchObject({ outcome: 'cancelled', partial: [1] });
+    const url = '/base/commands/a%2Fb/desk/c1?within_ms=5&wait_for=acknowledged';
+    expect(bench.seen[0]).toMatchObject({ method: 'GET', url, body: null });
+  });
+
+  test('throws a refusal as CallerError, and never takes nonsense for an answer', async () => {
+    const answers: readonly Answer[] = [
+      { status: 429, body: { code: 'queue_full', detail: 'full', by: 'capacity' }, headers: { 'retry-after': '2' } },
+      { status: 404, body: ['nothing'] },
+      { status: 200, body: { hello: 'world' } },
+      { status: 200, body: { ...done, outcome: 'won' } },
+    ];
+    await using bench = await startBench((_, n) => answers[n - 1] ?? 'break');
+    const refused = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
+    await expect(refused).rejects.toThrow(CallerError);
+    const details = { by: 'capacity', retryAfterMs: 2_000, handle };
+    await expect(refused).rejects.toMatchObject({ code: 'queue_full', message: 'full', ...details });
+    for (let n = 0; n < 3; n++) await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'bad_answer' });
+    expect(bench.seen).toHaveLength(4);
+  });
+
+  test('cancels with a receipt', async () => {
+    await using bench = await startBench(() => ({ status: 200, body: { state: 'too_late', command: {} } }));
+    expect(await bench.caller.cancel(handle, 'enough')).toEqual({ handle, state: 'too_late' });
+    expect(bench.seen).toEqual([
+      { method: 'POST', url: '/base/commands/a%2Fb/desk/c1/cancel', token: 'Bearer t', body: { reason: 'enough' } },
+    ]);
+  });
+});
+
+describe('a request whose connection breaks', () => {
+  test('is sent again under the same command id', async () => {
+    await using bench = await startBench((_, n) => (n < 3 ? 'break' : { status: 200, body: { ...done, result: 1 } }));
+    expect(await bench.caller.invoke(lamp, { on: 1 })).toMatchObject({ outcome: 'completed' });
+    expect(bench.seen).toHaveLength(3);
+    expect(bench.seen[1]).toEqual(bench.seen[0]);
+    expect(bench.seen[2]).toEqual(bench.seen[0]);
+    expect(bench.seen[0]?.body).toMatchObject({ command_id: expect.stringMatching(/^c-[0-9a-f]{32}$/) });
+  });
+
+  test('or that a proxy answers in the place of a relay, is given up as unreachable after the retries', async () => {
+    const script: Script = (_, n) => (n % 2 ? 'break' : { status: 502, body: 'bad gateway' });
+    await using bench = await startBench(script, { retries: 2 });
+    const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
+    await expect(invoked).rejects.toMatchObject({ code: 'unreachable', handle });
+    expect(bench.seen).toHaveLength(3);
+  });
+
+  test('is not sent again when the relay itself answered a server error', async () => {
+    await using bench = await startBench(() => ({ status: 503, body: { code: 'draining', detail: 'soon' } }));
+    await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'draining' });
+    expect(bench.seen).toHaveLength(1);
+  });
+});
+
+describe('the token', () => {
+  test('is asked for anew, once, when it was turned down', async () => {
+    let n = 0;
+    const ok = { status: 200, body: { ...done, result: null } };
+    const script: Script = ({ token }) =>
+      token === 'Bearer t2' ? ok : { status: 401, body: { code: 'unauthenticated' } };
+    await using bench = await startBench(script, { token: () => `t${++n}` });
+    expect(await bench.caller.invoke(lamp)).toMatchObject({ outcome: 'completed' });
+    await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'unauthenticated' });
+    expect(bench.seen.map(({ token }) => token)).toEqual(['Bearer t1', 'Bearer t2', 'Bearer t3', 'Bearer t4']);
+  });
+
+  test('that cannot be had is an error of its own, with its cause', async () => {
+    const token = () => Promise.reject(new Error('vault sealed'));
+    await using bench = await startBench(() => 'break', { token });
+    const invoked = bench.caller.invoke(lamp);
+    await expect(invoked).rejects.toMatchObject({ code: 'unauthenticated', cause: new Error('vault sealed') });
+    expect(bench.seen).toEqual([]);
+  });
+});
+
+describe('leaving a wait', () => {
+  test('by the signal hangs up and rejects with its reason, without another try', async () => {
+    const asked = Promise.withResolvers<void>();
+    await using bench = await startBench(() => (asked.resolve(), 'silence'));
+    const abort = new AbortController();
+    const invoked = bench.caller.invoke(lamp, {}, { signal: abort.signal });
+    await asked.promise;
+    abort.abort(new Error('enough'));
+    await expect(invoked).rejects.toThrow('enough');
+    await bench.hangups;
+    expect(bench.seen).toHaveLength(1);
+  });
+
+  test('by close ends all of them, and what is asked later', async () => {
+    const asked = Promise.withResolvers<void>();
+    await using bench = await startBench(() => (asked.resolve(), 'silence'));
+    const invoked = bench.caller.invoke(lamp);
+    const seen = expect(invoked).rejects.toMatchObject({ code: 'closed' });
+    await asked.promise;
+    await bench.caller.close();
+    await seen;
+    await expect(bench.caller.cancel(handle)).rejects.toMatchObject({ code: 'closed' });
+  });
+});

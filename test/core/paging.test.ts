@@ -1,0 +1,228 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Page } from '../../src/core/page.ts';
+import type { PageArgs } from '../../src/core/cursor.ts';
+import { FORGET_MS, PING_MS } from '../../src/core/limits.ts';
+import { hello } from '../contract/connections.ts';
+import { newMessage } from '../contract/history-model.ts';
+import { admin } from '../kit/core.ts';
+import { testRooms, type Rooms } from '../kit/rooms.ts';
+
+/** Rows come and go between two pages: whatever was there from the first page to the last must be seen exactly once. */
+type Churn = { readonly come: readonly number[]; readonly go: readonly number[] };
+
+const place = fc.integer({ min: 0, max: 39 });
+const places = fc.uniqueArray(place, { maxLength: 6 });
+const churns = fc.array(fc.record({ come: places, go: places }), { minLength: 1, maxLength: 8 });
+const starts = fc.uniqueArray(place, { minLength: 1, maxLength: 30 });
+const sizes = fc.integer({ min: 1, max: 5 });
+
+type World = {
+  /** Makes these rows and removes those; both are names of rows. */
+  change(churn: { readonly come: readonly string[]; readonly go: readonly string[] }): Promise<void>;
+  page(args: PageArgs): Promise<Page<string>>;
+  nameOf(place: number): string;
+};
+
+async function check(make: (rooms: Rooms) => World): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(starts, churns, sizes, async (start, steps, first) => {
+      const world = make(testRooms({ retentionMs: 10 * FORGET_MS }));
+      await readUnderChurn(world, { start, steps, first });
+    }),
+    { numRuns: 80 },
+  );
+}
+
+type Course = { readonly start: readonly number[]; readonly steps: readonly Churn[]; readonly first: number };
+
+async function readUnderChurn(world: World, { start, steps, first }: Course): Promise<void> {
+  let present = new Set(start.map(world.nameOf));
+  let survivors = present;
+  await world.change({ come: [...present], go: [] });
+  const seen: string[] = [];
+  let after: string | null = null;
+  for (let step = 0; ; step++) {
+    const page: Page<string> = await world.page({ first, after });
+    expect(page.nodes.length).toBeLessThanOrEqual(first);
+    expect(page.cursors).toHaveLength(page.nodes.length);
+    seen.push(...page.nodes);
+    if (!page.hasNextPage) break;
+    after = page.endCursor;
+    const { come = [], go = [] } = steps[step] ?? {};
+    const churn = {
+      come: come.map(world.nameOf),
+      go: go.map(world.nameOf).filter((name) => !come.map(world.nameOf).includes(name)),
+    };
+    await world.change(churn);
+    present = present.union(new Set(churn.come)).difference(new Set(churn.go));
+    survivors = survivors.difference(new Set(churn.go));
+  }
+  expect(seen).toEqual([...new Set(seen)]);
+  for (const name of survivors) expect(seen).toContain(name);
+}
+
+/** Lets the rows that are to go be forgotten, while those that stay show life; then the ones that come. */
+async function reconnect(rooms: Rooms, live: Set<string>, { come, go }: Parameters<World['change']>[0]): Promise<void> {
+  const { connections } = rooms.backend;
+  const keyOf = (name: string) => ({ userId: name.split('/')[0] ?? '', clientId: name.split('/')[1] ?? '' });
+  const epochOf = async (name: string) => (await connections.get([keyOf(name)]))[0]?.epoch ?? 0;
+  for (const name of go) {
+    await connections.disconnect(keyOf(name), await epochOf(name), 'client_closed');
+    live.delete(name);
+  }
+  for (let beat = 0; go.length > 0 && beat < FORGET_MS / PING_MS; beat++) {
+    await rooms.clock.advance(PING_MS);
+    for (const name of live) await connections.touch(keyOf(name), await epochOf(name));
+  }
+  for (const name of come) {
+    const { userId, clientId } = keyOf(name);
+    await connections.connect(hello(userId, clientId));
+    live.add(name);
+  }
+}
+
+describe('paging while rows come and go', () => {
+  it('sees each connection that lives through it exactly once', async () => {
+    await check((rooms) => {
+      const live = new Set<string>();
+      return {
+        nameOf: (at) => `u${at % 5}/c${at}`,
+        change: (churn) => reconnect(rooms, live, churn),
+        async page(args) {
+          const page = await rooms.connections.list(admin, {}, args);
+          return { ...page, nodes: page.nodes.map(({ userId, clientId }) => `${userId}/${clientId}`) };
+        },
+      };
+    });
+  });
+
+  it('sees each connection of a filtered listing exactly once', async () => {
+    await check((rooms) => {
+      const live = new Set<string>();
+      return {
+        nameOf: (at) => `u${at % 3}/c${at}`,
+        change: (churn) => reconnect(rooms, live, churn),
+        async page(args) {
+          const page = await rooms.connections.list(admin, { status: 'connected', nodeId: 'n1' }, args);
+          return { ...page, nodes: page.nodes.map(({ userId, clientId }) => `${userId}/${clientId}`) };
+        },
+      };
+    });
+  });
+
+  it('sees each user exactly once, whichever inspector observes it', async () => {
+    await check((rooms) => {
+      const live = new Set<string>();
+      return {
+        // Every third user is known to the history alone, every third to both.
+        nameOf: (at) => `u${at}`,
+        async change({ come, go }) {
+          const connected = (names: readonly string[]) =>
+            names.filter((name) => Number(name.slice(1)) % 3 !== 0).map((name) => `${name}/c`);
+          await reconnect(rooms, live, { come: connected(come), go: connected(go) });
+          for (const name of come) {
+            if (Number(name.slice(1)) % 3 !== 1) rooms.backend.history.retain(newMessage({ userId: name }));
+          }
+        },
+        async page(args) {
+          const page = await rooms.users.list(admin, args);
+          return { ...page, nodes: page.nodes.map(({ id }) => id) };
+        },
+      };
+    });
+  });
+
+  it('sees each stream exactly once', async () => {
+    await check((rooms) => ({
+      nameOf: (at) => `s${at}`,
+      async change({ come }) {
+        for (const suffix of come) await rooms.backend.history.retain(newMessage({ suffix }));
+      },
+      async page(args) {
+        const page = await rooms.history.streams(admin, 'alice', null, args);
+        return { ...page, nodes: page.nodes.map(({ suffix }) => suffix) };
+      },
+    }));
+  });
+
+  it('sees each message that is not too old by then exactly once, and those that come in the meantime too', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom(0, 1, 30), { minLength: 1, maxLength: 40 }),
+        sizes,
+        async (gaps, first) => {
+          const rooms = testRooms({ retentionMs: 100, streamMessages: 20 });
+          const retained: string[] = [];
+          const retain = async () => {
+            retained.push(`m${retained.length}`);
+            await rooms.backend.history.retain(newMessage({ id: retained.at(-1) ?? '' }));
+          };
+          for (let i = 0; i < 10; i++) await retain();
+          const seen: string[] = [];
+          let after: string | null = null;
+          for (const gap of gaps) {
+            const page = await rooms.history.messages(admin, { stream: 'alice/clients/tab' }, { first, after });
+            seen.push(...(page?.nodes ?? []).map(({ id }) => id));
+            after = page?.endCursor ?? after;
+            await rooms.clock.advance(gap);
+            await retain();
+          }
+          const rest = await rooms.history.messages(admin, { stream: 'alice/clients/tab' }, { first: 1000, after });
+          seen.push(...(rest?.nodes ?? []).map(({ id }) => id));
+          expect(seen).toEqual([...new Set(seen)]);
+          const all = await rooms.history.messages(admin, { stream: 'alice/clients/tab' }, { first: 1000 });
+          expect(seen).toEqual(expect.arrayContaining((all?.nodes ?? []).map(({ id }) => id)));
+          expect(seen).toEqual(retained.filter((id) => seen.includes(id)));
+        },
+      ),
+      { numRuns: 80 },
+    );
+  });
+});
+
+describe('a page', () => {
+  it('carries a cursor for each row, from which the listing goes on behind that row', async () => {
+    const rooms = testRooms();
+    for (const client of ['a', 'b', 'c', 'd']) await rooms.backend.connections.connect(hello('alice', client));
+    const page = await rooms.connections.list(admin, {}, { first: 3 });
+    const rest = await rooms.connections.list(admin, {}, { after: page.cursors[1] ?? null });
+    expect(rest.nodes.map(({ clientId }) => clientId)).toEqual(['c', 'd']);
+    expect(rest.hasNextPage).toBe(false);
+    expect(page.endCursor).toBe(page.cursors[2]);
+  });
+
+  it('of one asker or filter is no page of another', async () => {
+    const rooms = testRooms();
+    for (const client of ['a', 'b']) await rooms.backend.connections.connect(hello('alice', client));
+    const { endCursor } = await rooms.connections.list(admin, { userId: 'alice' }, { first: 1 });
+    const again = (who: typeof admin, userId: string | null) =>
+      rooms.connections.list(who, { userId }, { after: endCursor });
+    await expect(again({ ...admin, name: 'other' } as typeof admin, 'alice')).rejects.toMatchObject({
+      code: 'invalid_cursor',
+    });
+    await expect(again(admin, null)).rejects.toMatchObject({ code: 'invalid_cursor' });
+    await expect(again(admin, 'bob')).rejects.toMatchObject({ code: 'invalid_cursor' });
+    await expect(rooms.users.list(admin, { after: endCursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
+    expect((await again(admin, ' alice ')).nodes).toHaveLength(1);
+  });
+
+  it("goes on from where a user's first connections or streams ended", async () => {
+    const rooms = testRooms();
+    for (const name of ['a', 'b', 'c']) {
+      await rooms.backend.connections.connect(hello('alice', name));
+      await rooms.backend.history.retain(newMessage({ suffix: name }));
+    }
+    const [clients] = await rooms.connections.ofUsers(admin, ['alice'], 2);
+    expect(clients).toMatchObject({ total: 3, hasNextPage: true });
+    const restOfClients = await rooms.connections.list(admin, { userId: 'alice' }, { after: clients?.endCursor });
+    expect(restOfClients.nodes.map(({ clientId }) => clientId)).toEqual(['c']);
+    const [streams] = await rooms.history.ofUsers(admin, ['alice'], 2);
+    const restOfStreams = await rooms.history.streams(admin, 'alice', null, { after: streams?.endCursor });
+    expect(restOfStreams.nodes.map(({ suffix }) => suffix)).toEqual(['c']);
+    expect((await rooms.history.ofUsers(admin, ['alice', 'bob'], 3)).map((page) => page.hasNextPage)).toEqual([
+      false,
+      false,
+    ]);
+  });
+});

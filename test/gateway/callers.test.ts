@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest';
+import { admin, user } from '../kit/core.ts';
+import { caller, client, house, type House } from './kit.ts';
+
+const INVOKE = { type: 'invoke', client_id: 'tab', action: 'open' } as const;
+
+async function waits({ core }: House): Promise<number> {
+  return (await core.rpc.count(admin, {})).count;
+}
+
+describe('a call over a link', () => {
+  test('carries the params and the result to the letter, and tells the outcome', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.raw(`${JSON.stringify({ ...INVOKE, ref: 'r1', command_id: 'c1', trace_id: 't' })}\n{ "n":1.0 }`);
+    expect(await peer.next('command')).toMatchObject({ command_id: 'c1', trace_id: 't', payload: '{ "n":1.0 }' });
+    peer.raw('{"type":"result","command_id":"c1"}\n{ "v":2.0 }');
+    expect(await asker.next('outcome')).toEqual({
+      type: 'outcome',
+      ref: 'r1',
+      command_id: 'c1',
+      rpc_id: expect.any(String),
+      outcome: 'completed',
+      stage: 'terminal',
+      execution: 'reported_by_client',
+      payload: '{ "v":2.0 }',
+    });
+  });
+
+  test('a failure tells its code and message', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
+    await peer.next('command');
+    peer.send({ type: 'error', command_id: 'c1', code: 'client_denied', message: 'not now' });
+    expect(await asker.next('outcome')).toMatchObject({
+      outcome: 'failed',
+      execution: 'refused_by_client',
+      error_code: 'client_denied',
+      error_message: 'not now',
+      payload: null,
+    });
+  });
+
+  test('the same link may be a client and a caller, of itself too', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    peer.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
+    await peer.next('command');
+    peer.send({ type: 'result', command_id: 'c1' }, 'mine');
+    expect(await peer.next('outcome')).toMatchObject({ ref: 'r1', payload: '"mine"' });
+  });
+
+  test('waiting only for admission, it is told the stage, and that the command lives', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'admitted' });
+    const stage = await asker.next('stage');
+    expect(stage).toMatchObject({ ref: 'r1', command_id: 'c1' });
+    const outcome = await asker.next('outcome');
+    expect(outcome).toMatchObject({ ref: 'r1', command_id: 'c1', stage: stage.stage });
+    expect(outcome).not.toHaveProperty('outcome');
+    asker.send({ type: 'await', ref: 'r2', client_id: 'tab', command_id: 'c1' });
+    await peer.next('command');
+    peer.send({ type: 'result', command_id: 'c1' }, 7);
+    expect(await asker.next('outcome')).toMatchObject({ ref: 'r2', outcome: 'completed', payload: '7' });
+  });
+
+  test('its deadline ends it as unknown, with the last proven stage', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', respond_within_ms: 1_000 });
+    await peer.next('command');
+    await at.clock.advance(2_000);
+    expect(await asker.next('outcome')).toMatchObject({
+      outcome: 'outcome_unknown',
+      execution: 'may_have_run',
+      error_code: 'response_timeout',
+    });
+  });
+
+  test('cancel answers what became of it, and the caller hears the end', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
+    await peer.next('command');
+    asker.send({ type: 'cancel', ref: 'r2', client_id: 'tab', command_id: 'c1', reason: 'enough' });
+    expect(await asker.next('receipt')).toMatchObject({ ref: 'r2', command_id: 'c1', state: 'requested' });
+    expect(await peer.next('cancel')).toMatchObject({ reason: 'enough' });
+    peer.send({ type: 'cancelled', command_id: 'c1' });
+    expect(await asker.next('outcome')).toMatchObject({ ref: 'r1', outcome: 'cancelled' });
+    asker.send({ type: 'cancel', ref: 'r3', client_id: 'tab', command_id: 'c1' });
+    expect(await asker.next('receipt')).toMatchObject({ ref: 'r3', state: 'too_late' });
+  });
+});
+
+describe('refusals', () => {
+  test.each([
+    ['a client that is not there', { client_id: 'nobody' }, 'not_connected'],
+    ['an action that is not advertised', { action: 'fly' }, 'action_not_advertised'],
+    ['another instance than the live one', { instance_id: 'i9' }, 'instance_mismatch'],
+    ["another user's client", { user_id: 'bob' }, 'not_found'],
+    ['a budget beyond its bounds', { respond_within_ms: 1 }, 'invalid_argument'],
+  ])('%s is refused by its code, with the ref', async (_what, over, code) => {
+    await using at = await house();
+    await client(at);
+    await client(at, { token: 'user:bob:connect', client_id: 'tab' });
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', ...over });
+    expect(await asker.next('refused')).toMatchObject({ code, frame: 'invoke', ref: 'r1', command_id: 'c1' });
+    expect(await waits(at)).toBe(0);
+  });
+
+  test('an id that is taken by another call is a conflict, and says who refused', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' }, { a: 1 });
+    await peer.next('command');
+    asker.send({ ...INVOKE, ref: 'r2', command_id: 'c1' }, { a: 2 });
+    expect(await asker.next('refused')).toMatchObject({ code: 'command_conflict', ref: 'r2', by: 'conflict' });
+  });
+
+  test.each([
+    ['an array', '[1]', 'invalid_argument'],
+    ['a text', '"x"', 'invalid_argument'],
+    ['no JSON', '{"a"', 'invalid_argument'],
+    ['nested too deeply', `{"a":${'['.repeat(300)}${']'.repeat(300)}}`, 'invalid_argument'],
+    ['a reserved name', '{"__cooperative_site_id":1}', 'reserved_parameter'],
+    ['a reserved name in another case', '{"__Cooperative_SITE_x":1}', 'reserved_parameter'],
+    ['a reserved name, escaped', '{"\\u005f_cooperative_site_id":1}', 'reserved_parameter'],
+  ])('params that are %s are refused', async (_what, params, code) => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.raw(`${JSON.stringify({ ...INVOKE, ref: 'r1' })}\n${params}`);
+    expect(await asker.next('refused')).toMatchObject({ code, frame: 'invoke', ref: 'r1' });
+    await peer.sync();
+    expect(peer.seen('command')).toEqual([]);
+  });
+
+  test('a foreign and an absent command are the same not_found, for await and for cancel', async () => {
+    await using at = await house();
+    await client(at, { token: 'user:bob:connect,invoke', client_id: 'tab' });
+    void at.core.rpc.invoke(user('bob'), { userId: 'bob', clientId: 'tab', action: 'open', params: null, commandId: 'c1' });
+    const asker = await caller(at);
+    const refusals = [];
+    for (const type of ['await', 'cancel'] as const)
+      for (const user_id of [undefined, 'bob', 'nobody']) {
+        asker.send({ type, ref: 'r', user_id, client_id: 'tab', command_id: 'c1' });
+        const { code, message } = await asker.next('refused');
+        refusals.push(`${code} ${message}`);
+      }
+    expect(new Set(refusals).size).toBe(1);
+    expect(refusals[0]).toMatch(/^not_found/);
+  });
+
+  test('an administrator names the user; a client without scope invoke may not call', async () => {
+    await using at = await house();
+    const peer = await client(at, { token: 'user:alice:connect' });
+    const ops = await caller(at, 'admin');
+    ops.send({ ...INVOKE, ref: 'r1' });
+    expect(await ops.next('refused')).toMatchObject({ code: 'invalid_argument', ref: 'r1', message: /user_id/ });
+    ops.send({ ...INVOKE, ref: 'r2', command_id: 'c1', user_id: 'alice' });
+    await peer.next('command');
+    peer.send({ type: 'result', command_id: 'c1' });
+    expect(await ops.next('outcome')).toMatchObject({ ref: 'r2', outcome: 'completed' });
+    for (const frame of [
+      { ...INVOKE, ref: 'r3' },
+      { type: 'await', ref: 'r3', client_id: 'tab', command_id: 'c1' },
+      { type: 'cancel', ref: 'r3', client_id: 'tab', command_id: 'c1' },
+    ] as const) {
+      peer.send(frame);
+      expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', frame: frame.type, ref: 'r3' });
+    }
+  });
+
+  test('256 requests may be unanswered; the next is refused, and one more fits when one is answered', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    for (let i = 0; i < 256; i++) asker.send({ ...INVOKE, ref: `r${i}`, command_id: `c${i}` });
+    asker.send({ ...INVOKE, ref: 'over' });
+    expect(await asker.next('refused')).toMatchObject({ code: 'rate_limited', ref: 'over', by: 'relay' });
+    peer.send({ type: 'result', command_id: (await peer.next('command')).command_id });
+    await asker.next('outcome');
+    asker.send({ ...INVOKE, ref: 'fits', command_id: 'fits' });
+    asker.send({ ...INVOKE, ref: 'over' });
+    expect(await asker.next('refused')).toMatchObject({ ref: 'over' });
+    expect(await waits(at)).toBe(256);
+  });
+
+  test('a ref that is unanswered cannot be used twice', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c2' });
+    expect(await asker.next('refused')).toMatchObject({ code: 'invalid_argument', ref: 'r1', command_id: 'c2' });
+    await peer.next('command');
+    peer.send({ type: 'result', command_id: 'c1' });
+    expect(await asker.next('outcome')).toMatchObject({ ref: 'r1', command_id: 'c1' });
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c3' });
+    await peer.next('command');
+  });
+});
+
+describe('a caller that leaves', () => {
+  test('its link cut, its waits end and its commands run on; another link can take up the handle', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    for (const i of [1, 2, 3]) asker.send({ ...INVOKE, ref: `r${i}`, command_id: `c${i}` });
+    for (let i = 0; i < 3; i++) await peer.next('command');
+    await expect.poll(() => waits(at)).toBe(3);
+    asker.ws.terminate();
+    await expect.poll(() => waits(at)).toBe(0);
+    peer.send({ type: 'result', command_id: 'c1' }, 'done');
+    await peer.next('result_ack');
+    const again = await caller(at);
+    again.send({ type: 'await', ref: 'a', client_id: 'tab', command_id: 'c1' });
+    expect(await again.next('outcome')).toMatchObject({ outcome: 'completed', payload: '"done"' });
+  });
+
+  test('`leave` ends one wait, unanswered, frees its ref, and says nothing where there is none', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
+    asker.send({ ...INVOKE, ref: 'r2', command_id: 'c2' });
+    await peer.next('command');
+    asker.send({ type: 'leave', ref: 'r1' });
+    asker.send({ type: 'leave', ref: 'never' });
+    await expect.poll(() => waits(at)).toBe(1);
+    asker.send({ type: 'await', ref: 'r1', client_id: 'tab', command_id: 'c1' });
+    peer.send({ type: 'result', command_id: 'c1' }, 1);
+    peer.send({ type: 'result', command_id: 'c2' }, 2);
+    const refs = [await asker.next('outcome'), await asker.next('outcome')].map(({ ref, payload }) => `${ref}=${payload}`);
+    expect(refs.sort()).toEqual(['r1=1', 'r2=2']);
+    expect(asker.seen('outcome')).toHaveLength(2);
+    expect(asker.seen('refused')).toEqual([]);
+  });
+});

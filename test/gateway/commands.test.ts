@@ -1,0 +1,371 @@
+import { describe, expect, test } from 'vitest';
+import { CallboardError } from '../../src/core/errors.ts';
+import type { Core, Invocation } from '../../src/core/core.ts';
+import type { LinkSession } from '../../src/core/delivery/link.ts';
+import { trustJson, toJson } from '../../src/core/json.ts';
+import { admin, user } from '../kit/core.ts';
+import { caller, client, house, type House } from './kit.ts';
+
+const WHO = user('alice');
+const KEY = { userId: 'alice', clientId: 'tab' };
+
+function invoke({ core }: House, commandId: string, over: Record<string, unknown> = {}): Promise<Invocation> {
+  return core.rpc.invoke(WHO, { ...KEY, action: 'open', params: null, commandId, ...over });
+}
+
+async function command(at: House, commandId: string) {
+  const found = await at.core.delivery.command(admin, { ...KEY, commandId });
+  if (!found) throw new Error(`no command ${commandId}`);
+  return found;
+}
+
+/** The same core, with something else done by every session. */
+const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => ({
+  wrap: (core: Core): Core => ({
+    ...core,
+    links: {
+      async open(...args) {
+        const session = await core.links.open(...args);
+        return { ...session, ...change(session) };
+      },
+    },
+  }),
+});
+
+describe('a command on its way', () => {
+  test('reaches the client with its params to the letter, its time and its trace', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const params = trustJson('{ "n": 1.0, "big":12345678901234567890, "s":"\\u2028" }');
+    void invoke(at, 'c1', { params, respondWithinMs: 5_000, traceId: 't', parentSpanId: 'p' });
+    expect(await peer.next('command')).toEqual({
+      type: 'command',
+      command_id: 'c1',
+      action: 'open',
+      remaining_ms: 5_000,
+      trace_id: 't',
+      parent_span_id: 'p',
+      payload: params,
+    });
+    peer.send({ type: 'result', command_id: 'c1' });
+    await peer.next('result_ack');
+  });
+
+  test('acknowledged, reported on and answered, it is completed with the text that the client wrote', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
+    peer.send({ type: 'ack', command_id: 'c1' });
+    peer.raw('{"type":"progress","command_id":"c1"}\n{ "done":1.0 }');
+    await peer.sync();
+    expect(await command(at, 'c1')).toMatchObject({ stage: 'acknowledged' });
+    peer.raw('{"type":"result","command_id":"c1"}\n{ "v" : 1.50 }\n');
+    expect(await peer.next('result_ack')).toMatchObject({ command_id: 'c1', recorded: 'recorded' });
+    expect(await waiting).toMatchObject({
+      kind: 'outcome',
+      command: { outcome: 'completed', execution: 'reported_by_client' },
+      result: '{ "v" : 1.50 }\n',
+    });
+  });
+
+  test('the end is acknowledged only after it is recorded', async () => {
+    const recorded = Promise.withResolvers<void>();
+    await using at = await house(
+      withSession((session) => ({
+        async end(...args) {
+          const result = await session.end(...args);
+          await recorded.promise;
+          return result;
+        },
+      })),
+    );
+    const peer = await client(at);
+    void invoke(at, 'c1');
+    await peer.next('command');
+    peer.send({ type: 'result', command_id: 'c1' });
+    await peer.sync();
+    expect(peer.seen('result_ack')).toEqual([]);
+    recorded.resolve();
+    await peer.next('result_ack');
+  });
+
+  test.each([
+    ['client_denied', 'client_denied', 'refused_by_client'],
+    ['approval_denied', 'approval_denied', 'refused_by_client'],
+    ['arguments_invalid', 'arguments_invalid', 'refused_by_client'],
+    ['lease_busy', 'lease_busy', 'refused_by_client'],
+    ['unknown_action', 'unknown_action', 'refused_by_client'],
+    ['handler_failed', 'handler_failed', 'reported_by_client'],
+    ['result_unavailable', 'result_unavailable', 'reported_by_client'],
+    ['node_lost', 'handler_failed', 'reported_by_client'],
+    ['__proto__', 'handler_failed', 'reported_by_client'],
+    ['of_its_own', 'handler_failed', 'reported_by_client'],
+  ])('an error %s ends it as failed with %s, %s', async (code, shown, execution) => {
+    await using at = await house();
+    const peer = await client(at);
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
+    peer.send({ type: 'error', command_id: 'c1', code, message: `${'x'.repeat(255)}😀` });
+    expect(await waiting).toMatchObject({
+      command: { outcome: 'failed', execution, error: { code: shown, message: `${'x'.repeat(255)}\ufffd` } },
+    });
+  });
+
+  test('a cancel reaches the client, whose `cancelled` ends it with what it had', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
+    const receipt = await at.core.rpc.cancel(WHO, { ...KEY, commandId: 'c1' }, 'enough');
+    expect(receipt?.state).toBe('requested');
+    expect(await peer.next('cancel')).toMatchObject({ command_id: 'c1', reason: 'enough' });
+    peer.send({ type: 'cancelled', command_id: 'c1' }, { half: true });
+    expect(await waiting).toMatchObject({ command: { outcome: 'cancelled' }, result: '{"half":true}' });
+  });
+});
+
+describe('what becomes of an end that a client reports', () => {
+  test('sent again: duplicate; after another end: late; of nothing: unknown', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    void invoke(at, 'c1');
+    void invoke(at, 'c2', { respondWithinMs: 1_000 });
+    await peer.next('command');
+    await peer.next('command');
+    const end = async (command_id: string) => {
+      peer.send({ type: 'result', command_id }, 1);
+      return (await peer.next('result_ack')).recorded;
+    };
+    expect(await end('c1')).toBe('recorded');
+    expect(await end('c1')).toBe('duplicate');
+    await at.clock.advance(2_000);
+    expect(await command(at, 'c2')).toMatchObject({ outcome: 'outcome_unknown' });
+    expect(await end('c2')).toBe('late');
+    expect(await end('c3')).toBe('unknown');
+    expect(await command(at, 'c2')).toMatchObject({ outcome: 'outcome_unknown', lateResults: 1 });
+  });
+
+  test('of a command that another client runs, it is unknown and changes nothing', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const rogue = await client(at, { client_id: 'rogue', instance_id: 'i1' });
+    const stranger = await client(at, { token: 'user:mallory:connect,invoke', client_id: 'tab', instance_id: 'i1' });
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
+    for (const forger of [rogue, stranger]) {
+      forger.send({ type: 'result', command_id: 'c1' }, 'forged');
+      expect(await forger.next('result_ack')).toMatchObject({ recorded: 'unknown' });
+    }
+    peer.send({ type: 'result', command_id: 'c1' }, 'true');
+    expect(await waiting).toMatchObject({ result: '"true"' });
+  });
+
+  test('a payload that is no JSON is refused with the id of its command, which lives on', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
+    peer.raw('{"type":"result","command_id":"c1"}\n{"a":1}}');
+    expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', frame: 'result', command_id: 'c1' });
+    peer.send({ type: 'result', command_id: 'c1' }, 'sound');
+    expect(await waiting).toMatchObject({ result: '"sound"' });
+  });
+
+  test('while the store is away it is refused, not acknowledged, and taken when it comes again', async () => {
+    let away = true;
+    await using at = await house(
+      withSession((session) => ({
+        async end(...args) {
+          if (away) throw new CallboardError('store_unavailable', 'The store does not answer.', { retryAfterMs: 500 });
+          return session.end(...args);
+        },
+      })),
+    );
+    const peer = await client(at);
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
+    peer.send({ type: 'result', command_id: 'c1' }, 1);
+    expect(await peer.next('refused')).toMatchObject({
+      code: 'store_unavailable',
+      frame: 'result',
+      command_id: 'c1',
+      retry_after_ms: 500,
+    });
+    expect(peer.seen('result_ack')).toEqual([]);
+    away = false;
+    peer.send({ type: 'result', command_id: 'c1' }, 1);
+    expect(await peer.next('result_ack')).toMatchObject({ recorded: 'recorded' });
+    await waiting;
+  });
+
+  test('an unexpected error is masked, logged by its id, and hurts nothing else', async () => {
+    await using at = await house(
+      withSession(() => ({ ack: () => Promise.reject(new TypeError('/home/secret undefined')) })),
+    );
+    const peer = await client(at);
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
+    peer.send({ type: 'ack', command_id: 'c1' });
+    const refused = await peer.next('refused');
+    expect(refused).toMatchObject({ code: 'internal', frame: 'ack', command_id: 'c1' });
+    expect(refused.message).not.toContain('secret');
+    const id = at.logged.find(({ level }) => level === 'error')?.fields['id'];
+    expect(refused.message).toContain(String(id));
+    peer.send({ type: 'result', command_id: 'c1' });
+    await waiting;
+  });
+
+  test('a caller alone runs nothing and advertises nothing', async () => {
+    await using at = await house();
+    const peer = await caller(at);
+    for (const frame of ['ack', 'progress', 'result', 'cancelled'] as const) {
+      peer.send({ type: frame, command_id: 'c1' });
+      expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', frame, command_id: 'c1' });
+    }
+    peer.send({ type: 'actions' }, { actions: [] });
+    expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', frame: 'actions' });
+  });
+});
+
+describe('the window', () => {
+  test('holds 32 commands; the next goes out when one ends, in the order admitted', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const all = Array.from({ length: 40 }, (_, i) => invoke(at, `c${i}`));
+    for (let i = 0; i < 32; i++) expect((await peer.next('command')).command_id).toBe(`c${i}`);
+    await peer.sync();
+    expect(peer.seen('command')).toHaveLength(32);
+    for (let i = 0; i < 8; i++) {
+      peer.send({ type: 'result', command_id: `c${i}` }, i);
+      expect((await peer.next('command')).command_id).toBe(`c${32 + i}`);
+    }
+    expect(peer.seen('command')).toHaveLength(40);
+    for (let i = 8; i < 40; i++) peer.send({ type: 'result', command_id: `c${i}` }, i);
+    const ends = await Promise.all(all);
+    expect(ends.map((end) => end.kind === 'outcome' && end.result)).toEqual(ends.map((_, i) => String(i)));
+  });
+
+  test('reports of commands in flight do not count as unasked, however many commands run', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    for (let round = 0; round < 5; round++) {
+      const all = Array.from({ length: 200 }, (_, i) => invoke(at, `r${round}c${i}`));
+      for (let i = 0; i < 200; i++) {
+        const { command_id } = await peer.next('command');
+        peer.send({ type: 'ack', command_id });
+        peer.send({ type: 'progress', command_id }, i);
+        peer.send({ type: 'result', command_id }, i);
+      }
+      await Promise.all(all);
+    }
+    expect(peer.seen('refused')).toEqual([]);
+  });
+
+  test('a second ack, and progress after the end, count as unasked', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    void invoke(at, 'c1');
+    await peer.next('command');
+    for (let i = 0; i < 202; i++) peer.send({ type: 'ack', command_id: 'c1' });
+    expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'c1' });
+  });
+
+  test('progress without end of one command is a flood', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    void invoke(at, 'c1');
+    await peer.next('command');
+    for (let i = 0; i < 14_000; i++) peer.send({ type: 'progress', command_id: 'c1' });
+    expect((await peer.end()).code).toBe(4429);
+  });
+});
+
+describe('coming back', () => {
+  test('the same instance resumes: its unfinished command is still its own and is not sent again', async () => {
+    await using at = await house();
+    const first = await client(at);
+    const waiting = invoke(at, 'c1');
+    await first.next('command');
+    first.ws.terminate();
+    await expect.poll(() => at.gateway.size).toBe(0);
+    const again = await client(at);
+    expect(again.welcome).toMatchObject({ resumed: true, epoch: 2 });
+    again.send({ type: 'result', command_id: 'c1' }, 'held');
+    expect(await again.next('result_ack')).toMatchObject({ recorded: 'recorded' });
+    expect(await waiting).toMatchObject({ result: '"held"' });
+    expect(again.seen('command')).toEqual([]);
+  });
+
+  test('commands that came while it was away are sent after its welcome', async () => {
+    await using at = await house();
+    const waiting = invoke(at, 'c1', { connectWithinMs: 10_000 });
+    const peer = await client(at);
+    await peer.next('command');
+    expect(peer.all.map(({ type }) => type)).toEqual(['welcome', 'command']);
+    peer.send({ type: 'result', command_id: 'c1' });
+    await waiting;
+  });
+
+  test('another instance replaces it: told by whom, closed with 4409, its late result fenced or late', async () => {
+    await using at = await house();
+    const old = await client(at);
+    const waiting = invoke(at, 'c1');
+    await old.next('command');
+    const next = await client(at, { instance_id: 'i2' });
+    expect(next.welcome).toMatchObject({ resumed: false, replaced_instance_id: 'i1', epoch: 2 });
+    expect(await old.next('replaced')).toMatchObject({ instance_id: 'i2' });
+    expect(await old.end()).toMatchObject({ code: 4409, bye: { reason: 'replaced', reconnect: false } });
+    next.send({ type: 'result', command_id: 'c1' }, 'not mine');
+    expect(await next.next('result_ack')).toMatchObject({ recorded: 'fenced' });
+    await at.clock.advance(6_000);
+    expect(await waiting).toMatchObject({
+      command: { outcome: 'outcome_unknown', error: { code: 'instance_replaced' }, lastProvenStage: 'dispatched' },
+    });
+    expect(next.seen('command')).toEqual([]);
+    const shown = await at.core.connections.get(WHO, KEY);
+    expect(shown).toMatchObject({ instanceId: 'i2', replacedInstanceId: 'i1', disconnectedAt: null });
+  });
+
+  test('a result that the replaced one sent before it heard of it still ends its command', async () => {
+    await using at = await house();
+    const old = await client(at);
+    const waiting = invoke(at, 'c1');
+    await old.next('command');
+    old.ws.pause();
+    const next = await client(at, { instance_id: 'i2' });
+    old.send({ type: 'result', command_id: 'c1' }, 'in time');
+    expect(await waiting).toMatchObject({ command: { outcome: 'completed' }, result: '"in time"' });
+    old.ws.resume();
+    expect((await old.closed).code).toBe(4409);
+    await next.sync();
+  });
+
+  test('a second socket of the same instance takes over from the first', async () => {
+    await using at = await house();
+    const first = await client(at);
+    const second = await client(at);
+    expect(second.welcome).toMatchObject({ resumed: true, epoch: 2 });
+    expect((await first.end()).code).toBe(4409);
+    const waiting = invoke(at, 'c1');
+    await second.next('command');
+    second.send({ type: 'result', command_id: 'c1' });
+    await waiting;
+    expect(await at.core.connections.get(WHO, KEY)).toMatchObject({ disconnectedAt: null });
+  });
+
+  test('the same client id of another user is another client', async () => {
+    await using at = await house();
+    const mine = await client(at);
+    const theirs = await client(at, { token: 'user:bob:connect,invoke', instance_id: 'i9' });
+    await mine.sync();
+    await theirs.sync();
+    expect(mine.seen('replaced')).toEqual([]);
+    const waiting = invoke(at, 'c1', { params: toJson({ secret: 1 }) });
+    await mine.next('command');
+    mine.send({ type: 'result', command_id: 'c1' });
+    await waiting;
+    await theirs.sync();
+    expect(theirs.seen('command')).toEqual([]);
+  });
+});

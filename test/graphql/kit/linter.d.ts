@@ -1,0 +1,6 @@
+declare module 'graphql-schema-linter/lib/rules/*' {
+  import type { ValidationRule } from 'graphql';
+  export const RelayConnectionTypesSpec: ValidationRule;
+  export const RelayPageInfoSpec: ValidationRule;
+  export const RelayConnectionArgumentsSpec: ValidationRule;
+}

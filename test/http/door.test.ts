@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FAILURES_A_MINUTE } from '../../src/http/failures.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { ADMIN, postJson, raw, relay, tokenOf, type Ask, type Relay } from './kit.ts';
+
+let house: Relay;
+beforeAll(async () => void (house = await relay()));
+afterAll(() => house[Symbol.asyncDispose]());
+
+const codeOf = (json: Record<string, unknown> | undefined): unknown => {
+  const errors = json?.['errors'];
+  return json?.['code'] ?? (Array.isArray(errors) ? errors[0]?.extensions?.code : undefined);
+};
+const QUERY = postJson({ query: '{ __typename }' });
+
+describe('every door', () => {
+  const doors: [string, string, Ask, RegExp][] = [
+    ['REST', '/users', {}, /problem\+json/],
+    ['metrics', '/metrics', {}, /problem\+json/],
+    ['GraphQL', '/graphql', QUERY, /application\/json/],
+    ['GraphQL streams', '/graphql/stream', { method: 'PUT' }, /application\/json/],
+  ];
+
+  it.each(doors)('%s answers a bad token in its own form, with the scheme to use', async (_door, path, asked, type) => {
+    const answer = await house.ask(path, { ...asked, token: 'not.a.token' });
+    expect(answer.status).toBe(401);
+    expect(answer.headers['www-authenticate']).toBe('Bearer');
+    expect(answer.headers['content-type']).toMatch(type);
+    expect(codeOf(answer.json)).toBe('unauthenticated');
+  });
+
+  it.each(doors.filter(([door]) => door !== 'GraphQL'))('%s answers nobody with 401', async (_door, path, asked) => {
+    const answer = await house.ask(path, { ...asked, token: null });
+    expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
+  });
+
+  it.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer a b', `Token ${ADMIN}`, ADMIN])(
+    'refuses the authorization %j',
+    async (authorization) => {
+      const answer = await house.ask('/users', { token: null, headers: { authorization } });
+      expect([answer.status, codeOf(answer.json)]).toEqual([401, 'unauthenticated']);
+    },
+  );
+
+  it('never takes a token from a cookie or the query', async () => {
+    const cookie = await house.ask('/metrics', { token: null, headers: { cookie: `authorization=Bearer ${ADMIN}` } });
+    const query = await house.ask(`/metrics?token=${ADMIN}&access_token=${ADMIN}`, { token: null });
+    expect([cookie.status, query.status]).toEqual([401, 401]);
+  });
+
+  it('carries safe headers and an id of its own making', async () => {
+    const answer = await house.ask('/users', { headers: { 'x-request-id': 'from-outside' } });
+    expect(answer.headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+    });
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(answer.headers['x-powered-by']).toBeUndefined();
+  });
+
+  it('keeps metrics to administrators', async () => {
+    const user = await house.ask('/metrics', { token: await tokenOf('alice', 'connect', 'invoke', 'host') });
+    expect([user.status, codeOf(user.json)]).toEqual([403, 'forbidden']);
+    const admin = await house.ask('/metrics', { token: await tokenOf('root', 'admin') });
+    expect(admin.status).toBe(200);
+    expect(admin.text).toMatch(/^callboard_requests_total\{door="rest"\} \d+$/m);
+    expect(admin.text).toMatch(/^callboard_links 0$/m);
+    expect(admin.text).toMatch(/^callboard_waiters 0$/m);
+  });
+});
+
+describe('paths', () => {
+  it.each([
+    ['/nope', 'GET', 404, 'not_found'],
+    ['/clients/build.js', 'GET', 404, 'not_found'],
+    ['/clients/../package.json', 'GET', 404, 'not_found'],
+    ['/clients/%2e%2e/package.json', 'GET', 404, 'not_found'],
+    ['//users', 'GET', 404, 'not_found'],
+    ['/connect', 'GET', 426, 'invalid_argument'],
+    ['/healthz', 'POST', 405, 'method_not_allowed'],
+    ['/metrics', 'DELETE', 405, 'method_not_allowed'],
+    ['/users', 'PATCH', 405, 'method_not_allowed'],
+    ['/users', 'OPTIONS', 405, 'method_not_allowed'],
+  ])('%s by %s is %i %s', async (path, method, status, code) => {
+    const answer = await house.ask(path, { method });
+    expect([answer.status, codeOf(answer.json)]).toEqual([status, code]);
+    if (status === 405) expect(answer.headers['allow']).toContain('GET');
+    if (status === 426) expect(answer.headers['upgrade']).toBe('websocket');
+  });
+
+  it('open to all: health, the description, the page, the editor', async () => {
+    for (const [path, type] of [
+      ['/healthz', 'application/json'],
+      ['/readyz', 'application/json'],
+      ['/openapi.json', 'application/json'],
+      ['/', 'text/html'],
+    ] as const) {
+      const answer = await house.ask(path, { token: null, headers: { 'sec-fetch-site': 'cross-site' } });
+      expect([path, answer.status, answer.headers['content-type']?.split(';')[0]]).toEqual([path, 200, type]);
+    }
+    const editor = await house.ask('/graphql', { token: null, headers: { accept: 'text/html,*/*' } });
+    expect([editor.status, editor.headers['content-type']]).toEqual([200, expect.stringContaining('text/html')]);
+  });
+
+  it('the page asks nothing of anybody else', async () => {
+    const { text, headers } = await house.ask('/');
+    expect(text).not.toMatch(/https?:|<script|src=/);
+    expect(headers['content-security-policy']).toContain("default-src 'none'");
+  });
+
+  it('a HEAD is answered without a body', async () => {
+    const answer = await house.ask('/healthz', { method: 'HEAD' });
+    expect([answer.status, answer.text]).toEqual([200, '']);
+  });
+
+  it('an Upgrade that is not for the gateway is served as if it were not there', async () => {
+    const answer = await house.ask('/healthz', { headers: { connection: 'Upgrade', upgrade: 'h2c' } });
+    expect(answer.status).toBe(200);
+  });
+
+  it('the absolute form of a request is understood', async () => {
+    const text = await raw(house.url, 'GET http://elsewhere/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(text).toMatch(/^HTTP\/1\.1 200/);
+  });
+
+  it.each([
+    ['what is not HTTP', 'hello\r\n\r\n', /^HTTP\/1\.1 400/],
+    ['too large a header', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431/],
+    [
+      'two lengths',
+      'POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx',
+      /^HTTP\/1\.1 400/,
+    ],
+  ])('%s is refused, and the neighbours live', async (_says, bytes, expected) => {
+    expect(await raw(house.url, bytes)).toMatch(expected);
+    expect((await house.ask('/healthz')).status).toBe(200);
+  });
+
+  it('stand below the base path, and nowhere else', async () => {
+    await using based = await relay({ basePath: '/relay/one' });
+    expect(based.url).toMatch(/\/relay\/one$/);
+    const statuses: number[] = [];
+    for (const path of [
+      '/relay/one/users',
+      '/relay/one/healthz',
+      '/relay/one',
+      '/relay/one/',
+      '/users',
+      '/relay/oneusers',
+    ]) {
+      statuses.push((await based.ask(path)).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 404, 404]);
+    expect((await based.ask('/relay/one/graphql', QUERY)).json).toEqual({ data: { __typename: 'Query' } });
+    expect((await based.ask('/relay/one/')).text).toContain('href="/relay/one/graphql"');
+    expect((await based.ask('/relay/one/openapi.json')).json).toMatchObject({ servers: [{ url: '/relay/one' }] });
+  });
+});
+
+describe('bad tokens from one address', () => {
+  it('are answered 429 after twenty in a minute, while good ones of lately pass', async () => {
+    const clock = new FakeClock(Date.now());
+    await using other = await relay({}, { clock });
+    expect((await other.ask('/users')).status).toBe(200);
+    const statuses = new Set<number>();
+    for (let i = 0; i < FAILURES_A_MINUTE; i++) statuses.add((await other.ask('/users', { token: `bad-${i}` })).status);
+    expect([...statuses]).toEqual([401]);
+    const limited = await other.ask('/users', { token: 'bad-again' });
+    expect([limited.status, codeOf(limited.json)]).toEqual([429, 'rate_limited']);
+    expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await other.ask('/users', { token: await tokenOf('alice', 'invoke') })).status).toBe(429);
+    expect((await other.ask('/users')).status).toBe(200);
+    expect((await other.ask('/healthz', { token: null })).status).toBe(200);
+    await clock.advance(60_001);
+    expect((await other.ask('/users', { token: 'bad-again' })).status).toBe(401);
+  });
+
+  it('are counted by the proxy’s word only where a proxy is trusted', async () => {
+    for (const [trustProxy, expected] of [
+      [true, 401],
+      [false, 429],
+    ] as const) {
+      await using other = await relay({ trustProxy });
+      let last = 0;
+      for (let i = 0; i <= FAILURES_A_MINUTE; i++) {
+        const headers = { 'x-forwarded-for': `8.8.8.8, 10.0.0.${i}` };
+        last = (await other.ask('/users', { token: 'bad', headers })).status;
+      }
+      expect(last).toBe(expected);
+    }
+  });
+});

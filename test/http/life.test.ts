@@ -1,0 +1,154 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { WebSocket } from 'ws';
+import { describe, expect, it } from 'vitest';
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createClientFiles } from '../../src/http/static.ts';
+import { visitOf } from '../../src/http/visit.ts';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { ADMIN, SECRET, ask, postJson, relay, tokenOf } from './kit.ts';
+
+const memory = () => createMemoryBackend({ clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });
+
+describe('health and readiness', () => {
+  it('part ways when the store is away: alive, but not ready', async () => {
+    let away = true;
+    const backend = {
+      ...memory(),
+      ready() {
+        if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
+      },
+    };
+    await using house = await relay({}, { backend });
+    const sick = await house.ask('/readyz', { token: null });
+    expect([sick.status, sick.json]).toEqual([503, { status: 'not_ready', code: 'store_unavailable' }]);
+    expect((await house.ask('/healthz', { token: null })).status).toBe(200);
+    away = false;
+    expect((await house.ask('/readyz', { token: null })).status).toBe(200);
+  });
+
+  it('turn while a node drains, which goes on answering reads and admits nothing', async () => {
+    await using house = await relay();
+    await house.callboard.drain(0);
+    expect((await house.ask('/readyz', { token: null })).json).toEqual({ status: 'not_ready', code: 'draining' });
+    expect((await house.ask('/healthz', { token: null })).status).toBe(200);
+    expect((await house.ask('/users')).status).toBe(200);
+    const invoked = await house.ask('/connections/alice/c1/actions/ping', postJson({}));
+    expect([invoked.status, invoked.json?.['code']]).toEqual([503, 'draining']);
+  });
+});
+
+describe('closing', () => {
+  it('says goodbye to links with a reason, ends streams, frees the port, and may be asked for twice', async () => {
+    const house = await relay();
+    const socket = new WebSocket(`${house.url.replace('http', 'ws')}/connect`, 'callboard.v1');
+    const closed = new Promise<number>((done) => socket.on('close', done));
+    await new Promise((open) => socket.on('open', open));
+    const hello = {
+      type: 'hello',
+      token: await tokenOf('alice', 'connect'),
+      client_id: 'c1',
+      instance_id: 'i1',
+      client_type: 'web',
+    };
+    const welcomed = new Promise((done) => socket.once('message', done));
+    socket.send(JSON.stringify({ ...hello, actions: [] }));
+    await welcomed;
+    const stream = ask(`${house.url}/graphql`, {
+      ...postJson(
+        { query: 'subscription { connectionEvents { change } }' },
+        { headers: { accept: 'text/event-stream' } },
+      ),
+    });
+    await Promise.all([house.callboard.close(), house.callboard.close()]);
+    expect(await closed).toBe(4450);
+    expect((await stream).text).not.toContain('event: complete');
+    await expect(ask(`${house.url}/healthz`)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('does not wait for idle connections', async () => {
+    const house = await relay();
+    const { Agent, get } = await import('node:http');
+    const agent = new Agent({ keepAlive: true });
+    await new Promise((done) =>
+      get(`${house.url}/healthz`, { agent }, (response) => response.resume().on('end', done)),
+    );
+    const started = performance.now();
+    await house.callboard.close();
+    expect(performance.now() - started).toBeLessThan(900);
+    agent.destroy();
+  });
+});
+
+describe('an unexpected failure', () => {
+  it('is answered 500 with the id that stands in the log, shows nothing of itself, and harms no neighbour', async () => {
+    const backend = {
+      ...memory(),
+      ready() {
+        throw new Error(`boom at /secret/path with ${ADMIN}`);
+      },
+    };
+    await using house = await relay({}, { backend });
+    const answer = await house.ask('/readyz');
+    expect([answer.status, answer.json?.['code']]).toEqual([500, 'internal']);
+    expect(answer.text).not.toMatch(/boom|secret|at \w/);
+    expect(answer.text).toContain(String(answer.headers['x-request-id']));
+    const line = house.lines.find((text) => text.includes('unexpected error'));
+    expect(line).toContain(String(answer.headers['x-request-id']));
+    expect(line).toContain('boom');
+    expect(line).not.toContain(ADMIN);
+    expect((await house.ask('/healthz')).status).toBe(200);
+    expect((await house.ask('/metrics')).text).toContain('callboard_errors_masked_total 1');
+  });
+});
+
+describe('the log of a relay', () => {
+  it('holds none of the secrets that passed through it', async () => {
+    await using house = await relay();
+    const token = await tokenOf('alice', 'invoke');
+    await house.ask('/users?ticket=planted-ticket&token=planted-query');
+    await house.ask('/users', { token: 'planted-bad-token' });
+    await house.ask('/users', { token, headers: { cookie: 'session=planted-cookie' } });
+    await house.ask('/graphql', postJson({ query: '{ __typename }', variables: { a: 'planted-variable' } }, { token }));
+    await house.ask('/connections/alice/c1/actions/ping', postJson({ params: { card: 'planted-payload' } }, { token }));
+    await house.ask('/graphql', postJson({ query: 'planted-document {' }));
+    const written = house.lines.join('');
+    expect(house.lines.filter((line) => line.includes('"msg":"request"'))).toHaveLength(6);
+    expect(written).not.toMatch(/planted|eyJ/);
+    expect(written).not.toContain(SECRET);
+    expect(written).toContain('"who":"user:alice"');
+  });
+});
+
+describe('browser builds', () => {
+  it('are served with an etag, and a missing one says how to build it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'callboard-clients-'));
+    const serve = createClientFiles(pathToFileURL(`${folder}/`));
+    const server = createServer((request, response) => {
+      const visit = visitOf(request, response, { id: 'x', basePath: '', trustProxy: false });
+      serve(visit, 'runtime.js').catch((error: unknown) => response.writeHead(404).end(String(error)));
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    expect((await ask(url)).text).toContain('npm run build');
+    writeFileSync(join(folder, 'runtime.js'), 'export const a = 1;');
+    const first = await ask(url);
+    expect([first.status, first.text, first.headers['content-type']]).toEqual([
+      200,
+      'export const a = 1;',
+      'text/javascript; charset=utf-8',
+    ]);
+    const again = await ask(url, { headers: { 'if-none-match': String(first.headers['etag']) } });
+    expect([again.status, again.text]).toEqual([304, '']);
+    writeFileSync(join(folder, 'runtime.js'), 'export const a = 22;');
+    expect((await ask(url)).text).toBe('export const a = 22;');
+    server.close();
+  });
+});

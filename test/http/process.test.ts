@@ -1,0 +1,218 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { ask } from './kit.ts';
+
+const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
+const SECRET = 'a secret of more than thirty-two bytes';
+const running = new Set<ChildProcess>();
+afterEach(() => running.forEach((child) => child.kill('SIGKILL')));
+
+function start(argv: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  const child = spawn(process.execPath, [BIN, ...argv], { env: { PATH: process.env['PATH'], ...env }, stdio: 'pipe' });
+  running.add(child);
+  child.on('close', () => running.delete(child));
+  return child;
+}
+
+type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
+
+function end(child: ChildProcess): Promise<Ended> {
+  let out = '';
+  let err = '';
+  child.stdout?.on('data', (chunk) => (out += chunk));
+  child.stderr?.on('data', (chunk) => (err += chunk));
+  return new Promise((done) => child.on('close', (code) => done({ code, out, err })));
+}
+
+async function firstLine(child: ChildProcess): Promise<Record<string, string>> {
+  if (!child.stdout) throw new Error('no output');
+  for await (const line of createInterface({ input: child.stdout })) return JSON.parse(line);
+  throw new Error('it ended without a word');
+}
+
+describe('callboard serve', () => {
+  it('prints one line of JSON with what it generated, works with it, and ends well on SIGTERM', async () => {
+    const child = start(['serve', '--json', '--port', '0']);
+    const ended = end(child);
+    const said = await firstLine(child);
+    expect(Object.keys(said).sort()).toEqual(['admin_token', 'event', 'secret', 'url', 'user_token']);
+    expect(said['event']).toBe('listening');
+    expect((await ask(`${said['url']}/users`, { token: said['admin_token'] ?? '' })).status).toBe(200);
+    const mine = await ask(`${said['url']}/connections/demo/c1/actions/ping`, {
+      method: 'POST',
+      token: said['user_token'] ?? '',
+    });
+    expect(mine.json?.['code']).toBe('not_connected');
+    child.kill('SIGTERM');
+    const { code, out, err } = await ended;
+    expect(code).toBe(0);
+    expect(out.trim().split('\n')).toHaveLength(1);
+    expect(err).not.toContain(said['admin_token']);
+    expect(err).toContain('"msg":"stopped"');
+  });
+
+  it('keeps configured credentials to itself', async () => {
+    const child = start(['serve', '--json', '--port', '0'], {
+      CALLBOARD_SECRET: SECRET,
+      CALLBOARD_ADMIN_TOKEN: 'my-own',
+    });
+    const ended = end(child);
+    expect(Object.keys(await firstLine(child))).toEqual(['event', 'url']);
+    child.kill('SIGINT');
+    const { code, out, err } = await ended;
+    expect(code).toBe(0);
+    expect(out + err).not.toMatch(/my-own|a secret of/);
+  });
+
+  it('tells a person what to open and what to try', async () => {
+    const child = start(['serve', '--port', '0', '--log-level', 'silent']);
+    const ended = end(child);
+    await new Promise((done) => child.stdout?.once('data', done));
+    child.kill('SIGTERM');
+    const { code, out, err } = await ended;
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/open +http:\/\/127\.0\.0\.1:\d+\//);
+    expect(out.match(/^ {2}curl .*authorization: Bearer /gm)).toHaveLength(2);
+    expect(out).toMatch(/admin token +\S{32}/);
+    expect(out).toMatch(/user token +eyJ/);
+  });
+
+  it('gives a command in flight its time, refuses new ones, and then goes', async () => {
+    const child = start(['serve', '--json', '--port', '0']);
+    const ended = end(child);
+    const said = await firstLine(child);
+    const url = said['url'] ?? '';
+    const token = said['user_token'] ?? '';
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
+    const frames = framesOf(socket);
+    await new Promise((open) => socket.on('open', open));
+    const hello = {
+      type: 'hello',
+      token,
+      client_id: 'c1',
+      instance_id: 'i1',
+      client_type: 'web',
+      actions: [{ name: 'ping' }],
+    };
+    socket.send(JSON.stringify(hello));
+    expect((await frames.next()).type).toBe('welcome');
+    const path = `${url}/connections/demo/c1/actions/ping`;
+    const invoked = ask(path, { method: 'POST', token });
+    const command = await frames.next();
+    expect(command.type).toBe('command');
+    child.kill('SIGTERM');
+    await until(async () => (await ask(`${url}/readyz`, { token: null })).status === 503);
+    expect((await ask(path, { method: 'POST', token })).json?.['code']).toBe('draining');
+    socket.send(`${JSON.stringify({ type: 'result', command_id: command['command_id'] })}\n{"pong":true}`);
+    expect((await invoked).json).toMatchObject({ outcome: 'completed', result: { pong: true } });
+    expect((await ended).code).toBe(0);
+  });
+
+  it('ends at once on a second signal', async () => {
+    const child = start(['serve', '--json', '--port', '0']);
+    const ended = end(child);
+    const { url = '', user_token: token = '' } = await firstLine(child);
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
+    const frames = framesOf(socket);
+    await new Promise((open) => socket.on('open', open));
+    const hello = {
+      type: 'hello',
+      token,
+      client_id: 'c1',
+      instance_id: 'i1',
+      client_type: 'web',
+      actions: [{ name: 'ping' }],
+    };
+    socket.send(JSON.stringify(hello));
+    await frames.next();
+    ask(`${url}/connections/demo/c1/actions/ping`, { method: 'POST', token }).catch(() => {});
+    await frames.next();
+    child.kill('SIGTERM');
+    await until(async () => (await ask(`${url}/readyz`, { token: null })).status === 503);
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(130);
+  });
+
+  it('names every fault and exits with 2', async () => {
+    const { code, out, err } = await end(start(['serve', '--port', 'x', '--nope'], { CALLBOARD_HOST: '0.0.0.0' }));
+    expect([code, out]).toEqual([2, '']);
+    for (const fault of ['--port: expected a whole number', '--nope: is not a known flag', 'CALLBOARD_HOST: 0.0.0.0']) {
+      expect(err).toContain(fault);
+    }
+    expect(err).not.toMatch(/\n\s+at /);
+  });
+
+  it('exits with 1 when the port is taken, without a stack', async () => {
+    const first = start(['serve', '--json', '--port', '0']);
+    const { url = '' } = await firstLine(first);
+    const { code, err } = await end(start(['serve', '--port', new URL(url).port]));
+    expect(code).toBe(1);
+    expect(err).toContain('EADDRINUSE');
+    expect(err).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe('the other commands', () => {
+  it('token signs what a relay with the same secret takes', async () => {
+    const env = { CALLBOARD_SECRET: SECRET, CALLBOARD_ISSUER: 'me', CALLBOARD_AUDIENCE: 'you' };
+    const { code, out } = await end(
+      start(['token', '--user', 'Ann@Example.com', '--scope', 'invoke', '--ttl', '60'], env),
+    );
+    expect(code).toBe(0);
+    const [, payload = ''] = out.trim().split('.');
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    expect(claims).toMatchObject({ sub: 'ann@example.com', scope: 'invoke', iss: 'me', aud: 'you' });
+    expect(claims.exp - claims.iat).toBe(60);
+  });
+
+  it.each([
+    [['token', '--user', 'a'], 'CALLBOARD_SECRET'],
+    [['token', '--user', 'a/b', '--scope', 'fly', '--ttl', '0'], '--ttl'],
+    [['token'], '--user: is needed'],
+    [['fly'], 'There is no command "fly"'],
+    [['constructor'], 'There is no command'],
+    [['schema', '--x'], 'takes no flags'],
+  ])('%j is wrong usage', async (argv, expected) => {
+    const { code, err } = await end(start(argv));
+    expect(code).toBe(2);
+    expect(err).toContain(expected);
+  });
+
+  it('schema, help and --version print and end well', async () => {
+    const [schema, help, version] = await Promise.all(
+      [['schema'], ['help'], ['--version']].map((argv) => end(start(argv))),
+    );
+    expect([schema?.code, help?.code, version?.code]).toEqual([0, 0, 0]);
+    expect(schema?.out).toContain('type Query {');
+    expect(help?.out).toContain('--max-body-bytes <value>');
+    expect(version?.out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+type Frame = Record<string, unknown> & { readonly type: string };
+
+function framesOf(socket: WebSocket): { next(): Promise<Frame> } {
+  const queue: Frame[] = [];
+  const waiting: ((frame: Frame) => void)[] = [];
+  socket.on('message', (data) => {
+    const frame: Frame = JSON.parse(String(data).split('\n')[0] ?? '');
+    if (frame.type === 'ping') return;
+    const waiter = waiting.shift();
+    if (waiter) waiter(frame);
+    else queue.push(frame);
+  });
+  return {
+    next: () => {
+      const frame = queue.shift();
+      return frame ? Promise.resolve(frame) : new Promise((done) => waiting.push(done));
+    },
+  };
+}
+
+/** Asks again until it holds; the test's own time limit bounds it. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds()));
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { startSmall } from './small.ts';
+
+describe('bodies', () => {
+  const ask = { method: 'POST', path: '/things/a' };
+
+  test('members become variables, snake_case becomes fields, and JSON stays as it is', async () => {
+    await using relay = await startSmall();
+    relay.small.answer = { __typename: 'Receipt', state: 'red' };
+    const params = {
+      capability_profile: { DARK_BLUE: ['dark-blue', null] },
+      __proto: 1,
+      snake_case: { camelCase: [] },
+    };
+    const body = { color: 'dark-blue', params, at: 0, capability_profile: { action_invocation: true }, times: 3 };
+    expect((await relay.ask({ ...ask, body })).status).toBe(200);
+    expect(relay.small.seen).toEqual([
+      {
+        input: {
+          id: 'a',
+          color: 'dark-blue',
+          params,
+          at: '1970-01-01T00:00:00.000Z',
+          capabilityProfile: { actionInvocation: true, sharing: false },
+          times: 3,
+        },
+      },
+    ]);
+  });
+
+  test.each([undefined, {}, { color: null, params: null }])('the body %j means defaults', async (body) => {
+    await using relay = await startSmall();
+    relay.small.answer = { __typename: 'Receipt', state: 'red' };
+    expect((await relay.ask({ ...ask, body })).status).toBe(200);
+    expect(relay.small.seen).toEqual([{ input: { id: 'a', color: 'red' } }]);
+  });
+
+  test('every fault of a body is told at once, by its place', async () => {
+    await using relay = await startSmall();
+    const body = {
+      id: 'b',
+      color: 'RED',
+      at: '2026-01-01',
+      times: 1.5,
+      capability_profile: { actionInvocation: true, sharing: 'yes' },
+    };
+    const { body: problem, status } = await relay.ask({ ...ask, body });
+    expect(status).toBe(400);
+    expect(problem.errors).toEqual([
+      { parameter: 'id', detail: 'unknown member' },
+      { parameter: 'color', detail: 'expected one of red, dark-blue' },
+      { parameter: 'at', detail: 'expected an RFC 3339 time or epoch milliseconds' },
+      { parameter: 'times', detail: 'expected an integer' },
+      { parameter: 'capability_profile.actionInvocation', detail: 'unknown member' },
+      { parameter: 'capability_profile.action_invocation', detail: 'required' },
+      { parameter: 'capability_profile.sharing', detail: 'expected true or false' },
+    ]);
+  });
+
+  test.each([[[]], ['text'], [7], [null], [true]])('the body %j is not an object', async (body) => {
+    await using relay = await startSmall();
+    expect((await relay.ask({ ...ask, body })).body.errors).toEqual([
+      { parameter: 'body', detail: 'expected a JSON object' },
+    ]);
+  });
+
+  test('a lone surrogate is no text', async () => {
+    await using relay = await startSmall();
+    const body = [{ client_id: 'a\ud800' }];
+    const { body: problem } = await relay.ask({ method: 'PUT', path: '/kept', who: 'alice', body });
+    expect(problem.errors).toEqual([{ parameter: '[0].client_id', detail: 'expected 1 to 512 characters' }]);
+  });
+
+  test('a query on a route with a body is refused', async () => {
+    await using relay = await startSmall();
+    const { body } = await relay.ask({ ...ask, path: '/things/a?color=red', body: {} });
+    expect(body.errors).toEqual([{ parameter: 'color', detail: 'unknown parameter' }]);
+  });
+
+  test('a whole body is one variable: a list, or one item in its place', async () => {
+    await using relay = await startSmall();
+    const put = { method: 'PUT', path: '/kept', who: 'alice' };
+    await relay.ask({
+      ...put,
+      body: [
+        { client_id: 'a', payload: null },
+        { client_id: 'b', colors: ['red'] },
+      ],
+    });
+    await relay.ask({ ...put, body: { client_id: 'c', payload: { client_id: 1 } } });
+    expect(relay.small.seen).toEqual([
+      { items: [{ clientId: 'a' }, { clientId: 'b', colors: ['red'] }] },
+      { items: [{ clientId: 'c', payload: { client_id: 1 } }] },
+    ]);
+    const bad = await relay.ask({ ...put, body: [{ client_id: 'a' }, { clientId: 'b' }, 7] });
+    expect(bad.body.errors).toEqual([
+      { parameter: '[1].clientId', detail: 'unknown member' },
+      { parameter: '[1].client_id', detail: 'required' },
+      { parameter: '[2]', detail: 'expected a JSON object' },
+    ]);
+    expect((await relay.ask(put)).body.errors).toEqual([{ parameter: 'items', detail: 'required' }]);
+  });
+});

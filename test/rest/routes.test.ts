@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { connect, user } from '../kit/core.ts';
+import { startRelay } from './kit.ts';
+
+const invokePath = '/connections/alice/tab/actions/open';
+
+describe('descriptions', () => {
+  test('a real answer of every route, in each status that it can succeed with, is as its OpenAPI description says', async () => {
+    await using relay = await startRelay();
+    const client = await connect(relay.core, user('alice'), { metadata: '{"a":1}' as never });
+    const waiting = relay.ask({ method: 'POST', path: invokePath, who: 'alice', body: { command_id: 'done' } });
+    await expect.poll(() => client.sent.length).toBe(1);
+    await relay.ask('/rpc/pending?check_instance=i2');
+    await relay.ask('/rpc/pending/count-by-node');
+    await client.error(client.last, 'handler_failed');
+    await waiting;
+    for (const command_id of ['live', 'lost']) {
+      const body = { command_id, wait_for: 'admitted', respond_within_ms: command_id === 'lost' ? 1000 : 30_000 };
+      await relay.ask({ method: 'POST', path: invokePath, who: 'alice', body });
+    }
+    await relay.clock.advance(1000);
+    const again = {
+      method: 'POST',
+      path: invokePath,
+      who: 'alice',
+      body: { command_id: 'lost', wait_for: 'admitted', respond_within_ms: 1000 },
+    };
+    await relay.ask(again);
+    for (const id of ['done', 'live', 'lost']) await relay.ask(`/commands/alice/tab/${id}`);
+    await relay.ask({ method: 'POST', path: '/commands/alice/tab/live/cancel', who: 'alice', body: {} });
+    for (const path of [
+      '/users',
+      '/users/alice',
+      '/connections',
+      '/connections/alice/tab/actions',
+      '/actions',
+      '/rpc/pending/count',
+      '/history/streams?user_id=alice',
+      '/history/messages?stream=alice/clients/tab&include_payload=true',
+      '/history/command/alice/done?include_payload=true',
+    ]) {
+      expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
+    }
+    const missing = relay.door.operations
+      .flatMap(({ method, path, access }) => {
+        const invokes = access === 'INVOKE' && !path.endsWith('/cancel');
+        return (invokes ? [200, 202, 504] : [200]).map((status) => `${method} ${path} ${status}`);
+      })
+      .filter((answer) => !relay.answered.has(answer));
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('access', () => {
+  test('every route refuses nobody with 401 and a wrong scope with 403, whatever else is wrong', async () => {
+    await using relay = await startRelay();
+    for (const { method, path, access } of relay.door.operations) {
+      const url = `${path.replaceAll(/\{\w+\}/g, '%00')}?nonsense`;
+      const statuses: Record<string, number> = {};
+      for (const who of ['', 'alice:connect', 'alice:invoke', 'admin']) {
+        const reply = await relay.ask({ method, path: url, who, ...(method === 'POST' && { body: [] }) });
+        statuses[who] = reply.status;
+      }
+      const scoped = access === 'ADMIN' ? 403 : 400;
+      expect([path, statuses]).toEqual([path, { '': 401, 'alice:connect': 403, 'alice:invoke': scoped, admin: 400 }]);
+    }
+  });
+});

@@ -1,0 +1,81 @@
+/** `npm test`: sees to the programs that tests need, runs every test once, and ends with the count as `N passed, N failed`. */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** A program that tests start, and the Debian package that brings it. Another one is another row. */
+type Need = { readonly names: readonly string[]; readonly variable: string; readonly debian: string };
+const NEEDS: readonly Need[] = [
+  { names: ['chromium', 'chromium-browser', 'google-chrome'], variable: 'CALLBOARD_TEST_CHROMIUM', debian: 'chromium' },
+];
+
+const ROOT = join(import.meta.dirname, '..');
+const REPORT = join(ROOT, '.cache', 'test-report.json');
+/** Where a script finds the count again. */
+const COUNT = join(ROOT, '.cache', 'test-count.txt');
+
+const write = (text: string): void => void process.stdout.write(`${text}\n`);
+
+function isRunnable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isThere({ names, variable }: Need): boolean {
+  const named = process.env[variable];
+  if (named) return isRunnable(named);
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return names.some((name) => folders.some((folder) => isRunnable(join(folder, name))));
+}
+
+function install(missing: readonly Need[]): void {
+  const packages = missing.map(({ debian }) => debian);
+  const line = `apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`;
+  if (process.getuid?.() === 0 && isRunnable('/usr/bin/apt-get')) {
+    write(`Tests need ${packages.join(', ')}: ${line}`);
+    spawnSync('sh', ['-c', line], { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
+  }
+  if (missing.every(isThere)) return;
+  write(`Tests need ${packages.join(', ')}. On Debian or Ubuntu, as root:\n  ${line}`);
+  process.exit(1);
+}
+
+type Suite = { readonly status: string; readonly assertionResults: readonly { readonly status: string }[] };
+
+/** A file that could not even be loaded holds no test, and counts as one that failed. */
+function count(suites: readonly Suite[]): { readonly passed: number; readonly failed: number } {
+  const of = (status: string): number =>
+    suites.flatMap(({ assertionResults }) => assertionResults).filter((test) => test.status === status).length;
+  const broken = suites.filter(
+    ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
+  );
+  return { passed: of('passed'), failed: of('failed') + broken.length };
+}
+
+function readSuites(): readonly Suite[] {
+  try {
+    return JSON.parse(readFileSync(REPORT, 'utf8')).testResults;
+  } catch {
+    return [];
+  }
+}
+
+const missing = NEEDS.filter((need) => !isThere(need));
+if (missing.length > 0) install(missing);
+mkdirSync(join(ROOT, '.cache'), { recursive: true });
+rmSync(REPORT, { force: true });
+const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
+const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
+const { status } = spawnSync(process.execPath, [vitest, 'run', ...reporters, ...process.argv.slice(2)], {
+  stdio: 'inherit',
+  cwd: ROOT,
+});
+const { passed, failed } = count(readSuites());
+const line = `${passed} passed, ${failed} failed`;
+writeFileSync(COUNT, `${line}\n`);
+write(line);
+process.exitCode = status === 0 && failed === 0 && passed > 0 ? 0 : 1;
