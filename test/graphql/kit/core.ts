@@ -1,7 +1,6 @@
-import { readScope, requireAdmin, requireScope, subjectOf } from '../../../src/core/auth/principal.ts';
+import { readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
-import type { Core, Invocation, PendingRpc, Summary, Who } from '../../../src/core/core.ts';
-import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';
+import type { Core, Invocation, PendingRpc, Who } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import { fail } from '../../../src/core/errors.ts';
 import type { Message } from '../../../src/core/history/message.ts';
@@ -9,10 +8,9 @@ import type { StreamSummary } from '../../../src/core/history/store.ts';
 import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
-import { comparePositions, scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
 import type { CommandUpdate } from '../../../src/core/core.ts';
-import { createCrypto } from '../../../src/platform/crypto.ts';
 import { FakeClock } from '../../kit/clock.ts';
+import { paged, summed, type Listing } from './pages.ts';
 import { T0 } from './rows.ts';
 
 /** What a fake core holds, and what it answers to commands. */
@@ -69,28 +67,6 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     ready: () => {},
   };
   return { core, calls, updates };
-}
-
-const cursors = new Cursors(createCrypto('k'.repeat(32)));
-
-type Listing<T> = {
-  readonly name: EvidenceSource;
-  readonly filter: unknown;
-  readonly who: Who;
-  readonly position: (row: T) => readonly string[];
-};
-
-function paged<T>(rows: readonly T[], args: PageArgs, { name, filter, who, position }: Listing<T>): Page<T> {
-  const listing = { name, filter, asker: who ? subjectOf(who) : '' };
-  const request = cursors.request(listing, args);
-  const { after } = request;
-  const rest = rows.filter((row) => after === null || comparePositions(position(row), after) > 0);
-  const scan = scanSorted(rest, request, position);
-  return cursors.page(listing, scan, { source: name, nodeId: 'n1', asOf: T0 }, (row) => row);
-}
-
-function summed<T>(rows: readonly T[], first: number, listing: Listing<T>): Summary<T> {
-  return { ...paged(rows, { first }, listing), total: rows.length };
 }
 
 function users({ connections: all, streams }: FakeData, calls: string[]): Core['users'] {

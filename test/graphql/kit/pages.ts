@@ -1,0 +1,31 @@
+import { subjectOf } from '../../../src/core/auth/principal.ts';
+import type { Summary, Who } from '../../../src/core/core.ts';
+import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';
+import { comparePositions, scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
+import { createCrypto } from '../../../src/platform/crypto.ts';
+import { T0 } from './rows.ts';
+
+const cursors = new Cursors(createCrypto('k'.repeat(32)));
+
+/** One listing of rows that are in order of `position`. */
+export type Listing<T> = {
+  readonly name: EvidenceSource;
+  readonly filter: unknown;
+  readonly who: Who;
+  readonly position: (row: T) => readonly string[];
+};
+
+/** A page as core makes it, cursors included. */
+export function paged<T>(rows: readonly T[], args: PageArgs, { name, filter, who, position }: Listing<T>): Page<T> {
+  const listing = { name, filter, asker: who ? subjectOf(who) : '' };
+  const request = cursors.request(listing, args);
+  const { after } = request;
+  const rest = rows.filter((row) => after === null || comparePositions(position(row), after) > 0);
+  const scan = scanSorted(rest, request, position);
+  return cursors.page(listing, scan, { source: name, nodeId: 'n1', asOf: T0 }, (row) => row);
+}
+
+/** The first page, and how many rows there are. */
+export function summed<T>(rows: readonly T[], first: number, listing: Listing<T>): Summary<T> {
+  return { ...paged(rows, { first }, listing), total: rows.length };
+}
