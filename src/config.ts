@@ -40,7 +40,6 @@ export type Config = {
   readonly allowedOrigins: readonly string[];
   readonly trustProxy: boolean;
   readonly introspection: Settings['INTROSPECTION'];
-  readonly fastPath: boolean;
   readonly logLevel: Settings['LOG_LEVEL'];
   /** Sentences for the log: variables that look like settings and are none, settings that nothing acts on. */
   readonly warnings: readonly string[];
@@ -190,7 +189,6 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     allowedOrigins: settings.ALLOWED_ORIGINS,
     trustProxy: settings.TRUST_PROXY,
     introspection: settings.INTROSPECTION,
-    fastPath: settings.FAST_PATH,
     logLevel: settings.LOG_LEVEL,
     warnings,
   };

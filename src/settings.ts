@@ -96,6 +96,7 @@ export const WITHOUT_EFFECT: readonly SettingName[] = [
   'STRICT_MIGRATION',
   'LEGACY_COMMAND_STREAM',
   'LEGACY_PENDING',
+  'FAST_PATH',
 ];
 
 function isOn(text: string): boolean {

@@ -1,4 +1,12 @@
-import { GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema, type ValidationRule } from 'graphql';
+import {
+  GraphQLError,
+  parse,
+  validate,
+  type DocumentNode,
+  type GraphQLSchema,
+  type ValidationRule,
+  type Source,
+} from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../core/auth/principal.ts';
@@ -69,9 +77,26 @@ export function createGraphqlServer({ schema, executor, mask, endpoint }: Graphq
 
 function documentLimits(): Plugin {
   return {
-    onParse: ({ setParseFn }) => setParseFn((source) => parse(source, { maxTokens: QUERY_TOKENS })),
+    onParse: ({ setParseFn }) => setParseFn(parseWithinLimits),
     onValidate: ({ setValidationFn }) => setValidationFn(validateWithinLimits),
   };
+}
+
+function parseWithinLimits(source: string | Source): DocumentNode {
+  try {
+    return parse(source, { maxTokens: QUERY_TOKENS });
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error;
+    // graphql-js has no code for it.
+    if (error.message.includes('Document contains more than')) {
+      throw toGraphQLError(new CallboardError('too_complex', `A document has at most ${QUERY_TOKENS} tokens.`), error);
+    }
+    throw new GraphQLError(error.message, {
+      source: error.source,
+      positions: error.positions,
+      extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400, spec: true } },
+    });
+  }
 }
 
 function validateWithinLimits(

@@ -55,6 +55,35 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   users: ['connections', 'history', 'rpc', 'contexts', 'sites'],
 };
 
+/** The ports of storage that one room declares several of: they are named by the port. */
+const PORTS = ['commands', 'waiters', 'nodes'];
+
+/**
+ * What a ring's files may be called: a room, a room and what part of it (`rpc-invoke`), or one of the ring's own machinery, named here so
+ * that a new file is either a room's or a decision.
+ */
+export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
+  { ring: 'backends/memory/', besides: ['backend', 'bus', 'due', 'evictions', 'ledger', 'list', 'sorted', ...PORTS] },
+  {
+    ring: 'graphql/',
+    besides: [
+      ...['at-time', 'builder', 'cache', 'context', 'cost', 'door', 'enums', 'executor', 'graphiql', 'jit', 'limits'],
+      ...['live', 'loaders', 'mask', 'page', 'plan', 'print', 'refusal', 'request', 'schema', 'server', 'sse', 'time'],
+      'viewer',
+    ],
+  },
+  { ring: 'rest/operations/', besides: ['completeness'] },
+];
+
+/** Undefined when the name is a room's or the ring's own. */
+export function strangeName(path: string): string | undefined {
+  const row = NAMES.find(({ ring }) => path.startsWith(ring));
+  const name = row && path.slice(row.ring.length).replace(/\.[a-z]+$/, '');
+  if (name === undefined) return undefined;
+  const known = [...Object.keys(ROOMS), ...row.besides];
+  return known.some((word) => name === word || name.startsWith(`${word}-`)) ? undefined : path;
+}
+
 /** Why a file may not import another; undefined when it may. */
 export function refusalOf(from: string, to: string): string | undefined {
   const ring = RINGS.find(({ of }) => from.startsWith(of));

@@ -1,27 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { connectionStatus, type Connection } from '../../src/core/connections/connection.ts';
-import type { ConnectionFilter, ConnectRequest } from '../../src/core/connections/store.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
-import type { Position } from '../../src/core/page.ts';
+import { ALL, hello, ids } from './connections-kit.ts';
+import { listing } from './connections-listing.ts';
 import { connectionActs, ConnectionModel } from './connections-model.ts';
 import type { Bench, MakeBench } from './kit.ts';
-
-export const ALL: ConnectionFilter = { userId: null, nodeId: null, status: null };
-
-export function hello(userId: string, clientId: string, over: Partial<ConnectRequest> = {}): ConnectRequest {
-  return {
-    userId,
-    clientId,
-    instanceId: 'i1',
-    nodeId: 'n1',
-    clientType: 'browser',
-    metadata: null,
-    actions: [],
-    ...over,
-  };
-}
 
 /** What every ConnectionStore keeps. */
 export function connectionContract(name: string, make: MakeBench): void {
@@ -235,88 +220,7 @@ function forgetting(bench: () => Bench): void {
   });
 }
 
-function listing(bench: () => Bench): void {
-  it('lists in order of user and then client, where one user begins as another is called', async () => {
-    const keys = ['b/a', 'a/z', 'a/b', 'a!/a', 'a/Z', 'A/a', 'a./~', 'é/a', '\u{1f600}/a', '\uffe0/a'];
-    for (const key of keys) {
-      const [userId = '', clientId = ''] = key.split('/');
-      await bench().backend.connections.connect(hello(userId, clientId));
-    }
-    const expected = ['A/a', 'a/Z', 'a/b', 'a/z', 'a!/a', 'a./~', 'b/a', 'é/a', '\u{1f600}/a', '\uffe0/a'];
-    expect(await ids(bench(), ALL)).toEqual(expected);
-    expect(await paged(bench(), ALL, 3)).toEqual(expected);
-  });
-
-  it('keeps a filtered listing to what was asked for', async () => {
-    const { connections } = bench().backend;
-    for (let i = 0; i < 12; i++) {
-      await connections.connect(hello(`u${i % 3}`, `c${i}`, { nodeId: `n${i % 2}` }));
-    }
-    await connections.disconnect({ userId: 'u0', clientId: 'c0' }, 1, 'client_closed');
-    expect(await paged(bench(), { ...ALL, userId: 'u1' }, 2)).toEqual(['u1/c1', 'u1/c10', 'u1/c4', 'u1/c7']);
-    expect(await paged(bench(), { ...ALL, userId: 'u0', nodeId: 'n0' }, 1)).toEqual(['u0/c0', 'u0/c6']);
-    expect(await paged(bench(), { ...ALL, status: 'disconnected' }, 5)).toEqual(['u0/c0']);
-    expect(await paged(bench(), { ...ALL, userId: 'u0', status: 'connected' }, 1)).toEqual(['u0/c3', 'u0/c6', 'u0/c9']);
-    expect(await paged(bench(), { ...ALL, userId: 'nobody' }, 5)).toEqual([]);
-    expect(await paged(bench(), { ...ALL, nodeId: 'n9' }, 5)).toEqual([]);
-  });
-
-  it('ends a page that is just full with the end, and not with a promise of more', async () => {
-    const { connections } = bench().backend;
-    for (const client of ['a', 'b', 'c']) await connections.connect(hello('alice', client));
-    expect((await connections.list(ALL, { first: 3, after: null })).next).toBeNull();
-    expect((await connections.list(ALL, { first: 2, after: null })).next).toEqual(['alice', 'b']);
-    expect((await connections.list(ALL, { first: 1, after: ['alice', 'b'] })).next).toBeNull();
-  });
-
-  it("gives each user's first connections and how many there are in all", async () => {
-    const { connections } = bench().backend;
-    for (let i = 0; i < 5; i++) await connections.connect(hello('alice', `c${i}`));
-    await connections.connect(hello('bob', 'x'));
-    const found = await connections.ofUsers(['bob', 'nobody', 'alice'], 2);
-    const seen = found.map(({ total, rows }) => [total, rows.map(({ clientId }) => clientId)]);
-    expect(seen).toEqual([
-      [1, ['x']],
-      [0, []],
-      [5, ['c0', 'c1']],
-    ]);
-  });
-
-  it('lists users that have a row, each once, with how many', async () => {
-    const { connections } = bench().backend;
-    for (const key of ['b/1', 'a/1', 'b/2', 'c/1']) {
-      const [userId = '', clientId = ''] = key.split('/');
-      await connections.connect(hello(userId, clientId));
-    }
-    await connections.disconnect({ userId: 'c', clientId: '1' }, 1, 'client_closed');
-    const first = await connections.users({ first: 2, after: null });
-    expect(first.rows.map(({ row }) => row)).toEqual([
-      { userId: 'a', count: 1 },
-      { userId: 'b', count: 2 },
-    ]);
-    const second = await connections.users({ first: 2, after: first.next });
-    expect(second.rows.map(({ row }) => row)).toEqual([{ userId: 'c', count: 1 }]);
-    expect(second.next).toBeNull();
-  });
-}
-
 async function opened(make: MakeBench): Promise<Bench & AsyncDisposable> {
   const bench = await make();
   return { ...bench, [Symbol.asyncDispose]: () => bench.close() };
-}
-
-async function ids({ backend }: Bench, filter: ConnectionFilter): Promise<string[]> {
-  const { rows } = await backend.connections.list(filter, { first: 1000, after: null });
-  return rows.map(({ row }) => `${row.userId}/${row.clientId}`);
-}
-
-async function paged({ backend }: Bench, filter: ConnectionFilter, first: number): Promise<string[]> {
-  const found: string[] = [];
-  let after: Position | null = null;
-  do {
-    const scan = await backend.connections.list(filter, { first, after });
-    found.push(...scan.rows.map(({ row }) => `${row.userId}/${row.clientId}`));
-    after = scan.next;
-  } while (after !== null);
-  return found;
 }

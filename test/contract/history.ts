@@ -189,6 +189,15 @@ export function historyContract(name: string, make: MakeHistoryBench): void {
       expect(await history.messages('alice', 's1', EVERY, ALL)).toBeNull();
     });
 
+    it('takes the last write of a stream, and not its first, for how long it is unwritten', async () => {
+      const suffixes = Array.from({ length: 20 }, (_, i) => `s${i}`);
+      for (const suffix of [...suffixes, ...suffixes.toReversed(), 's18']) await retain(['m'], { suffix });
+      for (const suffix of ['n1', 'n2']) await retain(['m'], { suffix });
+      const { rows } = await history.streams('alice', 's', ALL);
+      const kept = suffixes.filter((suffix) => suffix !== 's19' && suffix !== 's17');
+      expect(rows.map(({ row }) => row.suffix)).toEqual(kept.sort());
+    });
+
     it('answers as a plain list of messages would, whatever is retained in whatever order', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(historyActs, { maxLength: 40 }), async (acts) => {

@@ -50,14 +50,13 @@ describe('the limits of documents', () => {
   it('take a document of 4 000 tokens and refuse one of 4 001', async () => {
     await using door = await openDoor();
     expect(await door.ask(tokens(QUERY_TOKENS))).toMatchObject({ status: 200, errors: [] });
-    const over = await door.ask(tokens(QUERY_TOKENS + 1));
-    expect(over.status).toBe(400);
-    expect(over.errors[0]?.message).toContain('4000 tokens');
+    await expectTooComplex(door, tokens(QUERY_TOKENS + 1), '4000 tokens');
+    await expectTooComplex(door, tokens(QUERY_TOKENS * 10), '4000 tokens');
   });
 
   it('hold against ten thousand aliases, cyclic fragments and fragments that double', async () => {
     await using door = await openDoor();
-    expect((await door.ask(aliases(10_000))).status).toBe(400);
+    await expectTooComplex(door, aliases(10_000), '4000 tokens');
     const cycle = await door.ask('{ cat { ...A } } fragment A on Cat { ...B } fragment B on Cat { friends { ...A } }');
     expect(cycle).toMatchObject({ status: 400, data: undefined });
     expect(cycle.errors[0]?.message).toContain('Cannot spread fragment');

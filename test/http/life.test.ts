@@ -59,7 +59,7 @@ describe('closing', () => {
       client_type: 'web',
     };
     const welcomed = new Promise((done) => socket.once('message', done));
-    socket.send(JSON.stringify({ ...hello, actions: [] }));
+    socket.send(JSON.stringify(hello));
     await welcomed;
     const stream = ask(`${house.url}/graphql`, {
       ...postJson(

@@ -83,57 +83,25 @@ describe('callboard serve', () => {
   it('gives a command in flight its time, refuses new ones, and then goes', async () => {
     const child = start(['serve', '--json', '--port', '0']);
     const ended = end(child);
-    const said = await firstLine(child);
-    const url = said['url'] ?? '';
-    const token = said['user_token'] ?? '';
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
-    const frames = framesOf(socket);
-    await new Promise((open) => socket.on('open', open));
-    const hello = {
-      type: 'hello',
-      token,
-      client_id: 'c1',
-      instance_id: 'i1',
-      client_type: 'web',
-      actions: [{ name: 'ping' }],
-    };
-    socket.send(JSON.stringify(hello));
-    expect((await frames.next()).type).toBe('welcome');
-    const path = `${url}/connections/demo/c1/actions/ping`;
-    const invoked = ask(path, { method: 'POST', token });
-    const command = await frames.next();
-    expect(command.type).toBe('command');
+    const { url, token, socket, command, invoked } = await withCommandInFlight(child);
     child.kill('SIGTERM');
     await until(async () => (await ask(`${url}/readyz`, { token: null })).status === 503);
-    expect((await ask(path, { method: 'POST', token })).json?.['code']).toBe('draining');
+    const another = await ask(`${url}${PING}`, { method: 'POST', token });
+    expect([another.status, another.json?.['code']]).toEqual([503, 'draining']);
     socket.send(`${JSON.stringify({ type: 'result', command_id: command['command_id'] })}\n{"pong":true}`);
-    expect((await invoked).json).toMatchObject({ outcome: 'completed', result: { pong: true } });
+    expect((await invoked)?.json).toMatchObject({ outcome: 'completed', result: { pong: true } });
     expect((await ended).code).toBe(0);
   });
 
   it('ends at once on a second signal', async () => {
     const child = start(['serve', '--json', '--port', '0']);
     const ended = end(child);
-    const { url = '', user_token: token = '' } = await firstLine(child);
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
-    const frames = framesOf(socket);
-    await new Promise((open) => socket.on('open', open));
-    const hello = {
-      type: 'hello',
-      token,
-      client_id: 'c1',
-      instance_id: 'i1',
-      client_type: 'web',
-      actions: [{ name: 'ping' }],
-    };
-    socket.send(JSON.stringify(hello));
-    await frames.next();
-    ask(`${url}/connections/demo/c1/actions/ping`, { method: 'POST', token }).catch(() => {});
-    await frames.next();
+    const { url, invoked } = await withCommandInFlight(child);
     child.kill('SIGTERM');
     await until(async () => (await ask(`${url}/readyz`, { token: null })).status === 503);
     child.kill('SIGTERM');
     expect((await ended).code).toBe(130);
+    expect(await invoked).toBeNull();
   });
 
   it('names every fault and exits with 2', async () => {
@@ -191,6 +159,23 @@ describe('the other commands', () => {
     expect(version?.out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 });
+
+const PING = '/connections/demo/c1/actions/ping';
+
+/** A started relay with a client that was sent a command and has not answered it; `invoked` is null when its connection broke. */
+async function withCommandInFlight(child: ChildProcess) {
+  const { url = '', user_token: token = '' } = await firstLine(child);
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
+  const frames = framesOf(socket);
+  await new Promise((open) => socket.on('open', open));
+  const hello = { type: 'hello', token, client_id: 'c1', instance_id: 'i1', client_type: 'web' };
+  socket.send(`${JSON.stringify(hello)}\n{"actions":[{"name":"ping"}]}`);
+  expect((await frames.next()).type).toBe('welcome');
+  const invoked = ask(`${url}${PING}`, { method: 'POST', token }).catch(() => null);
+  const command = await frames.next();
+  expect(command.type).toBe('command');
+  return { url, token, socket, command, invoked };
+}
 
 type Frame = Record<string, unknown> & { readonly type: string };
 

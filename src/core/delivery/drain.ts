@@ -8,10 +8,12 @@ import type { PendingWait } from './waiters.ts';
 /** Lets what is queued and in flight on this node's links finish for at most `withinMs`, then closes the links. */
 export async function drainNode(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
   const { deps, dispatcher, withinMs } = parts;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const cancel = deps.clock.after(withinMs, resolve);
-  await Promise.race([dispatcher.idle(), promise]);
-  cancel();
+  if (withinMs > 0) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = deps.clock.after(withinMs, resolve);
+    await Promise.race([dispatcher.idle(), promise]);
+    cancel();
+  }
   for (const { link } of [...dispatcher.outlets()]) link.close('node_drained', null);
 }
 

@@ -22,9 +22,8 @@ export function createWires(): Wires {
 
 const builder = new SchemaBuilder<{
   Context: SmallContext;
-  DefaultFieldNullability: true;
   Scalars: { JSON: { Input: unknown; Output: unknown }; Day: { Input: number; Output: number } };
-}>({ plugins: [ComplexityPlugin], defaultFieldNullability: true, complexity: { disabled: true } });
+}>({ plugins: [ComplexityPlugin], complexity: { disabled: true } });
 
 builder.scalarType('JSON', {
   serialize: (v) => v,
@@ -155,7 +154,8 @@ builder.mutationType({
       resolve: () => (touched++, things),
     }),
     stuck: t.string({
-      resolve: (_, __, { signal }) => new Promise((done) => signal?.addEventListener('abort', () => done('aborted'))),
+      resolve: (_, __, { signal }) =>
+        new Promise<string>((done) => signal?.addEventListener('abort', () => done('aborted'))),
     }),
   }),
 });

@@ -1,0 +1,54 @@
+/** Builds the client libraries for browsers: `node src/clients/build.ts` writes them to dist/clients. Development only, never shipped. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
+
+export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
+
+const LIBRARIES = ['runtime', 'caller'] as const;
+
+/** Writes `<library>.js` for each: one minified ES module that imports nothing. Resolves with their sizes. */
+export async function buildClients(folder: string): Promise<readonly Built[]> {
+  const built: Built[] = [];
+  for (const library of LIBRARIES) {
+    await bundle(library, folder);
+    const bytes = await readFile(join(folder, `${library}.js`));
+    built.push({ file: `${library}.js`, bytes: bytes.length, gzipBytes: gzipSync(bytes).length });
+  }
+  return built;
+}
+
+async function bundle(library: string, folder: string): Promise<void> {
+  await build({
+    configFile: false,
+    publicDir: false,
+    logLevel: 'error',
+    build: {
+      outDir: folder,
+      // The folder holds the other libraries too.
+      emptyOutDir: false,
+      target: 'es2022',
+      sourcemap: false,
+      lib: {
+        entry: fileURLToPath(new URL(`./${library}/index.ts`, import.meta.url)),
+        formats: ['es'],
+        fileName: () => `${library}.js`,
+      },
+      // Said to the bundler itself: in library mode vite would keep the white space.
+      rolldownOptions: { output: { codeSplitting: false, minify: true } },
+    },
+  });
+}
+
+if (import.meta.main) {
+  const folder = fileURLToPath(new URL('../../dist/clients/', import.meta.url));
+  for (const { file, bytes, gzipBytes } of await buildClients(folder)) {
+    process.stdout.write(`dist/clients/${file}  ${kilobytes(bytes)}, gzip ${kilobytes(gzipBytes)}\n`);
+  }
+}
+
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1000).toFixed(1)} kB`;
+}

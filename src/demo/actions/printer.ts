@@ -1,0 +1,41 @@
+import { ActionError, type Action } from '../../clients/runtime/index.ts';
+import { roughly, type Pause } from '../pause.ts';
+
+const PAGES_IN_TRAY = 6;
+const PAGE_MS = 700;
+
+/** What bob's printer can do: one page at a time. Its tray empties, is found empty once, and is filled again. */
+export function printerActions(pause: Pause): readonly Action[] {
+  let tray = PAGES_IN_TRAY;
+  return [
+    {
+      name: 'print.page',
+      summary: 'Prints one page.',
+      version: '5.0.0',
+      schema: {
+        type: 'object',
+        properties: { text: { type: 'string', maxLength: 2000 }, copies: { const: 1 } },
+        required: ['text'],
+        additionalProperties: false,
+      },
+      lease: true,
+      metadata: { paper: 'A4', colour: false },
+      async run({ text }, { signal }) {
+        if (tray === 0) {
+          tray = PAGES_IN_TRAY;
+          throw new ActionError('The tray was empty. It has been filled: try again.', 'out_of_paper');
+        }
+        tray--;
+        await pause(roughly(PAGE_MS), signal);
+        return { printed: String(text).length, pages_left: tray };
+      },
+    },
+    {
+      name: 'printer.status',
+      summary: 'How much paper is left.',
+      version: '5.0.0',
+      schema: { type: 'object', additionalProperties: false },
+      run: () => ({ pages_left: tray }),
+    },
+  ];
+}

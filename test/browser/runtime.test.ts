@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Browser, Page } from 'playwright-core';
+import { createHttpCaller } from '../../src/clients/caller/index.ts';
+import { buildClients, type Built } from '../../src/clients/build.ts';
+import { startRealRelay, type RealRelay } from '../clients/real-relay.ts';
+import { launchChromium } from './chromium.ts';
+
+let folder: string;
+let built: readonly Built[];
+let browser: Browser;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callboard-clients-'));
+  built = await buildClients(folder);
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Site = AsyncDisposable & { readonly origin: string };
+
+/** Another origin than the relay's, with a page that uses the built libraries. */
+async function startSite(): Promise<Site> {
+  const server = createServer((request, response) => {
+    const library = built.find(({ file }) => request.url === `/${file}`);
+    response.setHeader('content-type', library ? 'text/javascript' : 'text/html');
+    const file = library ? join(folder, library.file) : new URL('client-page.html', import.meta.url);
+    void readFile(file).then((bytes) => response.end(bytes));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  return {
+    origin: `http://127.0.0.1:${address.port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+async function open(site: Site): Promise<Page & AsyncDisposable> {
+  const page = await browser.newPage();
+  await page.goto(site.origin);
+  await page.waitForFunction('window.startClient !== undefined');
+  return Object.assign(page, { [Symbol.asyncDispose]: () => page.close() });
+}
+
+/** Calls a function of the page. */
+function call(page: Page, name: 'startClient' | 'setTitle', ...args: readonly string[]): Promise<unknown> {
+  return page.evaluate(`${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`);
+}
+
+test('a page runs the built runtime: it connects to a relay, checks arguments and answers commands', async () => {
+  await using site = await startSite();
+  await using relay = await startRealRelay({ allowedOrigins: [site.origin] });
+  await using page = await open(site);
+  expect(await call(page, 'startClient', relay.link, await relay.token('alice', 'connect'))).toBe('connected');
+  await using caller = createHttpCaller({ url: relay.url, token: await relay.token('alice', 'invoke') });
+  const target = { userId: 'alice', clientId: 'tab', action: 'title.set' };
+  const invocation = await caller.invoke(target, { text: 'hello' });
+  expect(invocation).toMatchObject({ outcome: 'completed', result: { was: 'client', is: 'hello' } });
+  expect(await page.title()).toBe('hello');
+  const refused = await caller.invoke(target, { text: 'far too long' });
+  expect(refused).toMatchObject({ outcome: 'failed', error: { code: 'arguments_invalid' } });
+  expect(await page.title()).toBe('hello');
+});
+
+test('a page of an origin that is not allowed gets no link', async () => {
+  await using site = await startSite();
+  await using relay = await startRealRelay({ allowedOrigins: ['https://elsewhere.test'] });
+  await using page = await open(site);
+  expect(await call(page, 'startClient', relay.link, await relay.token('alice', 'connect'))).toBe('disconnected');
+});
+
+test('a page invokes by the built caller over a link', async () => {
+  await using site = await startSite();
+  await using relay = await startRealRelay({ allowedOrigins: [site.origin] });
+  await using tab = await open(site);
+  await call(tab, 'startClient', relay.link, await relay.token('alice', 'connect'));
+  await using page = await open(site);
+  const token = await relay.token('alice', 'invoke');
+  expect(await call(page, 'setTitle', relay.link, token, 'from afar')).toBe('completed');
+  expect(await tab.title()).toBe('from afar');
+});
+
+test('the built libraries need nothing but a browser, and stay small', () => {
+  const sizes = Object.fromEntries(built.map(({ file, gzipBytes }) => [file, gzipBytes]));
+  expect(sizes['runtime.js']).toBeLessThan(60_000);
+  expect(sizes['caller.js']).toBeLessThan(10_000);
+});

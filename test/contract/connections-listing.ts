@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { ALL, hello, ids, paged } from './connections-kit.ts';
+import type { Bench } from './kit.ts';
+
+/** What every ConnectionStore keeps of its listings; part of `connectionContract`. */
+export function listing(bench: () => Bench): void {
+  it('lists in order of user and then client, where one user begins as another is called', async () => {
+    const keys = ['b/a', 'a/z', 'a/b', 'a!/a', 'a/Z', 'A/a', 'a./~', 'é/a', '\u{1f600}/a', '\uffe0/a'];
+    for (const key of keys) {
+      const [userId = '', clientId = ''] = key.split('/');
+      await bench().backend.connections.connect(hello(userId, clientId));
+    }
+    const expected = ['A/a', 'a/Z', 'a/b', 'a/z', 'a!/a', 'a./~', 'b/a', 'é/a', '\u{1f600}/a', '\uffe0/a'];
+    expect(await ids(bench(), ALL)).toEqual(expected);
+    expect(await paged(bench(), ALL, 3)).toEqual(expected);
+  });
+
+  it('keeps a filtered listing to what was asked for', async () => {
+    const { connections } = bench().backend;
+    for (let i = 0; i < 12; i++) {
+      await connections.connect(hello(`u${i % 3}`, `c${i}`, { nodeId: `n${i % 2}` }));
+    }
+    await connections.disconnect({ userId: 'u0', clientId: 'c0' }, 1, 'client_closed');
+    expect(await paged(bench(), { ...ALL, userId: 'u1' }, 2)).toEqual(['u1/c1', 'u1/c10', 'u1/c4', 'u1/c7']);
+    expect(await paged(bench(), { ...ALL, userId: 'u0', nodeId: 'n0' }, 1)).toEqual(['u0/c0', 'u0/c6']);
+    expect(await paged(bench(), { ...ALL, status: 'disconnected' }, 5)).toEqual(['u0/c0']);
+    expect(await paged(bench(), { ...ALL, userId: 'u0', status: 'connected' }, 1)).toEqual(['u0/c3', 'u0/c6', 'u0/c9']);
+    expect(await paged(bench(), { ...ALL, userId: 'nobody' }, 5)).toEqual([]);
+    expect(await paged(bench(), { ...ALL, nodeId: 'n9' }, 5)).toEqual([]);
+  });
+
+  it('ends a page that is just full with the end, and not with a promise of more', async () => {
+    const { connections } = bench().backend;
+    for (const client of ['a', 'b', 'c']) await connections.connect(hello('alice', client));
+    expect((await connections.list(ALL, { first: 3, after: null })).next).toBeNull();
+    expect((await connections.list(ALL, { first: 2, after: null })).next).toEqual(['alice', 'b']);
+    expect((await connections.list(ALL, { first: 1, after: ['alice', 'b'] })).next).toBeNull();
+  });
+
+  it("gives each user's first connections and how many there are in all", async () => {
+    const { connections } = bench().backend;
+    for (let i = 0; i < 5; i++) await connections.connect(hello('alice', `c${i}`));
+    await connections.connect(hello('bob', 'x'));
+    const found = await connections.ofUsers(['bob', 'nobody', 'alice'], 2);
+    const seen = found.map(({ total, rows }) => [total, rows.map(({ clientId }) => clientId)]);
+    expect(seen).toEqual([
+      [1, ['x']],
+      [0, []],
+      [5, ['c0', 'c1']],
+    ]);
+  });
+
+  it('lists users that have a row, each once, with how many', async () => {
+    const { connections } = bench().backend;
+    for (const key of ['b/1', 'a/1', 'b/2', 'c/1']) {
+      const [userId = '', clientId = ''] = key.split('/');
+      await connections.connect(hello(userId, clientId));
+    }
+    await connections.disconnect({ userId: 'c', clientId: '1' }, 1, 'client_closed');
+    const first = await connections.users({ first: 2, after: null });
+    expect(first.rows.map(({ row }) => row)).toEqual([
+      { userId: 'a', count: 1 },
+      { userId: 'b', count: 2 },
+    ]);
+    const second = await connections.users({ first: 2, after: first.next });
+    expect(second.rows.map(({ row }) => row)).toEqual([{ userId: 'c', count: 1 }]);
+    expect(second.next).toBeNull();
+  });
+}

@@ -1,0 +1,116 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CallboardError } from '../../src/core/errors.ts';
+import type { Who } from '../../src/core/core.ts';
+import { hello } from '../contract/connections-kit.ts';
+import { newMessage } from '../contract/history-model.ts';
+import { admin, user } from '../kit/core.ts';
+import { testRooms, type Rooms } from '../kit/rooms.ts';
+
+const owner = user('alice', 'invoke');
+const other = user('mallory', 'invoke');
+const unscoped = user('alice', 'connect', 'host');
+
+/** What an asker gets: `rows`, `null`, or the code of the refusal. */
+async function answer(ask: () => unknown): Promise<string> {
+  try {
+    const value: unknown = await ask();
+    if (value === null) return 'null';
+    return 'rows';
+  } catch (error) {
+    if (error instanceof CallboardError) return error.code;
+    throw error;
+  }
+}
+
+const reads: Record<string, (rooms: Rooms, who: Who, userId: string) => unknown> = {
+  'connections.list': ({ connections }, who, userId) => connections.list(who, { userId }, {}),
+  'connections.get': ({ connections }, who, userId) => connections.get(who, { userId, clientId: 'tab' }),
+  'connections.events': ({ connections }, who, userId) => connections.events(who, userId),
+  'history.streams': ({ history }, who, userId) => history.streams(who, userId, null, {}),
+  'history.messages': ({ history }, who, userId) => history.messages(who, { stream: `${userId}/clients/tab` }, {}),
+  'history.ofCommand': ({ history }, who, userId) => history.ofCommand(who, userId, 'c1', {}),
+  'users.get': ({ users }, who, userId) => users.get(who, userId),
+};
+/** How another user's things and things that do not exist look alike. */
+const hidden: Record<string, string> = {
+  'connections.list': 'not_found',
+  'connections.get': 'null',
+  'connections.events': 'not_found',
+  'history.streams': 'not_found',
+  'history.messages': 'null',
+  'history.ofCommand': 'not_found',
+  'users.get': 'null',
+};
+
+describe('who may read what', () => {
+  let rooms: Rooms;
+  beforeEach(async () => {
+    rooms = testRooms();
+    await rooms.backend.connections.connect(hello('alice', 'tab'));
+    await rooms.backend.connections.connect(hello('bob', 'tab'));
+    await rooms.backend.history.retain(newMessage({ commandId: 'c1' }));
+    await rooms.backend.history.retain(newMessage({ commandId: 'c1', userId: 'bob' }));
+  });
+
+  describe.each(Object.entries(reads))('%s', (name, read) => {
+    it('answers the owner and an administrator', async () => {
+      expect(await answer(() => read(rooms, owner, 'alice'))).toBe('rows');
+      expect(await answer(() => read(rooms, admin, 'alice'))).toBe('rows');
+    });
+
+    it('canonicalises the user that is named', async () => {
+      expect(await answer(() => read(rooms, owner, ' alice '))).toBe('rows');
+      expect(await answer(() => read(rooms, admin, 'a\u0000'))).toBe('invalid_user');
+    });
+
+    it('shows a foreign user as it shows nobody', async () => {
+      expect(await answer(() => read(rooms, other, 'alice'))).toBe(hidden[name]);
+      expect(await answer(() => read(rooms, other, 'nobody'))).toBe(hidden[name]);
+    });
+
+    it('refuses a wrong scope before it tells who is whose', async () => {
+      for (const userId of ['alice', 'bob', 'nobody']) {
+        expect(await answer(() => read(rooms, unscoped, userId))).toBe('forbidden');
+      }
+    });
+
+    it('refuses nobody', async () => {
+      expect(await answer(() => read(rooms, null, 'alice'))).toBe('unauthenticated');
+    });
+  });
+
+  it('takes an omitted user for the asker, and for all users where an administrator asks', async () => {
+    const usersOf = async (who: Who): Promise<string[]> =>
+      (await rooms.connections.list(who, {}, {})).nodes.map(({ userId }) => userId);
+    expect(await usersOf(owner)).toEqual(['alice']);
+    expect(await usersOf(admin)).toEqual(['alice', 'bob']);
+    expect(await usersOf(other)).toEqual([]);
+  });
+
+  it('keeps lists over all users, and the sample of actions, to administrators', async () => {
+    for (const ask of [(who: Who) => rooms.users.list(who, {}), (who: Who) => rooms.actions.sample(who, null)]) {
+      expect(await answer(() => ask(admin))).toBe('rows');
+      expect(await answer(() => ask(owner))).toBe('forbidden');
+      expect(await answer(() => ask(unscoped))).toBe('forbidden');
+      expect(await answer(() => ask(null))).toBe('unauthenticated');
+    }
+  });
+
+  it('sends a user the events of its own connections only', async () => {
+    const mine = rooms.connections.events(owner, null);
+    const all = rooms.connections.events(admin, null);
+    const [alice, bob] = await rooms.backend.connections.get([
+      { userId: 'alice', clientId: 'tab' },
+      { userId: 'bob', clientId: 'tab' },
+    ]);
+    for (const connection of [bob, alice]) {
+      if (!connection) throw new Error('not connected');
+      rooms.backend.bus.publish('connections', { change: 'connected', connection, cause: null, at: 0 });
+    }
+    expect((await mine.next()).value.event.connection.userId).toBe('alice');
+    expect((await all.next()).value.event.connection.userId).toBe('bob');
+    expect((await all.next()).value.event.connection.userId).toBe('alice');
+    await mine.return();
+    expect((await mine.next()).done).toBe(true);
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import type { Core } from '../../src/core/core.ts';
+import type { DisconnectCause } from '../../src/core/connections/connection.ts';
+import type { ClientLink } from '../../src/core/delivery/link.ts';
+import { CLOSE } from '../../src/protocol/close.ts';
+import { settle } from '../kit/clock.ts';
+import { user } from '../kit/core.ts';
+import { caller, client, house, Peer } from './kit.ts';
+
+const KEY = { userId: 'alice', clientId: 'tab' };
+
+describe('closes that core asks for', () => {
+  test.each<[DisconnectCause, keyof typeof CLOSE]>([
+    ['replaced', 'replaced'],
+    ['heartbeat_lost', 'heartbeat_lost'],
+    ['token_expired', 'unauthenticated'],
+    ['protocol_error', 'protocol_error'],
+    ['back_pressure', 'back_pressure'],
+    ['node_drained', 'draining'],
+    ['node_lost', 'node_lost'],
+    ['operator', 'operator'],
+  ])('%s is said as %s, with its code, and told back to core', async (cause, reason) => {
+    let link: ClientLink | undefined;
+    const told: DisconnectCause[] = [];
+    await using at = await house({
+      wrap: (core: Core): Core => ({
+        ...core,
+        links: {
+          async open(who, hello, given) {
+            link = given;
+            const session = await core.links.open(who, hello, given);
+            return { ...session, closed: (why) => (told.push(why), session.closed(why)) };
+          },
+        },
+      }),
+    });
+    const peer = await client(at);
+    link?.close(cause, null);
+    link?.close('operator', null);
+    link?.sendCancel('c1', null);
+    const { code, reconnect } = CLOSE[reason];
+    expect(await peer.end()).toMatchObject({ code, reason, bye: { code, reason, reconnect: reconnect !== 'no' } });
+    expect(peer.all.at(-1)?.type).toBe('bye');
+    await expect.poll(() => at.gateway.size).toBe(0);
+    expect(told).toEqual([cause]);
+    expect(link?.backlog()).toBe(0);
+  });
+});
+
+describe('going away', () => {
+  test('a client that closes, or whose socket breaks, is shown as having left', async () => {
+    await using at = await house();
+    for (const leave of [(peer: Peer) => peer.ws.close(1000), (peer: Peer) => peer.ws.terminate()]) {
+      const peer = await client(at);
+      leave(peer);
+      await peer.closed;
+      await expect.poll(() => at.gateway.size).toBe(0);
+      expect(await at.core.connections.get(user('alice'), KEY)).toMatchObject({ disconnectCause: 'client_closed' });
+    }
+  });
+
+  test('closing all says draining to each, at random times to come back, and resolves when core knows', async () => {
+    await using at = await house();
+    const peers = [await client(at), await client(at, { client_id: 'two' }), await caller(at), new Peer(at)];
+    await peers[3]?.opened;
+    await at.gateway.closeAll('draining');
+    expect(at.gateway.size).toBe(0);
+    expect(await at.core.connections.get(user('alice'), KEY)).toMatchObject({ disconnectCause: 'node_drained' });
+    for (const peer of peers) {
+      const { code, bye } = await peer.end();
+      expect(code).toBe(4450);
+      expect(bye).toMatchObject({ reconnect: true });
+      expect(bye?.after_ms).toBeGreaterThanOrEqual(0);
+      expect(bye?.after_ms).toBeLessThan(1_000);
+    }
+  });
+
+  test('spread over a time, the links are closed one after another', async () => {
+    await using at = await house();
+    const peers: Peer[] = [];
+    for (let i = 0; i < 10; i++) peers.push(await client(at, { client_id: `c${i}` }));
+    const done = at.gateway.closeAll('draining', { spreadMs: 5_000 });
+    const closed: number[] = [];
+    for (let second = 0; second < 5; second++) {
+      await at.clock.advance(second === 0 ? 0 : 1_000);
+      await settle();
+      closed.push(at.counts.get('links_closed:node_drained') ?? 0);
+    }
+    expect(closed).toEqual([1, 3, 5, 7, 9]);
+    await at.clock.advance(1_000);
+    await done;
+    for (const peer of peers) expect((await peer.closed).code).toBe(4450);
+  });
+
+  test('a peer that never agrees to close holds up nothing for more than a few seconds', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    peer.ws.pause();
+    await at.gateway.closeAll('draining');
+    expect(at.gateway.size).toBe(0);
+  });
+
+  test('core that fails to note an end is logged, and the link is gone all the same', async () => {
+    await using at = await house({
+      wrap: (core) => ({
+        ...core,
+        links: {
+          open: async (...args) => ({
+            ...(await core.links.open(...args)),
+            closed: () => Promise.reject(new Error('the store is away')),
+          }),
+        },
+      }),
+    });
+    const peer = await client(at);
+    peer.ws.close(1000);
+    await expect.poll(() => at.gateway.size).toBe(0);
+    expect(at.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { toJson } from '../../src/core/json.ts';
+import { settle } from '../kit/clock.ts';
+import { user } from '../kit/core.ts';
+import { caller, client, house, type House, type Peer } from './kit.ts';
+
+const BIG = toJson({ text: 'x'.repeat(900_000) });
+
+function invoke({ core }: House, clientId: string, i: number) {
+  const request = { userId: 'alice', clientId, action: 'open', params: BIG, commandId: `c${i}` };
+  return core.rpc.invoke(user('alice'), { ...request, respondWithinMs: 300_000 });
+}
+
+/** Calls until the relay stops writing: how many commands it had written to the client that does not read. */
+async function fill(at: House, clientId: string): Promise<number> {
+  for (let i = 0; i < 24; i++) void invoke(at, clientId, i);
+  await settle();
+  return at.core.delivery.load({ userId: 'alice', clientId }).inFlight;
+}
+
+async function answersAll(peer: Peer, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const { command_id } = await peer.next('command');
+    peer.send({ type: 'result', command_id });
+  }
+}
+
+describe('a client that does not read', () => {
+  test('gets no further command once 1 MiB waits for it, and the rest as soon as it reads again', async () => {
+    await using at = await house();
+    const slow = await client(at);
+    slow.ws.pause();
+    expect(await fill(at, 'tab')).toBeLessThan(24);
+    slow.ws.resume();
+    await answersAll(slow, 24);
+    expect(slow.seen('bye')).toEqual([]);
+  });
+
+  test('is closed with 4430 when 30 seconds brought no relief, though it still talks', async () => {
+    await using at = await house();
+    const slow = await client(at);
+    slow.ws.pause();
+    await fill(at, 'tab');
+    await at.clock.advance(29_000);
+    slow.send({ type: 'pong' });
+    await expect
+      .poll(async () => (await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' }))?.lastSeenAt)
+      .toBe(at.clock.now());
+    expect(await connection(at)).toMatchObject({ disconnectedAt: null });
+    await at.clock.advance(3_000);
+    expect(await connection(at)).toMatchObject({ disconnectCause: 'back_pressure' });
+    slow.ws.resume();
+    expect((await slow.closed).code).toBeOneOf([4430, 1006]);
+  });
+
+  test('does not slow down its neighbours', async () => {
+    await using at = await house();
+    const slow = await client(at);
+    const neighbour = await client(at, { client_id: 'quick' });
+    slow.ws.pause();
+    await fill(at, 'tab');
+    const calls = Array.from({ length: 20 }, (_, i) => invoke(at, 'quick', i));
+    await answersAll(neighbour, 20);
+    for (const { kind } of await Promise.all(calls)) expect(kind).toBe('outcome');
+  });
+});
+
+test('a caller that does not read its results is closed with 4430 above 8 MiB, and its commands ended all the same', async () => {
+  await using at = await house();
+  const peer = await client(at);
+  const asker = await caller(at);
+  for (let i = 0; i < 64; i++) {
+    asker.send({ type: 'invoke', ref: `r${i}`, client_id: 'tab', action: 'open', command_id: `c${i}` });
+  }
+  const first = await peer.next('command');
+  asker.ws.pause();
+  peer.send({ type: 'result', command_id: first.command_id }, 'x'.repeat(900_000));
+  for (let i = 1; i < 64; i++) {
+    peer.send({ type: 'result', command_id: (await peer.next('command')).command_id }, 'x'.repeat(900_000));
+  }
+  for (let i = 0; i < 64; i++) expect(await peer.next('result_ack')).toMatchObject({ recorded: 'recorded' });
+  await expect.poll(() => at.counts.get('links_closed:back_pressure')).toBe(1);
+  asker.ws.resume();
+  expect((await asker.closed).code).toBeOneOf([4430, 1006]);
+});
+
+test('the frames of one turn leave in one write', async () => {
+  await using at = await house();
+  const writes: number[] = [];
+  at.server.prependListener('upgrade', (_request, socket) => {
+    const writev = socket._writev?.bind(socket);
+    socket._writev = (chunks, done) => {
+      writes.push(chunks.length);
+      writev?.(chunks, done);
+    };
+  });
+  const peer = await client(at);
+  writes.length = 0;
+  for (let i = 0; i < 10; i++) {
+    const request = { userId: 'alice', clientId: 'tab', action: 'open', params: null, commandId: `c${i}` };
+    void at.core.rpc.invoke(user('alice'), request);
+  }
+  for (let i = 0; i < 10; i++) await peer.next('command');
+  // Each frame is a header and a body.
+  expect(writes).toEqual([20]);
+});
+
+function connection(at: House) {
+  return at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' });
+}

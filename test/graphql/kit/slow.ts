@@ -1,0 +1,51 @@
+import { request, type IncomingMessage } from 'node:http';
+import type { TestDoor } from './door.ts';
+
+/** A reader that takes nothing until it is told to. */
+export type SlowReader = {
+  /** Resolves when no more bytes come in: the sockets between us are full. */
+  blocked(): Promise<void>;
+  resume(): void;
+  until(part: string): Promise<void>;
+  /** The numbers before the colons of `text`, as they came. */
+  numbers(): number[];
+  pings(): number;
+  destroy(): void;
+};
+
+export async function openPaused(door: TestDoor, body: { query: string; variables?: unknown }): Promise<SlowReader> {
+  const response = await openResponse(door, JSON.stringify(body));
+  const { socket } = response;
+  let text = '';
+  let wake = (): void => {};
+  response.on('data', (chunk: Buffer) => {
+    // The padding is of no interest, and much.
+    text += chunk.toString('latin1').replace(/x+/g, '');
+    wake();
+  });
+  response.on('error', () => {});
+  response.pause();
+  return {
+    async blocked() {
+      for (let same = 0, before = -1; same < 50;) {
+        await new Promise((done) => setImmediate(done));
+        same = socket.bytesRead === before ? same + 1 : 0;
+        before = socket.bytesRead;
+      }
+    },
+    resume: () => void response.resume(),
+    async until(part) {
+      while (!text.includes(part)) await new Promise<void>((done) => (wake = done));
+    },
+    numbers: () => [...text.matchAll(/"text":"(\d+):/g)].map(([, n]) => Number(n)),
+    pings: () => text.split(':\n\n').length - 1,
+    destroy: () => void response.destroy(),
+  };
+}
+
+function openResponse(door: TestDoor, body: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { accept: 'text/event-stream', 'content-type': 'application/json', authorization: 'Bearer alice' };
+    request(door.url, { method: 'POST', headers, agent: false }, resolve).on('error', reject).end(body);
+  });
+}

@@ -1,0 +1,383 @@
+import { describe, expect, it } from 'vitest';
+import type { Principal } from '../../src/core/auth/principal.ts';
+import {
+  SSE_OPERATIONS,
+  SSE_PER_ADMIN,
+  SSE_PER_PRINCIPAL,
+  SSE_PING_MS,
+  SSE_RESERVATION_MS,
+  SSE_STALL_MS,
+} from '../../src/core/limits.ts';
+import { admin, user } from '../kit/core.ts';
+import { openDoor, principals, type TestDoor } from './kit/door.ts';
+import { openPaused } from './kit/slow.ts';
+import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
+
+const TICKS = 'subscription { ticks }';
+const COMPLETE = 'event: complete\ndata:\n\n';
+const push = (door: TestDoor, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
+
+type Asked = { who?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
+/** A request to the route of both modes. */
+function toStream(
+  door: TestDoor,
+  method: string,
+  { who = 'alice', token, body, search = '', accept }: Asked = {},
+): Promise<RawStream> {
+  return openRaw(`${door.url}/stream${search}`, {
+    method,
+    headers: {
+      ...(who !== null && { authorization: `Bearer ${who}` }),
+      ...(token !== undefined && { 'x-graphql-event-stream-token': token }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(accept !== undefined && { accept }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+}
+async function reserve(door: TestDoor, who = 'alice'): Promise<string> {
+  const answer = await toStream(door, 'PUT', { who });
+  await answer.ended;
+  expect(answer.status).toBe(201);
+  return answer.text();
+}
+const open = (door: TestDoor, token: string, who = 'alice') =>
+  toStream(door, 'GET', { who, token, accept: 'text/event-stream' });
+const operate = (door: TestDoor, token: string, operationId: string, more: Asked & { query?: string } = {}) =>
+  toStream(door, 'POST', { token, ...more, body: { query: more.query ?? TICKS, extensions: { operationId } } });
+async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
+  const { status, ended, text } = await answer;
+  await ended;
+  return [status, JSON.parse(text()).errors[0].extensions.code];
+}
+
+describe('an event stream', () => {
+  it('is refused without a token, in every way of asking', async () => {
+    await using door = await openDoor();
+    const accept = 'text/event-stream';
+    const search = `?query=${encodeURIComponent(TICKS)}`;
+    expect(await refusal(toStream(door, 'PUT', { who: null }))).toEqual([401, 'unauthenticated']);
+    expect(await refusal(toStream(door, 'POST', { who: null, accept, body: { query: TICKS } }))).toEqual([
+      401,
+      'unauthenticated',
+    ]);
+    expect(await refusal(toStream(door, 'GET', { who: null, accept, search }))).toEqual([403, 'forbidden']);
+    expect(door.wires.feeds.size).toBe(0);
+  });
+
+  it('writes the frames of the protocol, and the header that keeps proxies from holding them', async () => {
+    await using door = await openDoor();
+    const stream = await subscribeRaw(door.url, 'subscription { ticks(times: 2) }');
+    await stream.ended;
+    expect(stream.status).toBe(200);
+    expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    expect(stream.headers.get('x-accel-buffering')).toBe('no');
+    expect(stream.text()).toBe(
+      `:\n\nevent: next\ndata: {"data":{"ticks":1}}\n\nevent: next\ndata: {"data":{"ticks":2}}\n\n${COMPLETE}`,
+    );
+  });
+
+  it('takes an operation by GET, but no mutation', async () => {
+    await using door = await openDoor();
+    const get = (query: string) =>
+      toStream(door, 'GET', { accept: 'text/event-stream', search: `?query=${encodeURIComponent(query)}` });
+    const stream = await get('subscription { ticks(times: 1) }');
+    await stream.ended;
+    expect(stream.text()).toContain('{"ticks":1}');
+    expect(await refusal(get('mutation { touch }'))).toEqual([405, 'method_not_allowed']);
+    expect(await refusal(get(''))).toEqual([400, 'invalid_argument']);
+  });
+
+  it('frees its source when its reader goes', async () => {
+    await using door = await openDoor();
+    const opened = door.wires.opened.promise;
+    const stream = await subscribeRaw(door.url, TICKS);
+    await opened;
+    stream.abort();
+    await until(() => door.wires.feeds.size === 0);
+  });
+
+  it('aborts what a mutation waits for when its reader goes', async () => {
+    await using door = await openDoor();
+    const stream = await subscribeRaw(door.url, 'mutation { stuck }');
+    await stream.until(':\n\n');
+    stream.abort();
+    await stream.ended;
+    // Its place is free again: ten more fit.
+    const more = await Promise.all(Array.from({ length: SSE_PER_PRINCIPAL }, () => subscribeRaw(door.url, TICKS)));
+    expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
+  });
+
+  it('is pinged every 20 s in both modes', async () => {
+    await using door = await openDoor();
+    const own = await subscribeRaw(door.url, TICKS);
+    const shared = await open(door, await reserve(door));
+    await Promise.all([own.until(':\n\n'), shared.until(':\n\n')]);
+    for (let round = 2; round <= 5; round++) {
+      await door.clock.advance(SSE_PING_MS);
+      await Promise.all([own.until(':\n\n', round), shared.until(':\n\n', round)]);
+    }
+    expect(own.text()).toBe(':\n\n'.repeat(5));
+  });
+
+  it('goes on, pings included, after its reader was slow, and holds little meanwhile', async () => {
+    await using door = await openDoor();
+    const query = 'subscription ($size: Int!) { text(size: $size) }';
+    const opened = door.wires.opened.promise;
+    const slow = await openPaused(door, { query, variables: { size: 200_000 } });
+    await opened;
+    // Far more than the sockets hold, so that the door must stop taking events from their source.
+    for (let n = 0; n < 300; n++) push(door, n);
+    await slow.blocked();
+    await door.clock.advance(SSE_PING_MS);
+    for (let n = 300; n < 600; n++) push(door, n);
+    slow.resume();
+    await slow.until('"599:');
+    const seen = slow.numbers();
+    // The feed holds 100 and drops its oldest: what came is in order, and the last 100 are all there.
+    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+    expect(seen.slice(-100)).toEqual(Array.from({ length: 100 }, (_, i) => 500 + i));
+    expect(seen.length).toBeLessThan(400);
+    const pings = slow.pings();
+    await door.clock.advance(SSE_PING_MS);
+    await until(() => slow.pings() > pings);
+    slow.destroy();
+  });
+
+  it('is cut when its reader takes nothing for too long', async () => {
+    await using door = await openDoor();
+    const opened = door.wires.opened.promise;
+    const slow = await openPaused(door, { query: 'subscription { text(size: 900000) }' });
+    await opened;
+    for (let n = 0; n < 100; n++) push(door, n);
+    await slow.blocked();
+    await door.clock.advance(SSE_STALL_MS - SSE_PING_MS);
+    expect(door.wires.feeds.size).toBe(1);
+    await door.clock.advance(2 * SSE_PING_MS);
+    await until(() => door.wires.feeds.size === 0);
+    slow.destroy();
+  });
+});
+
+describe('the number of event streams', () => {
+  it('is 10 for a user, in both modes together, and a place that is left is free again', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    const streams = await Promise.all(
+      Array.from({ length: SSE_PER_PRINCIPAL - 1 }, () => subscribeRaw(door.url, TICKS)),
+    );
+    expect(streams.every(({ status }) => status === 200)).toBe(true);
+    const refused = await subscribeRaw(door.url, TICKS);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+    expect(await refusal(Promise.resolve(refused))).toEqual([429, 'rate_limited']);
+    expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
+    // The reserved place is counted already; others are counted for themselves.
+    expect((await open(door, token)).status).toBe(200);
+    expect((await subscribeRaw(door.url, TICKS, { who: 'bob' })).status).toBe(200);
+    streams[0]?.abort();
+    await until(() => door.wires.feeds.size === SSE_PER_PRINCIPAL - 1);
+    expect((await subscribeRaw(door.url, TICKS)).status).toBe(200);
+  });
+
+  it('is 200 for an administrator', async () => {
+    await using door = await openDoor();
+    for (let n = 0; n < SSE_PER_ADMIN; n++) await reserve(door, 'admin');
+    expect(await refusal(toStream(door, 'PUT', { who: 'admin' }))).toEqual([429, 'rate_limited']);
+  });
+
+  it('does not count what was refused', async () => {
+    await using door = await openDoor();
+    for (let n = 0; n < 2 * SSE_PER_PRINCIPAL; n++) {
+      const stream = await subscribeRaw(door.url, 'subscription { nope }');
+      await stream.ended;
+      expect(await refusal(toStream(door, 'POST', { accept: 'text/event-stream', body: {} }))).toEqual([
+        400,
+        'invalid_argument',
+      ]);
+    }
+    expect((await subscribeRaw(door.url, TICKS)).status).toBe(200);
+  });
+});
+
+describe('a reservation', () => {
+  it('is of no use to anybody else, who sees what there is to see of one that never was', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    for (const who of ['bob', 'admin']) {
+      expect(await refusal(open(door, token, who))).toEqual([404, 'not_found']);
+      expect(await refusal(operate(door, token, 'a', { who }))).toEqual([404, 'not_found']);
+      expect(await refusal(toStream(door, 'DELETE', { who, token, search: '?operationId=a' }))).toEqual([
+        404,
+        'not_found',
+      ]);
+    }
+    const [foreign, absent] = await Promise.all([open(door, token, 'bob'), open(door, `${token}x`)]);
+    await Promise.all([foreign.ended, absent.ended]);
+    expect(foreign.text()).toBe(absent.text());
+    expect((await open(door, token)).status).toBe(200);
+  });
+
+  it('is known by its token in the address, too, and opened once', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    const accept = 'text/event-stream';
+    const stream = await toStream(door, 'GET', { search: `?token=${token}`, accept });
+    expect(stream.status).toBe(200);
+    expect(await refusal(open(door, token))).toEqual([409, 'invalid_argument']);
+  });
+
+  it('holds operations that come before it is opened', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    expect((await operate(door, token, 'early', { query: '{ me }' })).status).toBe(202);
+    const stream = await open(door, token);
+    await stream.until('event: complete\ndata: {"id":"early"}\n\n');
+    expect(stream.text()).toContain('event: next\ndata: {"id":"early","payload":{"data":{"me":"alice"}}}\n\n');
+  });
+
+  it('lapses when nobody opens it, and gives its place back', async () => {
+    await using door = await openDoor();
+    const tokens = [];
+    for (let n = 0; n < SSE_PER_PRINCIPAL; n++) tokens.push(await reserve(door));
+    const [first = ''] = tokens;
+    const stream = await open(door, first);
+    await door.clock.advance(SSE_RESERVATION_MS);
+    expect(await refusal(open(door, tokens[1] ?? ''))).toEqual([404, 'not_found']);
+    expect((await operate(door, first, 'a', { query: '{ me }' })).status).toBe(202);
+    await stream.until('"alice"');
+    for (let n = 1; n < SSE_PER_PRINCIPAL; n++) await reserve(door);
+    expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
+  });
+
+  it('is gone with its stream', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    const stream = await open(door, token);
+    const opened = door.wires.opened.promise;
+    await operate(door, token, 'a');
+    await opened;
+    stream.abort();
+    await until(() => door.wires.feeds.size === 0);
+    expect(await refusal(operate(door, token, 'b'))).toEqual([404, 'not_found']);
+  });
+
+  it('takes 100 operations at once and no more, each by its own id', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    const stream = await open(door, token);
+    for (let n = 0; n < SSE_OPERATIONS; n++) expect((await operate(door, token, `op${n}`)).status).toBe(202);
+    expect(await refusal(operate(door, token, 'one-more'))).toEqual([429, 'rate_limited']);
+    const stop = await toStream(door, 'DELETE', { token, search: '?operationId=op7' });
+    expect(stop.status).toBe(200);
+    await stream.until('event: complete\ndata: {"id":"op7"}\n\n');
+    expect(await refusal(operate(door, token, 'op8'))).toEqual([409, 'invalid_argument']);
+    expect((await operate(door, token, 'op7', { query: '{ me }' })).status).toBe(202);
+    await stream.until('{"id":"op7","payload":{"data":{"me":"alice"}}}');
+    expect((await operate(door, token, 'one-more', { query: '{ me }' })).status).toBe(202);
+    await stream.until('{"id":"one-more"}');
+  });
+
+  it('ends only the operation that is stopped', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    const stream = await open(door, token);
+    await operate(door, token, 'a');
+    await operate(door, token, 'b');
+    await until(() => door.wires.feeds.size === 2);
+    await toStream(door, 'DELETE', { token, search: '?operationId=a' });
+    await until(() => door.wires.feeds.size === 1);
+    push(door, 5);
+    await stream.until('{"id":"b","payload":{"data":{"ticks":5}}}');
+    expect(stream.text()).not.toContain('{"id":"a","payload"');
+  });
+
+  it('refuses what it does not understand', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    const bad = { body: { query: TICKS } };
+    expect(await refusal(toStream(door, 'POST', { token, ...bad }))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(operate(door, token, 'x'.repeat(200)))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(operate(door, token, ''))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(toStream(door, 'DELETE', { token }))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(toStream(door, 'POST', { token, body: [] }))).toEqual([400, 'invalid_argument']);
+    expect(await refusal(toStream(door, 'PATCH', { token }))).toEqual([405, 'method_not_allowed']);
+    expect(await refusal(toStream(door, 'DELETE'))).toEqual([404, 'not_found']);
+  });
+});
+
+describe('a stream ends', () => {
+  const until5 = (clock: { now(): number }, ms: number): Principal => ({
+    ...user('carol'),
+    expiresAt: clock.now() + ms,
+  });
+
+  it.each(['own', 'shared'] as const)(
+    'with the token that opened it (%s), and its client may come again',
+    async (mode) => {
+      const who = principals();
+      await using door = await openDoor({ who });
+      who.set('carol', until5(door.clock, 5_000));
+      const opened = door.wires.opened.promise;
+      const token = mode === 'shared' ? await reserve(door, 'carol') : null;
+      const stream =
+        token === null ? await subscribeRaw(door.url, TICKS, { who: 'carol' }) : await open(door, token, 'carol');
+      if (token !== null) await operate(door, token, 'a', { who: 'carol' });
+      await opened;
+      await door.clock.advance(4_999);
+      push(door, 1);
+      await stream.until('"ticks":1');
+      await door.clock.advance(1);
+      await stream.ended;
+      expect(stream.text()).not.toContain('complete');
+      expect(door.wires.feeds.size).toBe(0);
+    },
+  );
+
+  it('with the token that asked for one of its operations', async () => {
+    const who = principals();
+    await using door = await openDoor({ who });
+    who.set('long', { ...user('carol'), expiresAt: door.clock.now() + 60_000 });
+    who.set('short', { ...user('carol'), expiresAt: door.clock.now() + 3_000 });
+    const token = await reserve(door, 'long');
+    const stream = await open(door, token, 'long');
+    await operate(door, token, 'a', { who: 'short' });
+    await until(() => door.wires.feeds.size === 1);
+    await door.clock.advance(3_000);
+    await stream.ended;
+    expect(door.wires.feeds.size).toBe(0);
+  });
+
+  it('not before a token that lasts longer than timers can count', async () => {
+    const who = principals();
+    await using door = await openDoor({ who });
+    const days = 60 * 24 * 3600_000;
+    who.set('carol', { ...admin, name: 'carol', expiresAt: door.clock.now() + days });
+    const opened = door.wires.opened.promise;
+    const stream = await subscribeRaw(door.url, TICKS, { who: 'carol' });
+    await opened;
+    push(door, 1);
+    await stream.until('"ticks":1');
+    expect(door.wires.feeds.size).toBe(1);
+  });
+
+  it('without `complete` when the door closes, which then refuses new ones', async () => {
+    await using door = await openDoor();
+    const own = await subscribeRaw(door.url, TICKS);
+    const token = await reserve(door);
+    const shared = await open(door, token);
+    await operate(door, token, 'a');
+    const unopened = await reserve(door, 'bob');
+    await until(() => door.wires.feeds.size === 2);
+    await door.closeDoor();
+    await Promise.all([own.ended, shared.ended]);
+    expect(own.text() + shared.text()).not.toContain('complete');
+    expect(door.wires.feeds.size).toBe(0);
+    expect(await refusal(toStream(door, 'PUT'))).toEqual([503, 'draining']);
+    expect(await refusal(subscribeRaw(door.url, TICKS))).toEqual([503, 'draining']);
+    expect(await refusal(open(door, unopened, 'bob'))).toEqual([404, 'not_found']);
+  });
+});
+
+async function until(met: () => boolean): Promise<void> {
+  while (!met()) await new Promise((done) => setImmediate(done));
+}

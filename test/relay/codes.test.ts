@@ -1,0 +1,211 @@
+import { describe, expect, it } from 'vitest';
+import { CODES, type Code } from '../../src/protocol/codes.ts';
+import { postJson, relay, tokenOf, type Answer, type Relay } from '../http/kit.ts';
+import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
+import { FakeClock, settle } from '../kit/clock.ts';
+
+type Stage = Relay & { readonly clock: FakeClock; readonly alice: string };
+type Row = { readonly provoke: (stage: Stage) => Promise<Answer>; readonly status?: number };
+
+const INVOKE = '/connections/alice/tab/actions/open';
+
+function call(stage: Stage, body: object = {}, path = INVOKE): Promise<Answer> {
+  return stage.ask(path, postJson(body, { token: stage.alice }));
+}
+
+function live(stage: Stage, over = {}): Promise<TestClient> {
+  return connect(stage.callboard.core, user('alice'), { actions: [advertisement('open')], ...over });
+}
+
+/** Answers what the relay sends to the client, then gives the caller's answer. */
+async function answered(stage: Stage, code: string, refused = false): Promise<Answer> {
+  const client = await live(stage);
+  const pending = call(stage, { command_id: 'c1' });
+  while (client.sent.length === 0) await settle();
+  await client.session.end('c1', { kind: 'error', payload: null, error: { code, message: 'no' }, refused });
+  return pending;
+}
+
+/** Lets time pass until the caller has its answer. */
+async function outlived(stage: Stage, pending: Promise<Answer>, ms: number): Promise<Answer> {
+  while ((await stage.callboard.core.rpc.count({ kind: 'admin', name: 't', expiresAt: null }, {})).count === 0)
+    await settle();
+  await stage.clock.advance(ms);
+  return pending;
+}
+
+/** How each code is brought about, and that its status is the table's. */
+const ROWS: Partial<Record<Code, Row>> = {
+  invalid_argument: { provoke: (stage) => stage.ask('/connections?limit=0') },
+  invalid_cursor: { provoke: (stage) => stage.ask('/connections?cursor=c1.x.y') },
+  invalid_user: { provoke: (stage) => stage.ask('/users/a%2Fb') },
+  reserved_parameter: { provoke: (stage) => call(stage, { params: { __COOPERATIVE_site_id: 1 } }) },
+  too_complex: {
+    provoke: async (stage) => {
+      const nested = '{ connections(first: 1000) { nodes { pendingRpcs(first: 1000) { nodes { rpcId } } } } }';
+      const answer = await stage.ask(
+        '/graphql',
+        postJson({ query: nested }, { headers: { accept: 'application/graphql-response+json' } }),
+      );
+      return { ...answer, json: extensionsOf(answer) };
+    },
+  },
+  unauthenticated: { provoke: (stage) => stage.ask('/users', { token: 'not one' }) },
+  forbidden: { provoke: (stage) => stage.ask('/users', { token: stage.alice }) },
+  not_found: { provoke: (stage) => stage.ask('/commands/alice/tab/none') },
+  method_not_allowed: { provoke: (stage) => stage.ask('/users', postJson({})) },
+  command_conflict: {
+    async provoke(stage) {
+      await live(stage);
+      await call(stage, { command_id: 'c1', wait_for: 'admitted' });
+      return call(stage, { command_id: 'c1', params: { other: true } });
+    },
+  },
+  instance_mismatch: {
+    async provoke(stage) {
+      await live(stage);
+      return call(stage, { instance_id: 'i9' });
+    },
+  },
+  not_connected: { provoke: (stage) => call(stage) },
+  action_not_advertised: {
+    async provoke(stage) {
+      await live(stage, { actions: [] });
+      return call(stage);
+    },
+  },
+  payload_too_large: { provoke: (stage) => call(stage, { params: { a: 'x'.repeat(2 ** 20) } }) },
+  unsupported_media_type: {
+    provoke: (stage) => stage.ask(INVOKE, { method: 'POST', body: 'a=1', headers: { 'content-type': 'text/plain' } }),
+  },
+  queue_full: {
+    async provoke(stage) {
+      const client = await live(stage);
+      client.backlog = 2 ** 20;
+      const request = { userId: 'alice', clientId: 'tab', action: 'open', params: null, waitFor: 'admitted' } as const;
+      for (let i = 0; i < 1000; i++) await stage.callboard.core.rpc.invoke(user('alice'), request);
+      return call(stage);
+    },
+  },
+  capacity_exceeded: {
+    async provoke(stage) {
+      await live(stage);
+      for (let i = 0; i < 8; i++) void call(stage, { command_id: 'c1' });
+      const admin = { kind: 'admin', name: 't', expiresAt: null } as const;
+      while ((await stage.callboard.core.rpc.count(admin, {})).count < 8) await settle();
+      return call(stage, { command_id: 'c1' });
+    },
+  },
+  rate_limited: {
+    async provoke(stage) {
+      let answer = await stage.ask('/users', { token: 'bad' });
+      for (let i = 0; i < 100 && answer.status !== 429; i++) answer = await stage.ask('/users', { token: 'bad' });
+      return answer;
+    },
+  },
+  draining: {
+    async provoke(stage) {
+      await stage.callboard.drain(0);
+      return call(stage);
+    },
+  },
+  policy_denied: {
+    async provoke() {
+      const rules = [{ name: 'closed', effect: 'deny', actions: ['open'] }] as const;
+      await using strict = await relay({ policy: { rules, scopes: [], userCapacity: null } });
+      return await strict.ask(INVOKE, postJson({}));
+    },
+  },
+  connect_timeout: { provoke: (stage) => outlived(stage, call(stage, { connect_within_ms: 1000 }), 1000) },
+  queue_timeout: {
+    async provoke(stage) {
+      const client = await live(stage);
+      client.backlog = 2 ** 20;
+      return outlived(stage, call(stage), 30_000);
+    },
+  },
+  response_timeout: {
+    async provoke(stage) {
+      await live(stage);
+      return outlived(stage, call(stage), 30_000);
+    },
+  },
+  instance_replaced: {
+    async provoke(stage) {
+      const client = await live(stage);
+      const pending = call(stage);
+      while (client.sent.length === 0) await settle();
+      await live(stage, { instanceId: 'i2' });
+      await stage.clock.advance(5_000);
+      return pending;
+    },
+  },
+  node_lost: {
+    async provoke(stage) {
+      const client = await live(stage);
+      const pending = call(stage);
+      while (client.sent.length === 0) await settle();
+      await stage.callboard.core.close();
+      return pending;
+    },
+  },
+  client_denied: { provoke: (stage) => answered(stage, 'client_denied', true) },
+  approval_denied: { provoke: (stage) => answered(stage, 'approval_denied', true) },
+  arguments_invalid: { provoke: (stage) => answered(stage, 'arguments_invalid', true) },
+  lease_busy: { provoke: (stage) => answered(stage, 'lease_busy', true) },
+  unknown_action: { provoke: (stage) => answered(stage, 'unknown_action', true) },
+  handler_failed: { provoke: (stage) => answered(stage, 'handler_failed') },
+  result_unavailable: { provoke: (stage) => answered(stage, 'result_unavailable') },
+};
+
+/** Codes with a test of their own elsewhere, and where; and those of rooms that are not built, whose status alone stands. */
+const ELSEWHERE: Partial<Record<Code, string>> = {
+  internal: 'masking: test/graphql/mask.test.ts, test/http/door.test.ts',
+  not_acceptable: 'no door refuses by Accept: answers are always JSON',
+  cancelled: 'not an error: the reason of a cancel, in history',
+  raw_history_disabled: 'the raw sample',
+  reserved_stream: 'ingest',
+  stale_instance: 'ingest',
+  site_action_denied: 'sites',
+  site_mode_denied: 'sites',
+  site_capability_denied: 'sites',
+  session_inactive: 'sites',
+  runtime_disconnected: 'sites',
+  store_unavailable: 'shared mode',
+  store_lost: 'shared mode',
+  payload_store_full: 'spilled payloads',
+};
+
+function extensionsOf(answer: Answer): Record<string, unknown> {
+  const errors = answer.json?.['errors'] as { extensions: Record<string, unknown> }[] | undefined;
+  return errors?.[0]?.extensions ?? {};
+}
+
+/** The code as each kind of answer carries it. */
+function codeOf({ json }: Answer): unknown {
+  const error = json?.['error'] as { code: string } | null | undefined;
+  return json?.['code'] ?? error?.code;
+}
+
+describe('the code table', () => {
+  it('has a row here for every code', () => {
+    expect(Object.keys(CODES).filter((code) => !(code in ROWS) && !(code in ELSEWHERE))).toEqual([]);
+  });
+
+  it.each(Object.entries(ROWS))('answers %s with its status and says the code', async (code, { provoke }) => {
+    const clock = new FakeClock(Date.now());
+    await using started = await relay({}, { clock });
+    const alice = await tokenOf('alice', 'connect', 'invoke');
+    const answer = await provoke({ ...started, clock, alice });
+    expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: CODES[code as Code], code });
+    if (answer.status >= 400 && code !== 'too_complex')
+      expect(answer.headers['content-type']).toContain('application/problem+json');
+    if (answer.status === 429) expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+  });
+
+  it('answers a token whose user is not canonical with 401', async () => {
+    await using started = await relay();
+    const answer = await started.ask('/users', { token: await tokenOf(' alice', 'invoke') });
+    expect([answer.status, codeOf(answer)]).toEqual([401, 'invalid_user']);
+  });
+});
