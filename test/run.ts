@@ -1,12 +1,16 @@
 /** `npm test`: sees to the programs that tests need, runs every test once, and ends with the count as `N passed, N failed`. */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 
-/** A program that tests start, and the Debian package that brings it. Another one is another row. */
-type Need = { readonly names: readonly string[]; readonly variable: string; readonly debian: string };
+/** A program that tests start: the variable that names one, where it is looked for else, and its Debian package. Another is another row. */
+type Need = { readonly variable: string; readonly places: readonly string[]; readonly debian: string };
 const NEEDS: readonly Need[] = [
-  { names: ['chromium', 'chromium-browser', 'google-chrome'], variable: 'CALLBOARD_TEST_CHROMIUM', debian: 'chromium' },
+  {
+    variable: 'CALLBOARD_TEST_CHROMIUM',
+    places: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
+    debian: 'chromium',
+  },
 ];
 
 const ROOT = join(import.meta.dirname, '..');
@@ -25,11 +29,8 @@ function isRunnable(path: string): boolean {
   }
 }
 
-function isThere({ names, variable }: Need): boolean {
-  const named = process.env[variable];
-  if (named) return isRunnable(named);
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return names.some((name) => folders.some((folder) => isRunnable(join(folder, name))));
+function isThere({ variable, places }: Need): boolean {
+  return process.env[variable] !== undefined || places.some(isRunnable);
 }
 
 function install(missing: readonly Need[]): void {

@@ -78,8 +78,8 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
 /** Undefined when the name is a room's or the ring's own. */
 export function strangeName(path: string): string | undefined {
   const row = NAMES.find(({ ring }) => path.startsWith(ring));
-  const name = row && path.slice(row.ring.length).replace(/\.[a-z]+$/, '');
-  if (name === undefined) return undefined;
+  if (!row) return undefined;
+  const name = path.slice(row.ring.length).replace(/\.[a-z]+$/, '');
   const known = [...Object.keys(ROOMS), ...row.besides];
   return known.some((word) => name === word || name.startsWith(`${word}-`)) ? undefined : path;
 }

@@ -247,6 +247,20 @@ describe('the result outbox', () => {
     expect(bench.dropped).toContain('c250 outbox_full');
   });
 
+  test('is sent again in portions, so that a full one stays below the rate of a link', async () => {
+    await using bench = await startBench();
+    bench.runtime.handle('a', {}, () => 1);
+    const link = await bench.up();
+    for (let n = 0; n < 150; n++) link.command(`c${n}`, 'a');
+    for (let n = 0; n < 150; n++) await link.next('result');
+    const next = await bench.again(link);
+    for (let n = 0; n < 100; n++) next.acknowledge((await next.next('result')).command_id);
+    expect(await next.untaken('result')).toBe(0);
+    await bench.clock.advance(1_000);
+    for (let n = 100; n < 150; n++) expect((await next.next('result')).command_id).toBe(`c${n}`);
+    expect(await next.untaken('result')).toBe(0);
+  });
+
   test('forgets an end that the relay refuses, but keeps one that it cannot take just now', async () => {
     await using bench = await startBench();
     bench.runtime.handle('a', {}, () => 1);

@@ -134,19 +134,22 @@ describe('the limit of time', () => {
     expect(await asked).toMatchObject({ status: 503, code: 'store_unavailable', data: undefined });
   });
 
-  it('leaves mutations to the budgets of their own', async () => {
+  it('leaves mutations to budgets of their own, and tells them when the asker hangs up', async () => {
     await using door = await openDoor();
     const hangUp = new AbortController();
+    const reached = door.wires.opened.promise;
     const asked = fetch(door.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer alice' },
       body: JSON.stringify({ query: 'mutation { stuck }' }),
       signal: hangUp.signal,
     }).then(() => 'answered');
+    await reached;
     const first = await Promise.race([asked, door.clock.advance(60_000).then(() => 'waiting')]);
     expect(first).toBe('waiting');
     hangUp.abort();
     await expect(asked).rejects.toThrow('aborted');
+    await door.wires.aborted.promise;
   });
 });
 

@@ -8,7 +8,7 @@ import {
   SSE_RESERVATION_MS,
   SSE_STALL_MS,
 } from '../../src/core/limits.ts';
-import { admin, user } from '../kit/core.ts';
+import { user } from '../kit/core.ts';
 import { openDoor, principals, type TestDoor } from './kit/door.ts';
 import { openPaused } from './kit/slow.ts';
 import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
@@ -99,10 +99,11 @@ describe('an event stream', () => {
 
   it('aborts what a mutation waits for when its reader goes', async () => {
     await using door = await openDoor();
+    const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, 'mutation { stuck }');
-    await stream.until(':\n\n');
+    await opened;
     stream.abort();
-    await stream.ended;
+    await door.wires.aborted.promise;
     // Its place is free again: ten more fit.
     const more = await Promise.all(Array.from({ length: SSE_PER_PRINCIPAL }, () => subscribeRaw(door.url, TICKS)));
     expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
@@ -351,7 +352,7 @@ describe('a stream ends', () => {
     const who = principals();
     await using door = await openDoor({ who });
     const days = 60 * 24 * 3600_000;
-    who.set('carol', { ...admin, name: 'carol', expiresAt: door.clock.now() + days });
+    who.set('carol', { kind: 'admin', name: 'carol', expiresAt: door.clock.now() + days });
     const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, TICKS, { who: 'carol' });
     await opened;

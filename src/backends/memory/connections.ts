@@ -41,6 +41,7 @@ export function createMemoryConnections({
   nodeAlive = () => true,
 }: MemoryConnectionsOptions): MemoryConnections {
   const rows = createRows(clock, nodeAlive);
+  let lastEpoch = 0;
 
   const connect = (request: ConnectRequest): ConnectResult => {
     const previous = rows.find(request)?.connection ?? null;
@@ -54,7 +55,8 @@ export function createMemoryConnections({
       clientType: request.clientType,
       metadata: request.metadata,
       actions: request.actions,
-      epoch: (previous?.epoch ?? 0) + 1,
+      // One count for all clients, so that an epoch is not given again even after its row was forgotten.
+      epoch: ++lastEpoch,
       connectedAt: now,
       lastSeenAt: now,
       disconnectedAt: null,

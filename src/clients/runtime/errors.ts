@@ -1,18 +1,19 @@
-import { isCode, MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
+import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 
-const OWN_CODE = /^[a-z][a-z0-9_]{0,63}$/;
+/** `result_unavailable`: it ran, but its result cannot be had. */
+export type ActionErrorCode = 'handler_failed' | 'result_unavailable';
 
 /**
- * What a handler throws to fail with a code of its own: lower case, digits and `_`, at most 64. A code of callboard's table would claim what
- * only callboard can know (a refusal, say), so it counts as `handler_failed`; anything else that is no such code does too.
+ * What a handler throws to say in its own words why it failed; the words are shown to callers, at most 256 characters of one line. The codes
+ * by which a client refuses are not among these: they prove that no handler ran.
  */
 export class ActionError extends Error {
-  readonly code: string;
+  readonly code: ActionErrorCode;
 
-  constructor(message: string, code = 'handler_failed') {
+  constructor(message: string, code: ActionErrorCode = 'handler_failed') {
     super(message);
     this.name = 'ActionError';
-    this.code = OWN_CODE.test(code) && !isCode(code) ? code : 'handler_failed';
+    this.code = code === 'result_unavailable' ? code : 'handler_failed';
   }
 }
 

@@ -1,6 +1,6 @@
 /** `callboard/runtime`: a client that advertises actions and runs commands, in Node and in browsers. */
 export { createRuntime } from './runtime.ts';
-export { ActionCancelled, ActionError } from './errors.ts';
+export { ActionCancelled, ActionError, type ActionErrorCode } from './errors.ts';
 export { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
 export type {
   Action,

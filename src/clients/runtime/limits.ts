@@ -13,9 +13,13 @@ export const LEDGER_BYTES = 1024 * 1024;
 export const MAX_RUNNING = 256;
 /** Progress is dropped while more than this waits in the socket. */
 export const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
+/** Progress a second; more is dropped, so that a handler in a tight loop does not cost the link. */
+export const PROGRESS_RATE = 50;
+/** Kept ends that are sent again at once: a new link did not ask for them, so they come under the relay's rate (100 a second, 200 at once). */
+export const RESEND_AT_ONCE = 100;
 /** How long `close` lets handlers finish, unless told otherwise. */
 export const CLOSE_MS = 5_000;
-/** When an end that the relay could not take just now is sent again. */
+/** When more kept ends follow, and when one that the relay could not take just now is sent again. */
 export const RESEND_MS = 1_000;
 
 const encoder = new TextEncoder();

@@ -8,10 +8,19 @@ import type { LinkStatus, Welcome } from '../link/status.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import { endFrame, failure, type End } from './ends.ts';
 import { Ledger } from './ledger.ts';
-import { CLOSE_MS, fits, MAX_FRAME_BYTES, PROGRESS_BACKLOG_BYTES, RESEND_MS } from './limits.ts';
+import {
+  CLOSE_MS,
+  fits,
+  MAX_FRAME_BYTES,
+  PROGRESS_BACKLOG_BYTES,
+  PROGRESS_RATE,
+  RESEND_AT_ONCE,
+  RESEND_MS,
+} from './limits.ts';
 import { checkId, helloFrame, metadataJson } from './options.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
 import { createRegistry, type Registry } from './registry.ts';
+import { createThrottle } from './throttle.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions } from './types.ts';
 
 type Refused = Extract<LinkFrame, { type: 'refused' }>;
@@ -40,6 +49,7 @@ class LinkRuntime implements Runtime {
   readonly #outbox: Outbox;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #idle = new Set<() => void>();
+  readonly #mayProgress: () => boolean;
   #maxFrame = MAX_FRAME_BYTES;
   #advertising = false;
   #resending = false;
@@ -48,6 +58,7 @@ class LinkRuntime implements Runtime {
   constructor(options: RuntimeOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#mayProgress = createThrottle(this.#clock, PROGRESS_RATE);
     this.clientId = checkId('clientId', options.clientId);
     this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
     this.#metadata = metadataJson(options);
@@ -186,7 +197,7 @@ class LinkRuntime implements Runtime {
   #progress(commandId: string, json: string): boolean {
     const text = upFrame({ type: 'progress', command_id: commandId }, json);
     if (this.#link.backlog() > PROGRESS_BACKLOG_BYTES || !fits(text, this.#maxFrame)) return false;
-    return this.#link.sendText(text);
+    return this.status.state === 'connected' && this.#mayProgress() && this.#link.sendText(text);
   }
 
   #end(commandId: string, end: End): void {
@@ -225,8 +236,11 @@ class LinkRuntime implements Runtime {
     });
   }
 
+  /** Oldest first; those that are taken meanwhile make room for the next. */
   #resend(): void {
-    for (const text of this.#outbox.texts()) this.#link.sendText(text);
+    const texts = this.#outbox.texts();
+    for (const text of texts.slice(0, RESEND_AT_ONCE)) this.#link.sendText(text);
+    if (texts.length > RESEND_AT_ONCE) this.#resendIn(RESEND_MS);
   }
 
   #dropped(commandId: string, reason: string): void {

@@ -34,7 +34,7 @@ export type ActionAdvertisement = {
 export type Connection = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
-  /** Counts this client's connections; fences an old socket's late close. */
+  /** Grows with every connection of this client and is never given twice; fences an old socket's late close. */
   readonly epoch: number;
   readonly clientType: ClientType;
   readonly metadata: JsonText | null;

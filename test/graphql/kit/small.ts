@@ -8,7 +8,11 @@ import { createFeed, type Feed } from '../../../src/core/live.ts';
 export const SECRET = 'redis://hunter2@10.0.0.7';
 
 /** What the small schema's subscriptions listen to; tests push into it. */
-export type Wires = { readonly feeds: Set<Feed<number>>; events: number; opened: PromiseWithResolvers<void> };
+export type Wires = {
+  readonly feeds: Set<Feed<number>>;
+  readonly aborted: PromiseWithResolvers<void>;
+  opened: PromiseWithResolvers<void>;
+};
 export type SmallContext = {
   readonly who: Principal | null;
   readonly wires: Wires;
@@ -17,7 +21,7 @@ export type SmallContext = {
 };
 
 export function createWires(): Wires {
-  return { feeds: new Set(), events: 0, opened: Promise.withResolvers() };
+  return { feeds: new Set(), aborted: Promise.withResolvers(), opened: Promise.withResolvers() };
 }
 
 const builder = new SchemaBuilder<{
@@ -154,8 +158,11 @@ builder.mutationType({
       resolve: () => (touched++, things),
     }),
     stuck: t.string({
-      resolve: (_, __, { signal }) =>
-        new Promise<string>((done) => signal?.addEventListener('abort', () => done('aborted'))),
+      resolve: (_, __, { signal, wires }) => {
+        announce(wires);
+        signal?.addEventListener('abort', () => wires.aborted.resolve());
+        return wires.aborted.promise.then(() => 'aborted');
+      },
     }),
   }),
 });

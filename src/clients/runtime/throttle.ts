@@ -1,0 +1,15 @@
+import type { Clock } from '../link/clock.ts';
+
+/** So many in a second, and as many at once. False: not this one. */
+export function createThrottle(clock: Clock, perSecond: number): () => boolean {
+  let tokens = perSecond;
+  let at = clock.now();
+  return () => {
+    const now = clock.now();
+    tokens = Math.min(perSecond, tokens + (Math.max(0, now - at) * perSecond) / 1000);
+    at = now;
+    if (tokens < 1) return false;
+    tokens -= 1;
+    return true;
+  };
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { atTime } from '../../src/graphql/at-time.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+const DAY_MS = 24 * 3600_000;
+
+describe('a deadline', () => {
+  it('comes at its time, however far away, by timers that Node can hold', async () => {
+    const clock = new FakeClock();
+    const waits: number[] = [];
+    const watched: Clock = {
+      now: () => clock.now(),
+      every: (ms, run) => clock.every(ms, run),
+      after: (ms, run) => (waits.push(ms), clock.after(ms, run)),
+    };
+    let fired = 0;
+    atTime(watched, clock.now() + 60 * DAY_MS, () => fired++);
+    await clock.advance(60 * DAY_MS - 1);
+    expect(fired).toBe(0);
+    await clock.advance(1);
+    expect(fired).toBe(1);
+    expect(waits.length).toBeGreaterThan(1);
+    expect(Math.max(...waits)).toBeLessThan(2 ** 31);
+  });
+
+  it('that has passed comes at once, and one that is taken back never', async () => {
+    const clock = new FakeClock();
+    const fired: string[] = [];
+    atTime(clock, clock.now() - 5, () => void fired.push('past'));
+    const cancel = atTime(clock, clock.now() + 60 * DAY_MS, () => void fired.push('cancelled'));
+    await clock.advance(40 * DAY_MS);
+    cancel();
+    await clock.advance(40 * DAY_MS);
+    expect(fired).toEqual(['past']);
+  });
+});
