@@ -14,7 +14,11 @@ const ROLES: Readonly<Record<string, (pause: Pause) => Role>> = {
     authorize: authorizeConsole,
     metadata: { room: 'operations', desk: 4 },
   }),
-  phone: (pause) => ({ actions: PHONE_ACTIONS, approve: createHolder(pause), metadata: { model: 'pocket', os: '17.2' } }),
+  phone: (pause) => ({
+    actions: PHONE_ACTIONS,
+    approve: createHolder(pause),
+    metadata: { model: 'pocket', os: '17.2' },
+  }),
   kiosk: (pause) => ({ actions: kioskActions(pause), metadata: { place: 'entrance hall', screen: '1080x1920' } }),
   printer: (pause) => ({ actions: printerActions(pause), metadata: { place: 'entrance hall', paper: 'A4' } }),
 };

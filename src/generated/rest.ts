@@ -1,4 +1,3 @@
-// Written by `npm run codegen` from the REST documents: the types of their variables and answers.
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
@@ -7,287 +6,287 @@ import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-
 /** What became of a cancellation. */
 export type CancelState =
   /** The command had not been written to its client, and now never will be. */
-  | 'CANCELLED'
+  | 'cancelled'
   /** Its client was asked to stop. It may have run all the same. */
-  | 'REQUESTED'
+  | 'requested'
   /** The command had ended. */
-  | 'TOO_LATE';
+  | 'too_late';
 
 /** What kind of program a client is. */
 export type ClientType =
   /** A browser, by an extension or a page. */
-  | 'BROWSER'
+  | 'browser'
   /** A program on a console. */
-  | 'CONSOLE'
+  | 'console'
   /** A mobile app. */
-  | 'MOBILE'
+  | 'mobile'
   /** A web app. */
-  | 'WEB';
+  | 'web';
 
 /** Whether a client is reachable. */
 export type ConnectionStatus =
   /** Its link is up and it answers in time. */
-  | 'CONNECTED'
+  | 'connected'
   /** Its link is down, or it has been silent for 60 seconds. */
-  | 'DISCONNECTED'
+  | 'disconnected'
   /** Its link is up, but it has been silent for 45 seconds. */
-  | 'STALE';
+  | 'stale';
 
 /** Why a link went down. */
 export type DisconnectCause =
   /** The client did not take what was sent. */
-  | 'BACK_PRESSURE'
+  | 'back_pressure'
   /** The client closed it. */
-  | 'CLIENT_CLOSED'
+  | 'client_closed'
   /** The client was silent for 60 seconds. */
-  | 'HEARTBEAT_LOST'
+  | 'heartbeat_lost'
   /** Its node was stopped in order. */
-  | 'NODE_DRAINED'
+  | 'node_drained'
   /** Its node went silent. */
-  | 'NODE_LOST'
+  | 'node_lost'
   /** An operator closed it. */
-  | 'OPERATOR'
+  | 'operator'
   /** Too many frames were not understood. */
-  | 'PROTOCOL_ERROR'
+  | 'protocol_error'
   /** Another link of the same client took its place. */
-  | 'REPLACED'
+  | 'replaced'
   /** Its token expired and was not renewed. */
-  | 'TOKEN_EXPIRED';
+  | 'token_expired';
 
 /** Where a part of an answer was observed. */
 export type EvidenceSource =
   /** The advertisements of connected clients. */
-  | 'ACTIONS'
+  | 'actions'
   /** The registry of connections. */
-  | 'CONNECTIONS'
+  | 'connections'
   /** The reported execution contexts. */
-  | 'CONTEXTS'
+  | 'contexts'
   /** The records of delivery. */
-  | 'DELIVERY'
+  | 'delivery'
   /** The retained messages. */
-  | 'MESSAGES'
+  | 'messages'
   /** The callers that still wait. */
-  | 'PENDING_RPCS'
+  | 'pending_rpcs'
   /** The registered sites. */
-  | 'SITES'
+  | 'sites'
   /** The streams of retained history. */
-  | 'STREAMS'
+  | 'streams'
   /** The reported browser windows. */
-  | 'WINDOWS';
+  | 'windows';
 
 /** What is proven about execution; never that an effect outside the client is complete. */
 export type ExecutionEvidence =
   /** It may have run. */
-  | 'MAY_HAVE_RUN'
+  | 'may_have_run'
   /** No socket write began. */
-  | 'NOT_WRITTEN'
+  | 'not_written'
   /** The client said that it refused before running it. */
-  | 'REFUSED_BY_CLIENT'
+  | 'refused_by_client'
   /** The client reported how it ended. */
-  | 'REPORTED_BY_CLIENT';
+  | 'reported_by_client';
 
 /** How a client answers pings, derived on reading. */
 export type HeartbeatIndicator =
   /** A whole ping went unanswered. */
-  | 'LATE'
+  | 'late'
   /** The client no longer counts as connected. */
-  | 'MISSED'
+  | 'missed'
   /** The last ping was answered in time. */
-  | 'OK';
+  | 'ok';
 
 /** Why a source contributed less than it holds. */
 export type IncompleteReason =
   /** Rows were dropped early for lack of room. */
-  | 'EVICTED'
+  | 'evicted'
   /** The bound of the answer was reached. */
-  | 'LIMIT_REACHED'
+  | 'limit_reached'
   /** A node did not answer. */
-  | 'NODE_SILENT'
+  | 'node_silent'
   /** This backend cannot tell. */
-  | 'NOT_SUPPORTED'
+  | 'not_supported'
   /** The store did not answer. */
-  | 'STORE_UNAVAILABLE';
+  | 'store_unavailable';
 
 /** What a retained message says. */
 export type MessageKind =
   /** A cancellation was asked for. */
-  | 'CANCEL'
+  | 'cancel'
   /** A command was admitted. */
-  | 'COMMAND'
+  | 'command'
   /** A command ended without a result. */
-  | 'ERROR'
+  | 'error'
   /** An event was ingested. */
-  | 'EVENT'
+  | 'event'
   /** An end was reported after the command had ended, or by another instance: evidence that resolves nothing. */
-  | 'LATE_RESULT'
+  | 'late_result'
   /** A client reported progress; at most one row a second is kept per command. */
-  | 'PROGRESS'
+  | 'progress'
   /** A client reported a result. */
-  | 'RESULT';
+  | 'result';
 
 /** How a command ended. None of these speaks of effects outside the client. */
 export type Outcome =
   /** It was cancelled before dispatch, or the client reported that it stopped. */
-  | 'CANCELLED'
+  | 'cancelled'
   /** The client reported a result. */
-  | 'COMPLETED'
+  | 'completed'
   /** Its time ran out before dispatch: no socket write began. */
-  | 'EXPIRED'
+  | 'expired'
   /** The client reported an error, its own refusal included. */
-  | 'FAILED'
+  | 'failed'
   /** It was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came. */
-  | 'OUTCOME_UNKNOWN';
+  | 'outcome_unknown';
 
 /** What `payload` shows, and why not more. */
 export type PayloadState =
   /** It was kept apart and its time is over. */
-  | 'EXPIRED'
+  | 'expired'
   /** It is shown. */
-  | 'INCLUDED'
+  | 'included'
   /** There is no payload. */
-  | 'NONE'
+  | 'none'
   /** There is a payload; it was not asked for. */
-  | 'REDACTED'
+  | 'redacted'
   /** It is shown, out of the store for large payloads. */
-  | 'SPILLED_INCLUDED'
+  | 'spilled_included'
   /** It was kept apart and cannot be read now. */
-  | 'UNAVAILABLE';
+  | 'unavailable';
 
 /** The closed table of codes, shared with every other face. */
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. */
-  | 'ACTION_NOT_ADVERTISED'
+  | 'action_not_advertised'
   /** `approval_denied`, HTTP status 200. */
-  | 'APPROVAL_DENIED'
+  | 'approval_denied'
   /** `arguments_invalid`, HTTP status 200. */
-  | 'ARGUMENTS_INVALID'
+  | 'arguments_invalid'
   /** `cancelled`, HTTP status 200. */
-  | 'CANCELLED'
+  | 'cancelled'
   /** `capacity_exceeded`, HTTP status 429. */
-  | 'CAPACITY_EXCEEDED'
+  | 'capacity_exceeded'
   /** `client_denied`, HTTP status 200. */
-  | 'CLIENT_DENIED'
+  | 'client_denied'
   /** `command_conflict`, HTTP status 409. */
-  | 'COMMAND_CONFLICT'
+  | 'command_conflict'
   /** `connect_timeout`, HTTP status 504. */
-  | 'CONNECT_TIMEOUT'
+  | 'connect_timeout'
   /** `draining`, HTTP status 503. */
-  | 'DRAINING'
+  | 'draining'
   /** `forbidden`, HTTP status 403. */
-  | 'FORBIDDEN'
+  | 'forbidden'
   /** `handler_failed`, HTTP status 200. */
-  | 'HANDLER_FAILED'
+  | 'handler_failed'
   /** `instance_mismatch`, HTTP status 409. */
-  | 'INSTANCE_MISMATCH'
+  | 'instance_mismatch'
   /** `instance_replaced`, HTTP status 504. */
-  | 'INSTANCE_REPLACED'
+  | 'instance_replaced'
   /** `internal`, HTTP status 500. */
-  | 'INTERNAL'
+  | 'internal'
   /** `invalid_argument`, HTTP status 400. */
-  | 'INVALID_ARGUMENT'
+  | 'invalid_argument'
   /** `invalid_cursor`, HTTP status 400. */
-  | 'INVALID_CURSOR'
+  | 'invalid_cursor'
   /** `invalid_user`, HTTP status 400. */
-  | 'INVALID_USER'
+  | 'invalid_user'
   /** `lease_busy`, HTTP status 200. */
-  | 'LEASE_BUSY'
+  | 'lease_busy'
   /** `method_not_allowed`, HTTP status 405. */
-  | 'METHOD_NOT_ALLOWED'
+  | 'method_not_allowed'
   /** `node_lost`, HTTP status 504. */
-  | 'NODE_LOST'
+  | 'node_lost'
   /** `not_acceptable`, HTTP status 406. */
-  | 'NOT_ACCEPTABLE'
+  | 'not_acceptable'
   /** `not_connected`, HTTP status 409. */
-  | 'NOT_CONNECTED'
+  | 'not_connected'
   /** `not_found`, HTTP status 404. */
-  | 'NOT_FOUND'
+  | 'not_found'
   /** `payload_store_full`, HTTP status 503. */
-  | 'PAYLOAD_STORE_FULL'
+  | 'payload_store_full'
   /** `payload_too_large`, HTTP status 413. */
-  | 'PAYLOAD_TOO_LARGE'
+  | 'payload_too_large'
   /** `policy_denied`, HTTP status 403. */
-  | 'POLICY_DENIED'
+  | 'policy_denied'
   /** `queue_full`, HTTP status 429. */
-  | 'QUEUE_FULL'
+  | 'queue_full'
   /** `queue_timeout`, HTTP status 504. */
-  | 'QUEUE_TIMEOUT'
+  | 'queue_timeout'
   /** `rate_limited`, HTTP status 429. */
-  | 'RATE_LIMITED'
+  | 'rate_limited'
   /** `raw_history_disabled`, HTTP status 403. */
-  | 'RAW_HISTORY_DISABLED'
+  | 'raw_history_disabled'
   /** `reserved_parameter`, HTTP status 400. */
-  | 'RESERVED_PARAMETER'
+  | 'reserved_parameter'
   /** `reserved_stream`, HTTP status 400. */
-  | 'RESERVED_STREAM'
+  | 'reserved_stream'
   /** `response_timeout`, HTTP status 504. */
-  | 'RESPONSE_TIMEOUT'
+  | 'response_timeout'
   /** `result_unavailable`, HTTP status 200. */
-  | 'RESULT_UNAVAILABLE'
+  | 'result_unavailable'
   /** `runtime_disconnected`, HTTP status 503. */
-  | 'RUNTIME_DISCONNECTED'
+  | 'runtime_disconnected'
   /** `session_inactive`, HTTP status 409. */
-  | 'SESSION_INACTIVE'
+  | 'session_inactive'
   /** `site_action_denied`, HTTP status 403. */
-  | 'SITE_ACTION_DENIED'
+  | 'site_action_denied'
   /** `site_capability_denied`, HTTP status 403. */
-  | 'SITE_CAPABILITY_DENIED'
+  | 'site_capability_denied'
   /** `site_mode_denied`, HTTP status 403. */
-  | 'SITE_MODE_DENIED'
+  | 'site_mode_denied'
   /** `stale_instance`, HTTP status 409. */
-  | 'STALE_INSTANCE'
+  | 'stale_instance'
   /** `store_lost`, HTTP status 504. */
-  | 'STORE_LOST'
+  | 'store_lost'
   /** `store_unavailable`, HTTP status 503. */
-  | 'STORE_UNAVAILABLE'
+  | 'store_unavailable'
   /** `too_complex`, HTTP status 400. */
-  | 'TOO_COMPLEX'
+  | 'too_complex'
   /** `unauthenticated`, HTTP status 401. */
-  | 'UNAUTHENTICATED'
+  | 'unauthenticated'
   /** `unknown_action`, HTTP status 200. */
-  | 'UNKNOWN_ACTION'
+  | 'unknown_action'
   /** `unsupported_media_type`, HTTP status 415. */
-  | 'UNSUPPORTED_MEDIA_TYPE';
+  | 'unsupported_media_type';
 
 /** Which layer refused. */
 export type RefusedBy =
   /** The address names nothing that the asker may reach. */
-  | 'ADDRESS'
+  | 'address'
   /** The check of the arguments. */
-  | 'ARGUMENTS'
+  | 'arguments'
   /** A bound on how much may be held. */
-  | 'CAPACITY'
+  | 'capacity'
   /** The command id was used for another request. */
-  | 'CONFLICT'
+  | 'conflict'
   /** The central policy. */
-  | 'POLICY'
+  | 'policy'
   /** This node, which admits nothing now. */
-  | 'RELAY'
+  | 'relay'
   /** The rules of a site. */
-  | 'SITE'
+  | 'site'
   /** The target: it is not connected, not the one named, or advertises no such action. */
-  | 'TARGET';
+  | 'target';
 
 /** How far a command has come. */
 export type Stage =
   /** The client said that it has it. */
-  | 'ACKNOWLEDGED'
+  | 'acknowledged'
   /** It is on record; its client is not connected. */
-  | 'ADMITTED'
+  | 'admitted'
   /** Writing it to the client’s socket was begun. That proves neither receipt nor execution. */
-  | 'DISPATCHED'
+  | 'dispatched'
   /** It is queued for the link of its client. */
-  | 'QUEUED'
+  | 'queued'
   /** It ended; `outcome` says how. */
-  | 'TERMINAL';
+  | 'terminal';
 
 /** What a call waits for. Waiting is not running: a wait that ends leaves the command as it is. */
 export type WaitStage =
   /** That its client said that it has it. */
-  | 'ACKNOWLEDGED'
+  | 'acknowledged'
   /** That the command is on record. */
-  | 'ADMITTED'
+  | 'admitted'
   /** That it ended. */
-  | 'COMPLETED';
+  | 'completed';
 
 export type ConnectionActionsQueryVariables = Exact<{
   user_id: string;

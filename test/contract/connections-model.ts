@@ -59,6 +59,9 @@ export class ConnectionModel {
     return this.#bench.now();
   }
 
+  /** Kept even of rows that were forgotten: no epoch comes twice. */
+  readonly #lastEpochs = new Map<string, number>();
+
   #lostAt(row: Connection): number | null {
     const dead = this.#now - row.lastSeenAt >= DEAD_MS ? row.lastSeenAt + DEAD_MS : null;
     return row.disconnectedAt ?? dead;
@@ -83,16 +86,20 @@ export class ConnectionModel {
     const replaced =
       kind === 'replaced' ? { replacedInstanceId: previous?.instanceId ?? null, replacedAt: this.#now } : null;
     const kept = { replacedInstanceId: previous?.replacedInstanceId ?? null, replacedAt: previous?.replacedAt ?? null };
+    const result = await this.#bench.backend.connections.connect(request);
+    const { epoch } = result.connection;
+    const last = this.#lastEpochs.get(`${ids.userId}/${ids.clientId}`) ?? 0;
+    expect(epoch).toBeGreaterThan(last);
+    this.#lastEpochs.set(`${ids.userId}/${ids.clientId}`, epoch);
     const connection: Connection = {
       ...request,
-      epoch: (previous?.epoch ?? 0) + 1,
+      epoch,
       connectedAt: this.#now,
       lastSeenAt: this.#now,
       disconnectedAt: null,
       disconnectCause: null,
       ...(replaced ?? kept),
     };
-    const result = await this.#bench.backend.connections.connect(request);
     expect(result).toEqual({ kind, connection: this.#put(connection), previous });
   }
 

@@ -231,7 +231,11 @@ describe('refusals come in order', () => {
   });
 
   it('policy refuses before the target is looked at, naming its rule', async () => {
-    const policy = compilePolicy({ rules: [{ name: 'no-open', effect: 'deny', actions: ['op*'] }], scopes: [], userCapacity: null });
+    const policy = compilePolicy({
+      rules: [{ name: 'no-open', effect: 'deny', actions: ['op*'] }],
+      scopes: [],
+      userCapacity: null,
+    });
     await using relay = await testCore({ policy });
     expect(await invoke(relay.core)).toMatchObject({
       kind: 'refused',

@@ -43,10 +43,10 @@ describe('the watch for silent links', () => {
     const { connection: lively } = await store.connect(hello('alice', 'lively'));
     const { connection: closed } = await store.connect(hello('alice', 'closed'));
     await store.connect(hello('alice', 'elsewhere', { nodeId: 'n2' }));
-    await store.disconnect(closed, 1, 'client_closed');
+    await store.disconnect(closed, closed.epoch, 'client_closed');
     for (let beat = 0; beat < 6; beat++) {
       await clock.advance(20_000);
-      await store.touch(lively, 1);
+      await store.touch(lively, lively.epoch);
     }
     expect(events).toEqual([]);
   });

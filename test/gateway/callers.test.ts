@@ -147,7 +147,13 @@ describe('refusals', () => {
   test('a foreign and an absent command are the same not_found, for await and for cancel', async () => {
     await using at = await house();
     await client(at, { token: 'user:bob:connect,invoke', client_id: 'tab' });
-    void at.core.rpc.invoke(user('bob'), { userId: 'bob', clientId: 'tab', action: 'open', params: null, commandId: 'c1' });
+    void at.core.rpc.invoke(user('bob'), {
+      userId: 'bob',
+      clientId: 'tab',
+      action: 'open',
+      params: null,
+      commandId: 'c1',
+    });
     const asker = await caller(at);
     const refusals = [];
     for (const type of ['await', 'cancel'] as const)
@@ -227,6 +233,25 @@ describe('a caller that leaves', () => {
     expect(await again.next('outcome')).toMatchObject({ outcome: 'completed', payload: '"done"' });
   });
 
+  test('whoever left is not answered, whatever came of the call', async () => {
+    await using at = await house({
+      wrap: (core) => ({
+        ...core,
+        rpc: {
+          ...core.rpc,
+          invoke: (_who, { signal }) =>
+            new Promise((_done, fail) => signal?.addEventListener('abort', () => fail(signal.reason))),
+        },
+      }),
+    });
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1' });
+    asker.send({ type: 'leave', ref: 'r1' });
+    await asker.sync();
+    expect(asker.all.filter((frame) => 'ref' in frame && frame.ref === 'r1')).toEqual([]);
+    expect(at.logged.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
   test('`leave` ends one wait, unanswered, frees its ref, and says nothing where there is none', async () => {
     await using at = await house();
     const peer = await client(at);
@@ -240,7 +265,9 @@ describe('a caller that leaves', () => {
     asker.send({ type: 'await', ref: 'r1', client_id: 'tab', command_id: 'c1' });
     peer.send({ type: 'result', command_id: 'c1' }, 1);
     peer.send({ type: 'result', command_id: 'c2' }, 2);
-    const refs = [await asker.next('outcome'), await asker.next('outcome')].map(({ ref, payload }) => `${ref}=${payload}`);
+    const refs = [await asker.next('outcome'), await asker.next('outcome')].map(
+      ({ ref, payload }) => `${ref}=${payload}`,
+    );
     expect(refs.sort()).toEqual(['r1=1', 'r2=2']);
     expect(asker.seen('outcome')).toHaveLength(2);
     expect(asker.seen('refused')).toEqual([]);

@@ -271,6 +271,22 @@ describe('the window', () => {
     expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'c1' });
   });
 
+  test('a client that never answers is not remembered for ever', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    for (let round = 0; round < 9; round++) {
+      const calls = Array.from({ length: 32 }, (_, i) => invoke(at, `r${round}c${i}`, { respondWithinMs: 1_000 }));
+      for (let i = 0; i < 32; i++) await peer.next('command');
+      await at.clock.advance(2_000);
+      for (const { kind } of await Promise.all(calls)) expect(kind).toBe('outcome');
+    }
+    for (let i = 0; i < 250; i++) peer.send({ type: 'progress', command_id: 'r8c0' });
+    await peer.sync();
+    expect(peer.seen('refused').filter(({ frame }) => frame === 'progress')).toEqual([]);
+    for (let i = 0; i < 201; i++) peer.send({ type: 'progress', command_id: 'r0c0' });
+    expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'r0c0' });
+  });
+
   test('progress without end of one command is a flood', async () => {
     await using at = await house();
     const peer = await client(at);

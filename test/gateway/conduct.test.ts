@@ -16,7 +16,11 @@ describe('frames that are not understood', () => {
     ['a payload where none belongs', '{"type":"ack","command_id":"c"}\n{}', 'ack'],
     ['a payload that is no JSON', '{"type":"progress","command_id":"c"}\n{', 'progress'],
     ['an empty payload', '{"type":"result","command_id":"c"}\n', 'result'],
-    ['a payload nested too deeply', `{"type":"result","command_id":"c"}\n${'['.repeat(201)}${']'.repeat(201)}`, 'result'],
+    [
+      'a payload nested too deeply',
+      `{"type":"result","command_id":"c"}\n${'['.repeat(201)}${']'.repeat(201)}`,
+      'result',
+    ],
     ['a frame of the relay', '{"type":"welcome","node_id":"n"}', 'welcome'],
     ['a first line beyond its bound', `{"type":"pong","x":"${'x'.repeat(16 * 1024)}"}`, null],
   ])('%s is refused by name, and the link stays up', async (_what, text, frame) => {

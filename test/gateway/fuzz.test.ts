@@ -21,18 +21,44 @@ afterAll(async () => {
 });
 
 const words = fc.oneof(
-  fc.constantFrom('tab', 'calm', 'open', 'c1', 'r1', 'user:neighbour:connect', 'admin', ALICE, '', 'a b', '../x', '__proto__'),
+  fc.constantFrom(
+    'tab',
+    'calm',
+    'open',
+    'c1',
+    'r1',
+    'user:neighbour:connect',
+    'admin',
+    ALICE,
+    '',
+    'a b',
+    '../x',
+    '__proto__',
+  ),
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.constantFrom('x'.repeat(129), '\u0000', '\r\n', '\ud800', '💥'),
 );
-const values = fc.oneof(words, fc.integer(), fc.double(), fc.boolean(), fc.constant(null), fc.jsonValue({ maxDepth: 2 }));
+const values = fc.oneof(
+  words,
+  fc.integer(),
+  fc.double(),
+  fc.boolean(),
+  fc.constant(null),
+  fc.jsonValue({ maxDepth: 2 }),
+);
 const types = fc.oneof(fc.constantFrom(...Object.keys(UP), 'welcome', 'bye', 'constructor', 'toString'), fc.string());
 const members = [...new Set(Object.values(UP).flatMap((table) => Object.keys(table))), '__proto__', 'extra'];
 const headers = fc.tuple(types, fc.dictionary(fc.constantFrom(...members), values, { maxKeys: 8 }));
 const payloads = fc.oneof(
   fc.json(),
   fc.string({ unit: 'binary' }),
-  fc.constantFrom('{', '{"actions":[{"name":"a"},{"name":"a"}]}', '{"__proto__":{"polluted":1}}', '['.repeat(20_000), ''),
+  fc.constantFrom(
+    '{',
+    '{"actions":[{"name":"a"},{"name":"a"}]}',
+    '{"__proto__":{"polluted":1}}',
+    '['.repeat(20_000),
+    '',
+  ),
 );
 const frames = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
@@ -94,16 +120,20 @@ test('whatever is said in the place of hello, the relay and its neighbours live 
   );
 }, 60_000);
 
-test.each(['client', 'caller'])('whatever a welcomed %s says, the relay and its neighbours live on', async (kind) => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.oneof(frames, mutated), { maxLength: 12 }), async (texts) => {
-      const peer = kind === 'client' ? await client(at) : await caller(at);
-      await pour(peer, texts);
-      await soundAfter(peer);
-    }),
-    { numRuns: 300 },
-  );
-}, 60_000);
+test.each(['client', 'caller'])(
+  'whatever a welcomed %s says, the relay and its neighbours live on',
+  async (kind) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(frames, mutated), { maxLength: 12 }), async (texts) => {
+        const peer = kind === 'client' ? await client(at) : await caller(at);
+        await pour(peer, texts);
+        await soundAfter(peer);
+      }),
+      { numRuns: 300 },
+    );
+  },
+  60_000,
+);
 
 test('after all of it nothing is left open, and nothing unexpected was logged', async () => {
   await expect.poll(() => at.gateway.size).toBe(1);

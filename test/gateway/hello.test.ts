@@ -96,7 +96,11 @@ describe('opening a link', () => {
   test('a client is welcomed with all that it must know', async () => {
     await using at = await house();
     const expiresAt = at.clock.now() + 90_000;
-    const peer = await client(at, { token: `user:alice:connect:${expiresAt}`, client_id: 'desk', instance_id: 'run-1' });
+    const peer = await client(at, {
+      token: `user:alice:connect:${expiresAt}`,
+      client_id: 'desk',
+      instance_id: 'run-1',
+    });
     expect(peer.welcome).toEqual({
       type: 'welcome',
       payload: null,
@@ -157,12 +161,40 @@ describe('opening a link', () => {
   const asClient = { client_id: 'tab', instance_id: 'i1', client_type: 'browser' as const };
   test.each([
     ['a bad token', { token: 'nonsense', ...asClient }, undefined, 'unauthenticated', 4401, true],
-    ['a client without scope connect', { token: 'user:alice:invoke', ...asClient }, undefined, 'forbidden', 4403, false],
+    [
+      'a client without scope connect',
+      { token: 'user:alice:invoke', ...asClient },
+      undefined,
+      'forbidden',
+      4403,
+      false,
+    ],
     ['an administrator as a client', { token: 'admin', ...asClient }, undefined, 'forbidden', 4403, false],
     ['a caller without scope invoke', { token: 'user:alice:connect' }, undefined, 'forbidden', 4403, false],
-    ['a client without instance', { token: ALICE, client_id: 'tab', client_type: 'web' as const }, undefined, 'invalid_argument', 4400, false],
-    ['a client without type', { token: ALICE, client_id: 'tab', instance_id: 'i' }, undefined, 'invalid_argument', 4400, false],
-    ['a wrong advertisement', { token: ALICE, ...asClient }, { actions: [{ name: '' }] }, 'invalid_argument', 4400, false],
+    [
+      'a client without instance',
+      { token: ALICE, client_id: 'tab', client_type: 'web' as const },
+      undefined,
+      'invalid_argument',
+      4400,
+      false,
+    ],
+    [
+      'a client without type',
+      { token: ALICE, client_id: 'tab', instance_id: 'i' },
+      undefined,
+      'invalid_argument',
+      4400,
+      false,
+    ],
+    [
+      'a wrong advertisement',
+      { token: ALICE, ...asClient },
+      { actions: [{ name: '' }] },
+      'invalid_argument',
+      4400,
+      false,
+    ],
   ])('%s is refused by name and closed', async (_what, header, payload, code, close, reconnect) => {
     await using at = await house();
     const peer = new Peer(at);
@@ -264,7 +296,8 @@ describe('opening a link', () => {
     peer.send({ type: 'hello', token: ALICE, ...asClient });
     await asked.promise;
     peer.ws.terminate();
-    await peer.closed;
+    const sockets = () => new Promise((done) => at.server.getConnections((_error, count) => done(count)));
+    await expect.poll(sockets).toBe(0);
     go.resolve();
     await expect.poll(() => at.gateway.size).toBe(0);
     const shown = await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' });

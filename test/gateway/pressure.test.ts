@@ -44,7 +44,9 @@ describe('a client that does not read', () => {
     await at.clock.advance(29_000);
     slow.send({ type: 'pong' });
     await expect
-      .poll(async () => (await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' }))?.lastSeenAt)
+      .poll(
+        async () => (await at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' }))?.lastSeenAt,
+      )
       .toBe(at.clock.now());
     expect(await connection(at)).toMatchObject({ disconnectedAt: null });
     await at.clock.advance(3_000);

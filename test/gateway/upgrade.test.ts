@@ -42,7 +42,11 @@ describe('the origin of a page', () => {
 
   test("the relay's own host under another port, scheme or case is foreign", async () => {
     await using at = await house();
-    for (const origin of [`http://127.0.0.1:${at.port + 1}`, `https://127.0.0.1:${at.port}`, `HTTP://127.0.0.1:${at.port}`])
+    for (const origin of [
+      `http://127.0.0.1:${at.port + 1}`,
+      `https://127.0.0.1:${at.port}`,
+      `HTTP://127.0.0.1:${at.port}`,
+    ])
       expect((await upgrade(at, { Origin: origin })).status).toBe(403);
   });
 

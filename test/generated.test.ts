@@ -1,0 +1,20 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+
+const root = new URL('..', import.meta.url).pathname;
+const generated = readFileSync(new URL('../src/generated/rest.ts', import.meta.url), 'utf8');
+
+it('the generated files are those that the schema and the REST documents give', async () => {
+  const codegen = promisify(execFile)('node_modules/.bin/graphql-codegen', ['--config', 'codegen.ts', '--check'], {
+    cwd: root,
+  });
+  // Its exit code is 1, with the names of the files, when any is stale.
+  await expect(codegen).resolves.toMatchObject({ stdout: expect.not.stringContaining('stale') });
+}, 60_000);
+
+it('the generated types speak the words of REST, not the names of GraphQL', () => {
+  expect(generated).toContain("| 'late_result'");
+  expect(generated).not.toContain("'LATE_RESULT'");
+});
