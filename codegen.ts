@@ -22,7 +22,6 @@ const config: CodegenConfig = {
         scalars: { DateTime: 'string', JSON: 'unknown', ID: 'string' },
         strictScalars: true,
         useTypeImports: true,
-        enumsAsTypes: true,
         enumValues: wireWords(),
         importExtension: '.ts',
       },

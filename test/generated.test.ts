@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const generated = readFileSync(new URL('../src/generated/rest.ts', import.meta.url), 'utf8');
 
 it('the generated files are those that the schema and the REST documents give', async () => {

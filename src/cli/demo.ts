@@ -1,9 +1,30 @@
-import type { Io } from './io.ts';
+import { splitFlags } from './flags.ts';
+import { UsageError, type Io } from './io.ts';
+
+/** Beyond it the demo would only measure the machine. */
+const PACE_MAX = 50;
 
 /** Runs the demo until it is told to stop. */
 export async function demo(argv: readonly string[], io: Io): Promise<void> {
+  const { own, rest } = splitFlags(argv, { values: ['--pace', '--browser'] });
+  const pace = readPace(own.get('--pace'));
+  const browser = own.get('--browser');
   const { runDemo } = await import('../demo/demo.ts');
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);
-  await runDemo({ env: io.env, argv, print: io.print, stopped });
+  await runDemo({
+    env: io.env,
+    argv: rest,
+    print: io.print,
+    stopped,
+    ...(pace !== undefined && { pace }),
+    ...(browser !== undefined && { browser: browser === 'none' ? null : browser }),
+  });
+}
+
+function readPace(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const pace = Number(text);
+  if (pace >= 0.1 && pace <= PACE_MAX) return pace;
+  throw new UsageError(`--pace: expected 0.1 to ${PACE_MAX} calls a second`);
 }

@@ -9,7 +9,8 @@ export function helpText(): string {
   return `callboard relays commands between callers and connected clients.
 
   callboard serve [--json] [flags]    start the relay (127.0.0.1:4400)
-  callboard demo [flags]              start a relay with clients that keep it busy
+  callboard demo [--pace <calls a second>] [--browser <program>|none] [flags]
+                                      start a relay with clients that keep it busy
   callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
                                       sign a user's token with the secret
   callboard schema                    print the GraphQL schema

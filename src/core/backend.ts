@@ -1,6 +1,7 @@
 import type { Bus } from './bus.ts';
 import type { ConnectionStore } from './connections/store.ts';
 import type { CommandStore } from './delivery/commands.ts';
+import type { DeliveryInspector } from './delivery/inspector.ts';
 import type { NodeStore } from './delivery/nodes.ts';
 import type { WaiterStore } from './delivery/waiters.ts';
 import type { HistoryStore } from './history/store.ts';
@@ -21,6 +22,7 @@ export interface Backend {
   readonly commands: CommandStore;
   readonly waiters: WaiterStore;
   readonly nodes: NodeStore;
+  readonly inspector: DeliveryInspector;
   readonly history: HistoryStore;
   readonly bus: Bus;
   /** Resolves when the store answers; throws `store_unavailable` otherwise. */

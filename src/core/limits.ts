@@ -23,8 +23,8 @@ export const ACTION_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
 
 // --- sizes -----------------------------------------------------------------------------------------------------------
-/** Characters of a reason that a caller gives for a cancel. */
-export const MAX_CANCEL_REASON = 256;
+/** Characters of a reason that is given for a cancel or a disconnect. */
+export const MAX_REASON = 256;
 export const MAX_FRAME_BYTES = 1024 * 1024;
 export const MAX_BODY_BYTES = 1024 * 1024;
 /** Larger payloads go to the spill store. */
@@ -91,10 +91,20 @@ export const RECONCILE_MS = 1_000;
 export const RECONCILE_BATCH = 256;
 /** How long a graceful stop lets commands in flight finish. */
 export const DRAIN_MS = 10_000;
+/** What an operator may ask for. */
+export const DRAIN_WITHIN_MS = { default: DRAIN_MS, min: 0, max: 600_000 } as const;
+/** The closes of a drain are spread by this much for each link, and over at most so long: clients shall not all come back at once. */
+export const DRAIN_SPREAD_LINK_MS = 10;
+export const DRAIN_SPREAD_MS = 5_000;
+/** How long an operator's deed waits for the node concerned to say that it did it, and how often it looks. */
+export const DEED_TOLD_MS = 2_000;
+export const DEED_LOOK_MS = 50;
 
 // --- nodes -----------------------------------------------------------------------------------------------------------
 export const NODE_LEASE_MS = 8_000;
 export const NODE_BEAT_MS = 2_000;
+/** A loop of a node counts as alive while its last turn is younger than this. */
+export const LOOP_ALIVE_MS = 5_000;
 
 // --- subscriptions ---------------------------------------------------------------------------------------------------
 /** INTERFACE.md, Limits: a subscription queue holds 100 events and discards its oldest. */

@@ -50,34 +50,30 @@ export function createGateway(options: GatewayOptions): Gateway {
   let beat = 0;
   let closing = false;
   const parts: LinkParts = { ...options, turnEnd: createTurnEnd(), beat: () => beat };
-
   const stopBeating = clock.every(BEAT_MS, () => {
     beat++;
     for (const link of links) link.onBeat();
   });
 
-  const take = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    server.handleUpgrade(request, socket, head, (ws) => {
-      const link = new Link(ws, socket, parts);
-      links.add(link);
-      void link.done.then(() => links.delete(link));
-    });
+  const add = (link: Link): void => {
+    links.add(link);
+    void link.done.then(() => links.delete(link));
   };
 
   return {
     upgrade(request, socket, head) {
       const turned = closing ? DRAINING : links.size >= maxConnections ? FULL : turnedAway(request, options);
-      if (turned) {
-        log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
-        turnAway(socket, turned);
-      } else take(request, socket, head);
+      if (!turned) return server.handleUpgrade(request, socket, head, (ws) => add(new Link(ws, socket, parts)));
+      log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
+      turnAway(socket, turned);
     },
     async closeAll(reason, { spreadMs = 0 } = {}) {
       closing = true;
       const all = [...links];
       all.forEach((link, index) => {
-        if (index === 0 || spreadMs === 0) link.close(reason);
-        else clock.after((spreadMs * index) / all.length, () => link.close(reason));
+        const wait = (spreadMs * index) / all.length;
+        if (wait === 0) link.close(reason);
+        else clock.after(wait, () => link.close(reason));
       });
       await Promise.all(all.map(({ done }) => done));
       stopBeating();

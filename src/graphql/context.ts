@@ -1,4 +1,5 @@
-import { subjectOf, type Principal } from '../core/auth/principal.ts';
+import { audit } from '../core/audit.ts';
+import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { canonicalJson } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
@@ -38,6 +39,6 @@ function createAudit(who: Principal | null, log: Log): Context['auditPayload'] {
     const key = canonicalJson(subject);
     if (noted.has(key)) return;
     noted.add(key);
-    log.info({ audit: 'payload', who: subjectOf(who), ...subject }, 'payload shown to an administrator');
+    audit(log, who, { deed: 'payload', ...subject });
   };
 }

@@ -374,7 +374,9 @@ export function commandContract(name: string, make: MakeBench): void {
         expect(await bench.backend.commands.settle(keyFor('c1'), { kind: 'expire' })).toMatchObject({
           kind: 'unchanged',
         });
-        await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' });
+        expect(await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' })).toMatchObject({
+          requeued: 1,
+        });
         expect(
           await bench.backend.commands.dispatch(keyFor('c1'), { ...BOUND, epoch: 2, instanceId: 'i2' }),
         ).toMatchObject({ kind: 'dispatch', command: { boundInstanceId: 'i2' } });
@@ -401,7 +403,9 @@ export function commandContract(name: string, make: MakeBench): void {
         await bind();
         expect(await read(bench, 'parked')).toMatchObject({ stage: 'admitted' });
         await admit('queued', { namedInstanceId: 'i1' });
-        await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' });
+        expect(await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' })).toMatchObject({
+          requeued: 0,
+        });
         expect(await read(bench, 'parked')).toMatchObject({ stage: 'queued', expectedInstanceId: 'i2' });
         expect(await read(bench, 'queued')).toMatchObject({
           outcome: 'expired',

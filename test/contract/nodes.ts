@@ -7,6 +7,8 @@ const REPORT: NodeReport = {
   reconciliationAlive: true,
   activeDrainers: 1,
   connectionWaiters: 2,
+  links: 3,
+  unfinishedCommands: 4,
   draining: false,
   counters: new Map([['a', 1]]),
 };

@@ -1,17 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import type { Core, Invocation } from '../../src/core/core.ts';
+import type { Core } from '../../src/core/core.ts';
 import type { LinkSession } from '../../src/core/delivery/link.ts';
-import { trustJson, toJson } from '../../src/core/json.ts';
+import { trustJson } from '../../src/core/json.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, type House } from './kit.ts';
+import { caller, client, house, invoke, type House } from './kit.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };
-
-function invoke({ core }: House, commandId: string, over: Record<string, unknown> = {}): Promise<Invocation> {
-  return core.rpc.invoke(WHO, { ...KEY, action: 'open', params: null, commandId, ...over });
-}
 
 async function command(at: House, commandId: string) {
   const found = await at.core.delivery.command(admin, { ...KEY, commandId });
@@ -225,163 +221,5 @@ describe('what becomes of an end that a client reports', () => {
     }
     peer.send({ type: 'actions' }, { actions: [] });
     expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', frame: 'actions' });
-  });
-});
-
-describe('the window', () => {
-  test('holds 32 commands; the next goes out when one ends, in the order admitted', async () => {
-    await using at = await house();
-    const peer = await client(at);
-    const all = Array.from({ length: 40 }, (_, i) => invoke(at, `c${i}`));
-    for (let i = 0; i < 32; i++) expect((await peer.next('command')).command_id).toBe(`c${i}`);
-    await peer.sync();
-    expect(peer.seen('command')).toHaveLength(32);
-    for (let i = 0; i < 8; i++) {
-      peer.send({ type: 'result', command_id: `c${i}` }, i);
-      expect((await peer.next('command')).command_id).toBe(`c${32 + i}`);
-    }
-    expect(peer.seen('command')).toHaveLength(40);
-    for (let i = 8; i < 40; i++) peer.send({ type: 'result', command_id: `c${i}` }, i);
-    const ends = await Promise.all(all);
-    expect(ends.map((end) => end.kind === 'outcome' && end.result)).toEqual(ends.map((_, i) => String(i)));
-  });
-
-  test('reports of commands in flight do not count as unasked, however many commands run', async () => {
-    await using at = await house();
-    const peer = await client(at);
-    for (let round = 0; round < 5; round++) {
-      const all = Array.from({ length: 200 }, (_, i) => invoke(at, `r${round}c${i}`));
-      for (let i = 0; i < 200; i++) {
-        const { command_id } = await peer.next('command');
-        peer.send({ type: 'ack', command_id });
-        peer.send({ type: 'progress', command_id }, i);
-        peer.send({ type: 'result', command_id }, i);
-      }
-      await Promise.all(all);
-    }
-    expect(peer.seen('refused')).toEqual([]);
-  });
-
-  test('a second ack, and progress after the end, count as unasked', async () => {
-    await using at = await house();
-    const peer = await client(at);
-    void invoke(at, 'c1');
-    await peer.next('command');
-    for (let i = 0; i < 202; i++) peer.send({ type: 'ack', command_id: 'c1' });
-    expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'c1' });
-  });
-
-  test('a client that never answers is not remembered for ever', async () => {
-    await using at = await house();
-    const peer = await client(at);
-    for (let round = 0; round < 9; round++) {
-      const calls = Array.from({ length: 32 }, (_, i) => invoke(at, `r${round}c${i}`, { respondWithinMs: 1_000 }));
-      for (let i = 0; i < 32; i++) await peer.next('command');
-      await at.clock.advance(2_000);
-      for (const { kind } of await Promise.all(calls)) expect(kind).toBe('outcome');
-    }
-    for (let i = 0; i < 250; i++) peer.send({ type: 'progress', command_id: 'r8c0' });
-    await peer.sync();
-    expect(peer.seen('refused').filter(({ frame }) => frame === 'progress')).toEqual([]);
-    for (let i = 0; i < 201; i++) peer.send({ type: 'progress', command_id: 'r0c0' });
-    expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'r0c0' });
-  });
-
-  test('progress without end of one command is a flood', async () => {
-    await using at = await house();
-    const peer = await client(at);
-    void invoke(at, 'c1');
-    await peer.next('command');
-    for (let i = 0; i < 14_000; i++) peer.send({ type: 'progress', command_id: 'c1' });
-    expect((await peer.end()).code).toBe(4429);
-  });
-});
-
-describe('coming back', () => {
-  test('the same instance resumes: its unfinished command is still its own and is not sent again', async () => {
-    await using at = await house();
-    const first = await client(at);
-    const waiting = invoke(at, 'c1');
-    await first.next('command');
-    first.ws.terminate();
-    await expect.poll(() => at.gateway.size).toBe(0);
-    const again = await client(at);
-    expect(again.welcome).toMatchObject({ resumed: true, epoch: 2 });
-    again.send({ type: 'result', command_id: 'c1' }, 'held');
-    expect(await again.next('result_ack')).toMatchObject({ recorded: 'recorded' });
-    expect(await waiting).toMatchObject({ result: '"held"' });
-    expect(again.seen('command')).toEqual([]);
-  });
-
-  test('commands that came while it was away are sent after its welcome', async () => {
-    await using at = await house();
-    const waiting = invoke(at, 'c1', { connectWithinMs: 10_000 });
-    const peer = await client(at);
-    await peer.next('command');
-    expect(peer.all.map(({ type }) => type)).toEqual(['welcome', 'command']);
-    peer.send({ type: 'result', command_id: 'c1' });
-    await waiting;
-  });
-
-  test('another instance replaces it: told by whom, closed with 4409, its late result fenced or late', async () => {
-    await using at = await house();
-    const old = await client(at);
-    const waiting = invoke(at, 'c1');
-    await old.next('command');
-    const next = await client(at, { instance_id: 'i2' });
-    expect(next.welcome).toMatchObject({ resumed: false, replaced_instance_id: 'i1', epoch: 2 });
-    expect(await old.next('replaced')).toMatchObject({ instance_id: 'i2' });
-    expect(await old.end()).toMatchObject({ code: 4409, bye: { reason: 'replaced', reconnect: false } });
-    next.send({ type: 'result', command_id: 'c1' }, 'not mine');
-    expect(await next.next('result_ack')).toMatchObject({ recorded: 'fenced' });
-    await at.clock.advance(6_000);
-    expect(await waiting).toMatchObject({
-      command: { outcome: 'outcome_unknown', error: { code: 'instance_replaced' }, lastProvenStage: 'dispatched' },
-    });
-    expect(next.seen('command')).toEqual([]);
-    const shown = await at.core.connections.get(WHO, KEY);
-    expect(shown).toMatchObject({ instanceId: 'i2', replacedInstanceId: 'i1', disconnectedAt: null });
-  });
-
-  test('a result that the replaced one sent before it heard of it still ends its command', async () => {
-    await using at = await house();
-    const old = await client(at);
-    const waiting = invoke(at, 'c1');
-    await old.next('command');
-    old.ws.pause();
-    const next = await client(at, { instance_id: 'i2' });
-    old.send({ type: 'result', command_id: 'c1' }, 'in time');
-    expect(await waiting).toMatchObject({ command: { outcome: 'completed' }, result: '"in time"' });
-    old.ws.resume();
-    expect((await old.closed).code).toBe(4409);
-    await next.sync();
-  });
-
-  test('a second socket of the same instance takes over from the first', async () => {
-    await using at = await house();
-    const first = await client(at);
-    const second = await client(at);
-    expect(second.welcome).toMatchObject({ resumed: true, epoch: 2 });
-    expect((await first.end()).code).toBe(4409);
-    const waiting = invoke(at, 'c1');
-    await second.next('command');
-    second.send({ type: 'result', command_id: 'c1' });
-    await waiting;
-    expect(await at.core.connections.get(WHO, KEY)).toMatchObject({ disconnectedAt: null });
-  });
-
-  test('the same client id of another user is another client', async () => {
-    await using at = await house();
-    const mine = await client(at);
-    const theirs = await client(at, { token: 'user:bob:connect,invoke', instance_id: 'i9' });
-    await mine.sync();
-    await theirs.sync();
-    expect(mine.seen('replaced')).toEqual([]);
-    const waiting = invoke(at, 'c1', { params: toJson({ secret: 1 }) });
-    await mine.next('command');
-    mine.send({ type: 'result', command_id: 'c1' });
-    await waiting;
-    await theirs.sync();
-    expect(theirs.seen('command')).toEqual([]);
   });
 });

@@ -2,14 +2,14 @@ import { createServer, type Server } from 'node:http';
 import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net';
 import { WebSocket, type ClientOptions } from 'ws';
 import type { Authenticator, Principal, Scope } from '../../src/core/auth/principal.ts';
-import type { Core } from '../../src/core/core.ts';
+import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/log.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
 import { joinFrame, SUBPROTOCOL } from '../../src/protocol/frame.ts';
 import { isFault, parseDown, type DownFrame, type UpHeader } from '../../src/protocol/frames.ts';
 import type { FakeClock } from '../kit/clock.ts';
-import { testCore } from '../kit/core.ts';
+import { testCore, user } from '../kit/core.ts';
 
 /** `user:<id>:<scopes>[:<expiresAt>]`, or `admin`. Anything else is a bad token. */
 export const authenticator: Authenticator = {
@@ -173,6 +173,12 @@ export class Peer {
 }
 
 export const ALICE = 'user:alice:connect,invoke,host';
+
+/** A call on Alice's client `tab`, asked of core itself. */
+export function invoke({ core }: House, commandId: string, over: Partial<InvokeRequest> = {}): Promise<Invocation> {
+  const request = { userId: 'alice', clientId: 'tab', action: 'open', params: null, commandId, ...over };
+  return core.rpc.invoke(user('alice'), request);
+}
 
 export type HelloOver = { token?: string; client_id?: string; instance_id?: string; payload?: unknown };
 

@@ -5,6 +5,7 @@ import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
 import { createMemoryHistory, type HistoryLimits } from './history.ts';
+import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
 import { createMemoryNodes, Mailboxes } from './nodes.ts';
 import { createMemoryWaiters, WaiterIndex } from './waiters.ts';
@@ -31,6 +32,7 @@ export function createMemoryBackend({ clock, log, sha256, history: limits, termi
     commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, retain, sha256 }),
     waiters: createMemoryWaiters(clock, ledger, waiters),
     nodes: createMemoryNodes(clock, mailboxes, ledger),
+    inspector: createMemoryInspector(clock, ledger),
     history,
     bus: createMemoryBus(log),
     ready() {},

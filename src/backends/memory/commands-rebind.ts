@@ -9,7 +9,12 @@ import { keyOf, type Entry } from './ledger.ts';
 export function rebind(acts: Acts, key: ClientKey, binding: Binding | null): RebindResult {
   const client = acts.ledger.client(key);
   client.binding = binding;
-  for (const entry of [...client.waiting]) (binding ? queue : park)(acts, entry, binding);
+  let requeued = 0;
+  for (const entry of [...client.waiting]) {
+    const queuedBefore = entry.command.queuedAt !== null;
+    if (!binding) park(entry);
+    else if (queue(acts, entry, binding) && queuedBefore) requeued++;
+  }
   const unfinished: Command[] = [];
   const orphaned: Command[] = [];
   for (const entry of binding ? client.running : []) {
@@ -18,15 +23,15 @@ export function rebind(acts: Acts, key: ClientKey, binding: Binding | null): Reb
     else orphaned.push(entry.command);
   }
   if (!binding) acts.ledger.dropIdle(key);
-  return { unfinished, orphaned };
+  return { requeued, unfinished, orphaned };
 }
 
-function queue(acts: Acts, entry: Entry, binding: Binding | null): void {
+/** False when it waits for another instance, or ended for that. */
+function queue(acts: Acts, entry: Entry, binding: Binding): boolean {
   const { namedInstanceId, queuedAt } = entry.command;
-  if (!binding) return;
   if (namedInstanceId !== null && namedInstanceId !== binding.instanceId) {
     if (queuedAt !== null) end(acts, entry, 'instance_replaced');
-    return;
+    return false;
   }
   const { instanceId, nodeId } = binding;
   const now = acts.clock.now();
@@ -39,9 +44,10 @@ function queue(acts: Acts, entry: Entry, binding: Binding | null): void {
   });
   acts.ledger.setDue(entry, entry.command.deadline);
   acts.mailboxes.post(nodeId, { kind: 'command', key: keyOf(entry.command) });
+  return true;
 }
 
 /** The connect budget was kept when it was first queued: from then on only the deadline counts. */
-function park(_acts: Acts, entry: Entry): void {
+function park(entry: Entry): void {
   if (entry.command.stage === 'queued') move(entry, { stage: 'admitted', nodeId: null });
 }

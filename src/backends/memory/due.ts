@@ -44,6 +44,32 @@ export class DueIndex<T> {
     return found;
   }
 
+  /** How many fell due by `now`. */
+  count(now: number): number {
+    const end = Math.floor(now / GRAIN_MS);
+    let count = 0;
+    for (let bucket = this.#swept; bucket <= end; bucket++) {
+      const items = this.#buckets.get(bucket);
+      if (!items) continue;
+      if (bucket < end) count += items.size;
+      else for (const at of items.values()) if (at <= now) count++;
+    }
+    return count;
+  }
+
+  /** What falls due soonest, at most `limit`: in order of its bucket, and within one as it came. */
+  soonest(limit: number): T[] {
+    const found: T[] = [];
+    const all = Math.min(limit, this.size);
+    for (let bucket = this.#swept; found.length < all; bucket++) {
+      for (const item of this.#buckets.get(bucket)?.keys() ?? []) {
+        if (found.length === all) break;
+        found.push(item);
+      }
+    }
+    return found;
+  }
+
   get size(): number {
     return this.#times.size;
   }

@@ -2,10 +2,12 @@ import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { Binding } from '../../core/delivery/commands.ts';
 import type { Waiter } from '../../core/delivery/waiter.ts';
-import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
+import { clientKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { RECONCILE_BATCH, TERMINAL_BYTES, TERMINAL_MS, TERMINAL_RECORDS } from '../../core/limits.ts';
+import { sortable, type Position } from '../../core/page.ts';
 import { DueIndex } from './due.ts';
+import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /** A command with what belongs to it. The record is replaced on every move; the rest is only ever touched by the acts. */
 export type Entry = {
@@ -28,18 +30,26 @@ export type ClientQueue = {
   readonly running: Set<Entry>;
 };
 
+/** What is reserved in one admission scope, by deadline. */
+export type Scope = { readonly scopeId: string; readonly holders: SortedMap<Entry> };
+
+export type Whose = { readonly userId: string | null; readonly clientId: string | null };
+
 type Remembered = { readonly entry: Entry; readonly bytes: number; readonly until: number };
 
 /** The state that the command, waiter and node ports share, and its bounds. Holds no rule of the state machine. */
 export class Ledger {
   readonly #clock: Clock;
-  readonly #entries = new Map<string, Entry>();
+  /** In order of (user, client, command). */
+  readonly #entries = createSortedMap<Entry>();
   readonly #clients = new Map<string, ClientQueue>();
-  readonly #scopes = new Map<string, Set<Entry>>();
+  readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
   /** Ended commands, oldest first. */
   readonly #ended = new Map<Entry, Remembered>();
   #endedBytes = 0;
+  /** Until when a record would still be shown that was dropped for lack of room. */
+  #shortUntil = -Infinity;
   readonly #maxEnded: number;
 
   constructor(clock: Clock, maxEnded: number = TERMINAL_RECORDS) {
@@ -50,7 +60,7 @@ export class Ledger {
 
   find(key: CommandKey): Entry | undefined {
     this.#forget();
-    return this.#entries.get(commandKeyText(key));
+    return this.#entries.get(orderOf(key));
   }
 
   client(key: ClientKey): ClientQueue {
@@ -66,14 +76,16 @@ export class Ledger {
   }
 
   reserved(scopeId: string): number {
-    return this.#scopes.get(scopeId)?.size ?? 0;
+    return this.#scopes.get(scopeId)?.holders.size ?? 0;
   }
 
   add(entry: Entry, dueAt: number): void {
     const { command } = entry;
-    this.#entries.set(commandKeyText(command), entry);
-    const holders = this.#scopes.get(command.scopeId) ?? new Set();
-    this.#scopes.set(command.scopeId, holders.add(entry));
+    const { scopeId } = command;
+    this.#entries.set(orderOf(command), entry);
+    const scope = this.#scopes.get(scopeId) ?? { scopeId, holders: createSortedMap<Entry>() };
+    scope.holders.set(holderOrder(command), entry);
+    this.#scopes.set(scopeId, scope);
     entry.client.waiting.add(entry);
     this.#due.set(entry, dueAt);
   }
@@ -89,8 +101,8 @@ export class Ledger {
     client.waiting.delete(entry);
     client.running.delete(entry);
     this.dropIdle(command);
-    const holders = this.#scopes.get(command.scopeId);
-    holders?.delete(entry);
+    const holders = this.#scopes.get(command.scopeId)?.holders;
+    holders?.delete(holderOrder(command));
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
     entry.params = null;
     const bytes = entry.result === null ? 0 : utf8Length(entry.result);
@@ -111,6 +123,44 @@ export class Ledger {
     return this.#due.due(this.#clock.now(), limit).map(({ command }) => keyOf(command));
   }
 
+  /** How many are due. */
+  get dueCount(): number {
+    return this.#due.count(this.#clock.now());
+  }
+
+  /** Live commands that fall due soonest, at most `limit`. */
+  soonest(limit: number): readonly Entry[] {
+    return this.#due.soonest(limit);
+  }
+
+  /** Commands with a record, of one client, of one user or of all, in order of (user, client, command), after a position. */
+  *inOrder({ userId, clientId }: Whose, after: Position | null): IteratorObject<Entry> {
+    this.#forget();
+    const from = userId === null ? '' : order([userId, clientId ?? '']);
+    for (const entry of this.#entries.values({ from, after: after && order(after) })) {
+      const { command } = entry;
+      if (userId !== null && command.userId !== userId) return;
+      if (userId !== null && clientId !== null && command.clientId !== clientId) return;
+      yield entry;
+    }
+  }
+
+  /** Scopes with reservations, in order. */
+  scopes(after: string | null): IteratorObject<Scope> {
+    return this.#scopes.values({ after });
+  }
+
+  /** Commands with a record: live, and ended but remembered. */
+  get tracked(): number {
+    this.#forget();
+    return this.#entries.size;
+  }
+
+  /** Whether a record that would still be remembered was dropped for lack of room. */
+  get short(): boolean {
+    return this.#clock.now() < this.#shortUntil;
+  }
+
   get live(): number {
     return this.#due.size;
   }
@@ -123,13 +173,27 @@ export class Ledger {
     const now = this.#clock.now();
     for (const { entry, bytes, until } of this.#ended.values()) {
       if (until > now && this.#ended.size <= this.#maxEnded && this.#endedBytes <= TERMINAL_BYTES) return;
+      this.#shortUntil = Math.max(this.#shortUntil, until);
       this.#ended.delete(entry);
       this.#endedBytes -= bytes;
-      this.#entries.delete(commandKeyText(entry.command));
+      this.#entries.delete(orderOf(entry.command));
     }
   }
 }
 
 export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
   return { userId, clientId, commandId };
+}
+
+/** NUL stands in no id and sorts before all that does, so that the joined texts sort as the positions do. */
+function order(position: Position): string {
+  return position.join('\0');
+}
+
+function orderOf({ userId, clientId, commandId }: CommandKey): string {
+  return `${userId}\0${clientId}\0${commandId}`;
+}
+
+function holderOrder(command: Command): string {
+  return `${sortable(command.deadline)}\0${orderOf(command)}`;
 }

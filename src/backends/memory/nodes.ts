@@ -61,6 +61,7 @@ export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Le
     },
     post: (nodeId, row) => mailboxes.post(nodeId, row),
     due: (limit) => ledger.due(limit),
+    get: (nodeId) => reports.get(nodeId) ?? null,
     list(page) {
       const after = page.after?.[0] ?? '';
       const rows = [...reports.values()]

@@ -96,6 +96,8 @@ export type SettleResult =
   | { readonly kind: 'unknown' };
 
 export type RebindResult = {
+  /** Queued anew: the link that they had been queued for was lost before they were dispatched. */
+  readonly requeued: number;
   /** Dispatched to this same instance and not ended: they fill its window. */
   readonly unfinished: readonly Command[];
   /** Dispatched to another instance: to be given up after the grace. */

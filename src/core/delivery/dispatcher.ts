@@ -16,6 +16,8 @@ export type Outlet = {
   readonly window: Set<string>;
   /** False until the client was welcomed. */
   open: boolean;
+  /** Who waits until it has nothing left to do. */
+  readonly idle: (() => void)[];
 };
 
 /**
@@ -25,7 +27,6 @@ export type Outlet = {
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #outlets = new Map<string, Outlet>();
-  readonly #idle: (() => void)[] = [];
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -35,7 +36,7 @@ export class Dispatcher {
   attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
     const text = clientKeyText(client);
     const previous = this.#outlets.get(text);
-    const outlet: Outlet = { client, binding, link, queue: new Map(), window: new Set(), open: false };
+    const outlet: Outlet = { client, binding, link, queue: new Map(), window: new Set(), open: false, idle: [] };
     this.#outlets.set(text, outlet);
     return { outlet, previous };
   }
@@ -43,7 +44,7 @@ export class Dispatcher {
   detach(outlet: Outlet): void {
     const text = clientKeyText(outlet.client);
     if (this.#outlets.get(text) === outlet) this.#outlets.delete(text);
-    this.#settleIdle();
+    for (const resolve of outlet.idle.splice(0)) resolve();
   }
 
   find(client: ClientKey): Outlet | undefined {
@@ -67,7 +68,7 @@ export class Dispatcher {
     if (!outlet) return;
     outlet.window.delete(commandKeyText(key));
     this.pump(outlet);
-    this.#settleIdle();
+    settleIdle(outlet);
   }
 
   pump(outlet: Outlet): void {
@@ -80,23 +81,31 @@ export class Dispatcher {
     }
   }
 
-  get inFlight(): number {
+  /** Links of clients. */
+  get links(): number {
+    return this.#outlets.size;
+  }
+
+  /** Commands queued or in flight. */
+  get unfinished(): number {
     let sum = 0;
     for (const { window, queue } of this.#outlets.values()) sum += window.size + queue.size;
     return sum;
   }
 
+  /** Links with commands queued. */
   get draining(): number {
     return Iterator.from(this.#outlets.values())
       .filter(({ queue }) => queue.size > 0)
       .toArray().length;
   }
 
-  /** Resolves once no link of this node has a command queued or in flight. */
-  idle(): Promise<void> {
+  /** Resolves once the link has no command queued or in flight, or is not this node's any more. */
+  idle(outlet: Outlet): Promise<void> {
     return new Promise((resolve) => {
-      this.#idle.push(resolve);
-      this.#settleIdle();
+      outlet.idle.push(resolve);
+      if (this.find(outlet.client) === outlet) settleIdle(outlet);
+      else outlet.idle.splice(0).forEach((wake) => wake());
     });
   }
 
@@ -105,7 +114,7 @@ export class Dispatcher {
     const done = (result: DispatchResult): void => {
       if (result.kind === 'skip') {
         outlet.window.delete(text);
-        return;
+        return settleIdle(outlet);
       }
       this.#deps.metrics.count('commands_dispatched');
       this.#deps.backend.bus.publish(`command:${text}`, { key, progress: null });
@@ -115,6 +124,7 @@ export class Dispatcher {
       // Whether the mark was set is not known, so nothing is written: reconciliation ends the command by its deadline.
       this.#deps.log.error({ err: error, command: text }, 'dispatch failed');
       outlet.window.delete(text);
+      settleIdle(outlet);
     };
     try {
       const pending = andThen(commands.dispatch(key, outlet.binding), done);
@@ -123,8 +133,8 @@ export class Dispatcher {
       lost(error);
     }
   }
+}
 
-  #settleIdle(): void {
-    if (this.#idle.length > 0 && this.inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
-  }
+function settleIdle({ idle, queue, window }: Outlet): void {
+  if (idle.length > 0 && queue.size + window.size === 0) for (const resolve of idle.splice(0)) resolve();
 }

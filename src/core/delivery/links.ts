@@ -43,7 +43,8 @@ export function createLinks(parts: LinkParts): Links {
       const { outlet, previous } = dispatcher.attach(client, binding, link);
       previous?.link.close('replaced', instanceId);
       if (!previous) kickElsewhere(parts, result);
-      const { unfinished, orphaned } = await commands.rebind(client, binding);
+      const { requeued, unfinished, orphaned } = await commands.rebind(client, binding);
+      for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
       for (const command of unfinished) outlet.window.add(commandKeyText(command));
       giveUpLater(parts, orphaned);
       deps.metrics.count('links_opened', 'client');
@@ -65,6 +66,7 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
   return {
     result,
     begin() {
+      if (parts.isDraining()) return outlet.link.close('node_drained', null);
       outlet.open = true;
       for (const { cancelRequestedAt, commandId } of unfinished)
         if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);

@@ -20,14 +20,24 @@ export type MailboxRow =
       readonly instanceId: string | null;
     }
   | { readonly kind: 'drain'; readonly withinMs: number }
+  /** What a node posts to itself: that it comes proves that its mailbox is read. */
+  | { readonly kind: 'pulse' }
   | { readonly kind: 'reply'; readonly reply: Reply };
 
 /** What a node says of itself with each beat. */
 export type NodeReport = {
+  /** What it last posted to its own mailbox came lately. */
   readonly listenerAlive: boolean;
+  /** Reconciliation came to its end lately. */
   readonly reconciliationAlive: boolean;
+  /** Links with commands queued. */
   readonly activeDrainers: number;
+  /** Callers that wait on this node. */
   readonly connectionWaiters: number;
+  /** Links of clients. */
+  readonly links: number;
+  /** Commands queued or in flight on its links. */
+  readonly unfinishedCommands: number;
   readonly draining: boolean;
   readonly counters: ReadonlyMap<string, number>;
 };
@@ -44,5 +54,8 @@ export interface NodeStore {
   post(nodeId: string, row: MailboxRow): Maybe<boolean>;
   /** Commands past their connect deadline or deadline, oldest first. Reads only. */
   due(limit: number): Maybe<readonly CommandKey[]>;
+  /** In order of node. */
   list(page: PageRequest): Maybe<Scan<DispatcherNode>>;
+  /** Null where no such node reported. */
+  get(nodeId: string): Maybe<DispatcherNode | null>;
 }

@@ -27,6 +27,10 @@ export interface SpillStore {
   readonly managed: boolean;
   /** Throws `payload_store_full` when there is no room, and nothing is left behind. */
   put(text: JsonText, expiresAt: number): Promise<SpillRef>;
+  /**
+   * Takes back an object whose reference nobody was given, so that what was refused leaves nothing behind. An unmanaged store may let it lie.
+   */
+  discard(ref: SpillRef): Maybe<void>;
   /** Checks size and digest before it answers. Never throws for a bad reference. */
   read(ref: SpillRef): Promise<SpillRead>;
   /** Removes expired objects of a managed store; how many. An unmanaged one is left alone (0). */

@@ -3,7 +3,7 @@ import type { PendingRpc, PendingRpcAlert, Rpc, Who } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { RECONCILE_MS } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
-import { within } from './request.ts';
+import { within } from '../range.ts';
 
 /** Bounds of `olderThanMs`: from the grain at which it is looked at to the longest that a command may live. */
 const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;

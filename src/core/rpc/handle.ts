@@ -4,10 +4,10 @@ import { isTerminal } from '../delivery/command.ts';
 import { ownKey } from '../delivery/delivery.ts';
 import { fail } from '../errors.ts';
 import type { CommandKey } from '../ids.ts';
-import { AWAIT_WITHIN_MS, MAX_CANCEL_REASON } from '../limits.ts';
+import { AWAIT_WITHIN_MS, MAX_REASON } from '../limits.ts';
 import { invalid } from '../errors.ts';
 import { invocation } from './invoke.ts';
-import { within } from './request.ts';
+import { within } from '../range.ts';
 import { expectReply, waitForReply, type WaitParts } from './wait.ts';
 
 /** Waits again on a command by its ids, from any node. Null: absent or foreign. `withinMs` 0 reads the record and makes no waiter. */
@@ -44,8 +44,8 @@ export async function cancelCommand(
   const { who, reason } = request;
   const key = ownKey(who, request.key);
   if (!key || !who) return null;
-  if (reason !== null && reason.length > MAX_CANCEL_REASON)
-    invalid('reason', `expected at most ${MAX_CANCEL_REASON} characters`);
+  if (reason !== null && reason.length > MAX_REASON)
+    invalid('reason', `expected at most ${MAX_REASON} characters`);
   const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(who) });
   if (result.kind === 'unknown') return null;
   const state = { settled: 'cancelled', requested: 'requested', unchanged: 'too_late' } as const;

@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
 import type { Completeness, Page, Scan } from '../page.ts';
-import { within } from './request.ts';
+import { within } from '../range.ts';
 
 type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 'ofClients' | 'ofCommands'>;
 

@@ -5,6 +5,7 @@ import { CallboardError, fail, invalid, type Fault } from '../errors.ts';
 import { id, name } from '../ids.ts';
 import { canonicalJson, type JsonText } from '../json.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../limits.ts';
+import { within } from '../range.ts';
 
 /** An invocation whose every input was checked, with defaults filled in. */
 export type CheckedInvoke = {
@@ -51,17 +52,6 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest): CheckedInvo
   if (reserved !== undefined) fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
   const { action, namedInstanceId } = checked;
   return { ...checked, digest: crypto.sha256(canonicalJson([action, params ?? {}, namedInstanceId])) };
-}
-
-/** A whole number in a range, or its default. */
-export function within(
-  parameter: string,
-  value: number | null | undefined,
-  range: { readonly default: number; readonly min: number; readonly max: number },
-): number {
-  const given = value ?? range.default;
-  const good = Number.isInteger(given) && given >= range.min && given <= range.max;
-  return good ? given : invalid(parameter, `expected ${range.min} to ${range.max}`);
 }
 
 function collect(faults: Fault[]): <T>(read: () => T) => T | undefined {

@@ -23,7 +23,7 @@ export function printerActions(pause: Pause): readonly Action[] {
       async run({ text }, { signal }) {
         if (tray === 0) {
           tray = PAGES_IN_TRAY;
-          throw new ActionError('The tray was empty. It has been filled: try again.', 'out_of_paper');
+          throw new ActionError('The tray was empty. It has been filled: try again.');
         }
         tray--;
         await pause(roughly(PAGE_MS), signal);

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCallboard } from '../callboard.ts';
+import { readConfig, type Config } from '../config.ts';
+import type { Log } from '../core/log.ts';
+import { signToken } from '../http/token.ts';
+import { createLog } from '../platform/log.ts';
+import { findBrowser, startBrowser } from './browser.ts';
+import { CAST, PAGE, type Member } from './cast.ts';
+import { greeting, type PagePlan } from './greeting.ts';
+import { Keeper } from './keeper.ts';
+import { startPageServer, type PageServer } from './page.ts';
+import { pauseAt, roughly } from './pause.ts';
+import { startClient, type ClientRun } from './process.ts';
+import { connectUrl, type Relay } from './relay.ts';
+import { tellStatus } from './status.ts';
+import { startTraffic } from './traffic.ts';
+
+export type DemoOptions = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Flags of the relay. */
+  readonly argv: readonly string[];
+  readonly print: (text: string) => void;
+  /** When it resolves, the demo ends. */
+  readonly stopped: Promise<void>;
+  /** Scenes a second; all else is as much faster or slower. */
+  readonly pace?: number;
+  /** The Chromium to start; null for none, and one that is found when absent. */
+  readonly browser?: string | null;
+};
+
+/** Calm enough to read along. */
+export const PACE = 2;
+const STATUS_MS = 10_000;
+const DEPLOY_MS = 30_000;
+/** How long the curtain waits for clients. */
+const CURTAIN_MS = 5_000;
+const DRAIN_MS = 2_000;
+const TOKEN_SECONDS = 3600;
+
+/**
+ * Runs a relay in this process, clients in processes of their own and a page in a browser, and keeps calls going until it is stopped; then
+ * everything that it started is over. Rejects with what `readConfig` or listening refuse.
+ */
+export async function runDemo(options: DemoOptions): Promise<void> {
+  const { env, argv, print, stopped, pace = PACE } = options;
+  const tempo = pace / PACE;
+  const config = demoConfig(readConfig({ CALLBOARD_LOG_LEVEL: 'warn', ...env }, argv));
+  const log = createLog({ level: config.logLevel, secrets: [...config.auth.adminTokens, config.secret] });
+  // Ended in reverse order: calls first, the relay last.
+  await using parts = new AsyncDisposableStack();
+  const pageServer = parts.use(await startPageServer());
+  const allowedOrigins = [...config.allowedOrigins, pageServer.origin];
+  const callboard = parts.use(createCallboard({ config: { ...config, allowedOrigins }, log }));
+  const url = await callboard.listen({ host: config.host, port: config.port });
+  const relay = { url, adminToken: config.adminToken, token: tokensOf(config) };
+  const stage = { relay, tempo, env: withoutSettings(env), log };
+  const page = await planPage(options, relay, pageServer);
+  if (page.kind === 'browser') parts.use(new Keeper(() => startBrowser(page.program, pageServer.url)));
+  const clients = CAST.map((member) => parts.use(startMember(member, stage)));
+  parts.defer(() => callboard.drain(DRAIN_MS));
+  const connected = Promise.all(clients.map(({ current }) => current.connected));
+  await Promise.race([connected, stopped, sleep(CURTAIN_MS, undefined, { ref: false })]);
+  print(greeting(relay, page));
+  parts.use(startTraffic({ ...stage, pace }));
+  const telling = new AbortController();
+  parts.defer(() => telling.abort());
+  void tellStatus({ relay, everyMs: STATUS_MS / tempo, print, signal: telling.signal });
+  await stopped;
+  print('Stopping.\n');
+}
+
+type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
+
+/** Adds credentials of this run: what is configured is not printed, and tokens can be signed whatever verifies those of others. */
+function demoConfig(config: Config): DemoConfig {
+  const made = randomBytes(24).toString('base64url');
+  const adminToken = config.generated ? (config.auth.adminTokens[0] ?? made) : made;
+  const secret = config.auth.secret ?? randomBytes(32).toString('base64url');
+  const adminTokens = [...new Set([...config.auth.adminTokens, adminToken])];
+  return { ...config, auth: { ...config.auth, adminTokens, secret }, adminToken, secret };
+}
+
+function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
+  const { issuer, audience } = auth;
+  return (user) =>
+    signToken({
+      secret,
+      user,
+      scopes: ['connect', 'invoke'],
+      ttlSeconds: TOKEN_SECONDS,
+      now: Date.now(),
+      issuer,
+      audience,
+    });
+}
+
+/** The clients need none of the relay's settings, least of all its credentials. */
+function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));
+}
+
+async function planPage({ env, browser }: DemoOptions, relay: Relay, server: PageServer): Promise<PagePlan> {
+  const library = await fetch(`${relay.url}/clients/runtime.js`, { method: 'HEAD' });
+  if (!library.ok) return { kind: 'unbuilt' };
+  server.show(relay.url, () => relay.token(PAGE.userId));
+  if (browser === null) return { kind: 'by-hand', why: 'was not asked for', url: server.url };
+  const program = browser ?? findBrowser(env['PATH']);
+  if (program === null) return { kind: 'by-hand', why: 'no Chromium was found', url: server.url };
+  return { kind: 'browser', program };
+}
+
+type MemberStage = {
+  readonly relay: Relay;
+  readonly tempo: number;
+  readonly env: DemoOptions['env'];
+  readonly log: Log;
+};
+
+function startMember(member: Member, { relay, ...stage }: MemberStage): Keeper<ClientRun> {
+  const { url, token } = relay;
+  const keeper = new Keeper(() => startClient({ ...stage, member, url: connectUrl(url), token }));
+  if (member.habit === 'deploys') void deploy(keeper, stage.tempo);
+  return keeper;
+}
+
+/** Until the keeper is closed. */
+async function deploy(keeper: Keeper<ClientRun>, tempo: number): Promise<void> {
+  const pause = pauseAt(tempo);
+  const due = (): Promise<boolean> =>
+    pause(roughly(DEPLOY_MS), keeper.closing).then(
+      () => true,
+      () => false,
+    );
+  while (await due()) await keeper.replace(({ connected }) => connected);
+}

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** One run of a program that is kept alive. `end` asks it to stop, sees to it that it does, and never rejects. */
+export type Run = { readonly ended: Promise<void>; end(): Promise<void> };
+
+const BACKOFF_BASE_MS = 500;
+const BACKOFF_CAP_MS = 30_000;
+/** A run that lasted this long was no failure to start. */
+const STABLE_MS = 10_000;
+
+/** Keeps one run going: one that ends by itself is started again, after longer and longer waits while runs stay short. */
+export class Keeper<R extends Run> implements AsyncDisposable {
+  readonly #start: () => R;
+  readonly #live = new Set<R>();
+  readonly #closing = new AbortController();
+  #short = 0;
+  #current: R;
+
+  constructor(start: () => R) {
+    this.#start = start;
+    this.#current = this.#launch();
+  }
+
+  get current(): R {
+    return this.#current;
+  }
+
+  /** Aborted once no run is started any more. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Starts another run beside the present one, and ends that when `taken` resolves or the new one is over. */
+  async replace(taken: (next: R) => Promise<void>): Promise<void> {
+    const old = this.#current;
+    if (this.#closing.signal.aborted || !this.#live.has(old)) return;
+    const next = this.#launch();
+    this.#current = next;
+    await Promise.race([taken(next), next.ended]);
+    await old.end();
+  }
+
+  /** Ends every run; none is started any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([...this.#live].map((run) => run.end()));
+  }
+
+  #launch(): R {
+    const run = this.#start();
+    const began = Date.now();
+    this.#live.add(run);
+    void run.ended.then(() => {
+      this.#live.delete(run);
+      if (run === this.#current) void this.#again(Date.now() - began);
+    });
+    return run;
+  }
+
+  async #again(lastedMs: number): Promise<void> {
+    this.#short = lastedMs < STABLE_MS ? this.#short + 1 : 0;
+    const waitMs = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** this.#short);
+    const { signal } = this.#closing;
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
+    if (!signal.aborted) this.#current = this.#launch();
+  }
+}

@@ -1,0 +1,72 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { extname } from 'node:path';
+import type { Log } from '../core/log.ts';
+import type { Member } from './cast.ts';
+import type { Run } from './keeper.ts';
+import { readSaid, type Told } from './messages.ts';
+
+export type ClientProcessOptions = {
+  readonly member: Member;
+  /** The relay's `/connect`. */
+  readonly url: string;
+  readonly tempo: number;
+  /** The process' variables. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A token for this user, asked for before each connection. */
+  readonly token: (userId: string) => Promise<string>;
+  readonly log: Log;
+};
+
+/** `connected` resolves when the client was welcomed for the first time; it may never be. */
+export type ClientRun = Run & { readonly connected: Promise<void> };
+
+/** TypeScript in the development tree, JavaScript in the package: as this file. */
+const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
+/** What a process may take to leave by itself. */
+const LEAVE_MS = 3_000;
+const LAST_WORDS = 4_000;
+
+/** Starts one client of the cast in a process of its own. */
+export function startClient(options: ClientProcessOptions): ClientRun {
+  const { member, url, tempo, env } = options;
+  const child = fork(PROGRAM, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const ended = endOf(child, options);
+  const { promise: connected, resolve } = Promise.withResolvers<void>();
+  child.on('message', (message) => {
+    const said = readSaid(message);
+    if (said?.type === 'connected') resolve();
+    if (said?.type === 'token_wanted') void giveToken(child, options);
+  });
+  tell(child, { type: 'start', url, clientId: member.clientId, tempo });
+  return { connected, ended, end: () => endClient(child, ended) };
+}
+
+function endOf(child: ChildProcess, { member, log }: ClientProcessOptions): Promise<void> {
+  let words = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (words = (words + text).slice(-LAST_WORDS)));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.once('error', (error) =>
+    log.warn({ error, client: member.clientId }, 'a client of the demo cannot be started'),
+  );
+  child.once('close', () => {
+    if (words !== '') log.warn({ client: member.clientId, words }, 'a client of the demo failed');
+    resolve();
+  });
+  return promise;
+}
+
+async function giveToken(child: ChildProcess, { member, token }: ClientProcessOptions): Promise<void> {
+  tell(child, { type: 'token', token: await token(member.userId) });
+}
+
+/** What a process that is just ending does not hear is of no use to it. */
+function tell(child: ChildProcess, message: Told): void {
+  if (child.connected) child.send(message, () => {});
+}
+
+async function endClient(child: ChildProcess, ended: Promise<void>): Promise<void> {
+  tell(child, { type: 'stop' });
+  const timer = setTimeout(() => child.kill('SIGKILL'), LEAVE_MS);
+  await ended;
+  clearTimeout(timer);
+}

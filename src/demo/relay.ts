@@ -1,0 +1,13 @@
+/** A relay as the demo's parts know it: by its address and with credentials, as anybody outside would. */
+export type Relay = {
+  /** The base address. */
+  readonly url: string;
+  readonly adminToken: string;
+  /** A fresh token of this user that may connect and invoke. */
+  token(userId: string): Promise<string>;
+};
+
+/** Where clients connect. */
+export function connectUrl(relayUrl: string): string {
+  return `${relayUrl.replace(/^http/, 'ws')}/connect`;
+}

@@ -1,0 +1,72 @@
+import { pick, target, type Program, type Scene } from './scene.ts';
+
+const kiosk = (action: string) => target('bob', 'kiosk', action);
+const printer = (action: string) => target('bob', 'printer', action);
+/** What a reconnect of the kiosk takes at most, and what the printer needs to get up again. */
+const RECONNECT_MS = 5_000;
+
+const today = (): string => new Date().toISOString().slice(0, 10);
+const note = (): string => pick('Milk is out.', 'Closed on Monday.', 'Who left the umbrella?', 'The lift works again.');
+
+const addNote: Scene = ({ caller }) =>
+  caller('bob').invoke(kiosk('notes.add'), { text: note() }, { connectWithinMs: RECONNECT_MS });
+
+const listNotes: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.list'), { limit: 5 });
+
+/** Fails: the kiosk checks what it is given by the schema that it advertises. */
+const wrongNote: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.add'), { txt: 'Misspelt.' });
+
+/** The same id twice runs once: the second call gets what the first one got. With other params it is a conflict. */
+const again: Scene = async ({ caller, id }) => {
+  const commandId = id('note');
+  const text = note();
+  const options = { commandId, connectWithinMs: RECONNECT_MS };
+  await caller('bob').invoke(kiosk('notes.add'), { text }, options);
+  await caller('bob').invoke(kiosk('notes.add'), { text }, options);
+  return caller('bob').invoke(kiosk('notes.add'), { text: `${text} Really.` }, options);
+};
+
+const report: Scene = ({ caller, signal }) =>
+  caller('bob').invoke(kiosk('report.build'), { day: today() }, { connectWithinMs: RECONNECT_MS, signal });
+
+const cancelledReport: Scene = async ({ caller, pause, signal }) => {
+  const begun = await caller('bob').invoke(kiosk('report.build'), { day: today() }, { waitFor: 'acknowledged' });
+  await pause(1200, signal);
+  return caller('bob').cancel(begun.handle, 'Nobody reads it anyway.');
+};
+
+/** The caller hangs up, which ends its wait and not the command; later it asks again by the id. */
+const hungUp: Scene = async ({ caller, id, pause, signal }) => {
+  const handle = { userId: 'bob', clientId: 'kiosk', commandId: id('report') };
+  const phone = new AbortController();
+  const options = { commandId: handle.commandId, signal: AbortSignal.any([phone.signal, signal]) };
+  const call = caller('bob').invoke(kiosk('report.build'), { day: today() }, options);
+  const hangUp = pause(800, signal).then(() => phone.abort());
+  await Promise.allSettled([call, hangUp]);
+  return caller('bob').await(handle, { signal });
+};
+
+const print: Scene = ({ caller }) =>
+  caller('bob').invoke(printer('print.page'), { text: note() }, { connectWithinMs: RECONNECT_MS });
+
+/** One of them fails: the printer prints one page at a time. */
+const printTwo: Scene = ({ caller }) =>
+  Promise.allSettled([
+    caller('bob').invoke(printer('print.page'), { text: 'Page one.' }),
+    caller('bob').invoke(printer('print.page'), { text: 'Page two.' }),
+  ]);
+
+const paper: Scene = ({ caller }) => caller('bob').invoke(printer('printer.status'));
+
+export const BOB: Program = [
+  [2, addNote],
+  [1, listNotes],
+  [1, wrongNote],
+  [1, again],
+  [2, report],
+  [1, cancelledReport],
+  [1, hungUp],
+  [1, print],
+  [1, printTwo],
+  [1, paper],
+];

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Relay } from './relay.ts';
+
+const QUERY = '{ connections(first: 1000) { nodes { status } } pendingRpcCount { count } }';
+const ANSWER = z.object({
+  data: z.object({
+    connections: z.object({ nodes: z.array(z.object({ status: z.string() })) }),
+    pendingRpcCount: z.object({ count: z.number() }),
+  }),
+});
+
+const OUTCOMES = ['completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'] as const;
+
+export type StatusOptions = {
+  readonly relay: Relay;
+  readonly everyMs: number;
+  readonly print: (text: string) => void;
+  readonly signal: AbortSignal;
+};
+
+/** Prints one line on how the relay does, again and again until the signal is aborted. Never rejects. */
+export async function tellStatus({ relay, everyMs, print, signal }: StatusOptions): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(everyMs, undefined, { signal }).catch(() => {});
+    const line = await readStatus(relay, signal).catch(() => null);
+    if (line !== null && !signal.aborted) print(`${new Date().toLocaleTimeString('en-GB')}  ${line}\n`);
+  }
+}
+
+/** As an operator would ask: by GraphQL and by the metrics. */
+async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Promise<string> {
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ query: QUERY });
+  const [answer, metrics] = await Promise.all([
+    fetch(`${url}/graphql`, { method: 'POST', headers, body, signal }).then((response) => response.json()),
+    fetch(`${url}/metrics`, { headers, signal }).then((response) => response.text()),
+  ]);
+  const { data } = ANSWER.parse(answer);
+  const { nodes } = data.connections;
+  const connected = nodes.filter(({ status }) => status === 'CONNECTED').length;
+  return statusLine({ connected, known: nodes.length, waiting: data.pendingRpcCount.count }, metrics);
+}
+
+type Now = { readonly connected: number; readonly known: number; readonly waiting: number };
+
+/** `metrics`: the exposition in Prometheus' text format. */
+export function statusLine({ connected, known, waiting }: Now, metrics: string): string {
+  const ended = OUTCOMES.map((outcome) => {
+    const count = total(metrics, `callboard_commands_ended_total{outcome="${outcome}"}`);
+    return `${count} ${outcome.replaceAll('_', ' ')}`;
+  });
+  const late = total(metrics, 'callboard_late_results_total');
+  const refused = total(metrics, 'callboard_commands_refused_total{');
+  const lost = total(metrics, 'callboard_links_closed_total{');
+  return `${connected} of ${known} connected, ${waiting} waiting | ${ended.join(', ')} | ${refused} refused, ${late} late results, ${lost} links lost`;
+}
+
+/** The sum of the samples whose name begins so. */
+function total(metrics: string, prefix: string): number {
+  const lines = metrics.split('\n').filter((line) => line.startsWith(prefix));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { CallerError, createHttpCaller, createLinkCaller, type Caller } from '../clients/caller/index.ts';
+import type { Log } from '../core/log.ts';
+import { pauseAt, roughly } from './pause.ts';
+import { connectUrl, type Relay } from './relay.ts';
+import { ALICE } from './scenes/alice.ts';
+import { BOB } from './scenes/bob.ts';
+import { CAROL } from './scenes/carol.ts';
+import type { Scene, Stage } from './scenes/scene.ts';
+
+export type TrafficOptions = {
+  readonly relay: Relay;
+  /** Scenes a second. */
+  readonly pace: number;
+  readonly tempo: number;
+  readonly log: Log;
+};
+
+/** Scenes that are played at once: while so many wait, no other begins. */
+const AT_ONCE = 24;
+const PROGRAM: readonly Scene[] = [...ALICE, ...BOB, ...CAROL].flatMap(([times, scene]) => Array(times).fill(scene));
+
+/** Plays the scenes in ever new order until it is disposed of; then no call of it is left. */
+export function startTraffic(options: TrafficOptions): AsyncDisposable {
+  const { pace, tempo, log } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const callers = createCallers(options.relay);
+  const stage: Stage = {
+    caller: (userId) => callers.get(userId) ?? neverCast(userId),
+    pause: pauseAt(tempo),
+    signal,
+    id: (kind) => `${kind}-${randomUUID()}`,
+  };
+  const playing = new Set<Promise<void>>();
+  const play = (scene: Scene): void => {
+    const done = playScene(scene, stage, log).finally(() => playing.delete(done));
+    playing.add(done);
+  };
+  const beat = (): Promise<void> => pauseAt(pace)(roughly(1000), signal);
+  const over = playAll({ play, beat, isFull: () => playing.size >= AT_ONCE }).catch(() => {});
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await Promise.all([...callers.values()].map((caller) => caller.close()));
+      await Promise.all([over, ...playing]);
+    },
+  };
+}
+
+/** alice asks over HTTP, the others over links. */
+function createCallers({ url, token }: Relay): ReadonlyMap<string, Caller> {
+  return new Map([
+    ['alice', createHttpCaller({ url, token: () => token('alice') })],
+    ['bob', createLinkCaller({ url: connectUrl(url), token: () => token('bob') })],
+    ['carol', createLinkCaller({ url: connectUrl(url), token: () => token('carol') })],
+  ]);
+}
+
+type Play = { play(scene: Scene): void; beat(): Promise<void>; isFull(): boolean };
+
+/** Until a beat is cut short. Each round holds the whole program, so that nothing is left out for long. */
+async function playAll({ play, beat, isFull }: Play): Promise<never> {
+  let round: Scene[] = [];
+  for (;;) {
+    if (!isFull()) {
+      if (round.length === 0) round = shuffled(PROGRAM);
+      const scene = round.pop();
+      if (scene) play(scene);
+    }
+    await beat();
+  }
+}
+
+/** A refusal is part of the play. Anything else that a scene did not expect is a fault of ours. */
+async function playScene(scene: Scene, stage: Stage, log: Log): Promise<void> {
+  try {
+    await scene(stage);
+  } catch (error) {
+    if (!(error instanceof CallerError) && !stage.signal.aborted) log.warn({ error }, 'a scene of the demo failed');
+  }
+}
+
+function shuffled(scenes: readonly Scene[]): Scene[] {
+  return scenes
+    .map((scene) => ({ scene, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ scene }) => scene);
+}
+
+function neverCast(userId: string): never {
+  throw new RangeError(`${userId} does not play in this.`);
+}

@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CallboardError } from '../../src/core/errors.ts';
+import type { JsonText } from '../../src/core/json.ts';
+import { readAdvertisement } from '../../src/gateway/hello.ts';
+import { checkedJson, itemsOf, membersOf } from '../../src/gateway/json.ts';
+
+function faultOf(payload: string): string {
+  try {
+    readAdvertisement(payload);
+  } catch (error) {
+    if (error instanceof CallboardError && error.code === 'invalid_argument') return error.message;
+    throw error;
+  }
+  throw new Error('it was taken');
+}
+
+describe('what a client says of itself', () => {
+  test('is kept to the letter: spaces, number spellings, order, repeated and awkward members', () => {
+    const schema = '{ "type":"object","b":1.0,"a":[1e2,\t-0, 12345678901234567890123],"__proto__":{"x":1},"a":2 }';
+    const metadata = '{"z": "\\u00e9\\ud83d\\ude00 \\" ] } ,", "n": null}';
+    const read = readAdvertisement(
+      `{"metadata" : ${metadata} ,"actions":[ {"schema":${schema},"name":"a.b","metadata":[ 1 ,2]} ]}`,
+    );
+    expect(read.metadata).toBe(metadata);
+    expect(read.actions).toEqual([
+      {
+        name: 'a.b',
+        summary: null,
+        description: null,
+        version: null,
+        checksArguments: null,
+        schema,
+        metadata: '[ 1 ,2]',
+      },
+    ]);
+  });
+
+  test.each([
+    ['{', /^payload/],
+    ['[]', /^payload/],
+    ['"text"', /^payload/],
+    ['', /^payload/],
+    ['{"actions":{}}', /^actions: an array/],
+    ['{"actions":[1]}', /^actions\[0\]: an object/],
+    ['{"actions":[{}]}', /^actions\[0\]\.name: required/],
+    ['{"actions":[{"name":7}]}', /^actions\[0\]\.name: a string/],
+    ['{"actions":[{"name":"9lives"}]}', /^actions\[0\]\.name: expected a letter/],
+    ['{"actions":[{"name":"a b"}]}', /^actions\[0\]\.name/],
+    ['{"actions":[{"name":"a"},{"name":"b"},{"name":"a"}]}', /^actions: a stands there twice/],
+    ['{"actions":[{"name":"a","summary":1}]}', /^actions\[0\]\.summary: a string/],
+    ['{"actions":[{"name":"a","description":{}}]}', /^actions\[0\]\.description: a string/],
+    ['{"actions":[{"name":"a","version":1.5}]}', /^actions\[0\]\.version: a string/],
+    ['{"actions":[{"name":"a","checks_arguments":"yes"}]}', /^actions\[0\]\.checks_arguments/],
+    ['{"actions":[{"name":"a","schema":[]}]}', /^actions\[0\]\.schema: an object, true or false/],
+    ['{"actions":[{"name":"a","schema":"x"}]}', /^actions\[0\]\.schema/],
+    [`{"metadata":"${'x'.repeat(16 * 1024 - 1)}"}`, /^metadata: at most 16384/],
+    [`{"metadata":"${'é'.repeat(8 * 1024)}"}`, /^metadata: at most 16384/],
+    [`{"actions":[{"name":"a","metadata":"${'x'.repeat(64 * 1024)}"}]}`, /^actions\[0\]: at most 65536/],
+    [`{"actions":[${Array.from({ length: 257 }, (_, i) => `{"name":"a${i}"}`).join()}]}`, /^actions: at most 256/],
+    [`{"metadata":${'['.repeat(5000)}${']'.repeat(5000)}}`, /^payload: .*nested/],
+  ])('%.60s is refused by name', (payload, expected) => {
+    expect(faultOf(payload)).toMatch(expected);
+  });
+
+  test('each bound is met exactly', () => {
+    const metadata = `"${'x'.repeat(16 * 1024 - 2)}"`;
+    expect(readAdvertisement(`{"metadata":${metadata}}`).metadata).toHaveLength(16 * 1024);
+    const action = `{"name":"a","metadata":"${'x'.repeat(64 * 1024 - 26)}"}`;
+    expect(action).toHaveLength(64 * 1024);
+    expect(readAdvertisement(`{"actions":[${action}]}`).actions).toHaveLength(1);
+    const many = Array.from({ length: 256 }, (_, i) => `{"name":"a${i}"}`).join();
+    expect(readAdvertisement(`{"actions":[${many}]}`).actions).toHaveLength(256);
+    const deep = `${'['.repeat(199)}${']'.repeat(199)}`;
+    expect(readAdvertisement(`{"metadata":${deep}}`).metadata).toBe(deep);
+  });
+
+  test('any JSON that is written anyhow is cut into what JSON.parse sees', () => {
+    const spaces = fc.constantFrom('', ' ', '\n', '\t ', '\r\n');
+    fc.assert(
+      fc.property(fc.json(), fc.array(fc.json()), spaces, (one, many, gap) => {
+        const array = checkedJson(`${gap}[${gap}${many.join(`${gap},${gap}`)}${gap}]${gap}`);
+        expect(array && itemsOf(array)).toEqual(many.map((item) => item.trim()));
+        const object = `{${gap}${many.map((item, i) => `"k\\u0022${i}"${gap}:${gap}${item}${gap}`).join()}${gap}}`;
+        const members = membersOf(object as JsonText);
+        expect([...members]).toEqual(many.map((item, i) => [`k"${i}`, item.trim()]));
+        expect(checkedJson(one)).toBe(one);
+      }),
+    );
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { toJson } from '../../src/core/json.ts';
+import { user } from '../kit/core.ts';
+import { client, house, invoke } from './kit.ts';
+
+const WHO = user('alice');
+const KEY = { userId: 'alice', clientId: 'tab' };
+
+describe('coming back', () => {
+  test('the same instance resumes: its unfinished command is still its own and is not sent again', async () => {
+    await using at = await house();
+    const first = await client(at);
+    const waiting = invoke(at, 'c1');
+    await first.next('command');
+    first.ws.terminate();
+    await expect.poll(() => at.gateway.size).toBe(0);
+    const again = await client(at);
+    expect(again.welcome).toMatchObject({ resumed: true, epoch: 2 });
+    again.send({ type: 'result', command_id: 'c1' }, 'held');
+    expect(await again.next('result_ack')).toMatchObject({ recorded: 'recorded' });
+    expect(await waiting).toMatchObject({ result: '"held"' });
+    expect(again.seen('command')).toEqual([]);
+  });
+
+  test('commands that came while it was away are sent after its welcome', async () => {
+    await using at = await house();
+    const waiting = invoke(at, 'c1', { connectWithinMs: 10_000 });
+    const peer = await client(at);
+    await peer.next('command');
+    expect(peer.all.map(({ type }) => type)).toEqual(['welcome', 'command']);
+    peer.send({ type: 'result', command_id: 'c1' });
+    await waiting;
+  });
+
+  test('another instance replaces it: told by whom, closed with 4409, its late result fenced or late', async () => {
+    await using at = await house();
+    const old = await client(at);
+    const waiting = invoke(at, 'c1');
+    await old.next('command');
+    const next = await client(at, { instance_id: 'i2' });
+    expect(next.welcome).toMatchObject({ resumed: false, replaced_instance_id: 'i1', epoch: 2 });
+    expect(await old.next('replaced')).toMatchObject({ instance_id: 'i2' });
+    expect(await old.end()).toMatchObject({ code: 4409, bye: { reason: 'replaced', reconnect: false } });
+    next.send({ type: 'result', command_id: 'c1' }, 'not mine');
+    expect(await next.next('result_ack')).toMatchObject({ recorded: 'fenced' });
+    await at.clock.advance(6_000);
+    expect(await waiting).toMatchObject({
+      command: { outcome: 'outcome_unknown', error: { code: 'instance_replaced' }, lastProvenStage: 'dispatched' },
+    });
+    expect(next.seen('command')).toEqual([]);
+    const shown = await at.core.connections.get(WHO, KEY);
+    expect(shown).toMatchObject({ instanceId: 'i2', replacedInstanceId: 'i1', disconnectedAt: null });
+  });
+
+  test('a result that the replaced one sent before it heard of it still ends its command', async () => {
+    await using at = await house();
+    const old = await client(at);
+    const waiting = invoke(at, 'c1');
+    await old.next('command');
+    old.ws.pause();
+    const next = await client(at, { instance_id: 'i2' });
+    old.send({ type: 'result', command_id: 'c1' }, 'in time');
+    expect(await waiting).toMatchObject({ command: { outcome: 'completed' }, result: '"in time"' });
+    old.ws.resume();
+    expect((await old.closed).code).toBe(4409);
+    await next.sync();
+  });
+
+  test('a second socket of the same instance takes over from the first', async () => {
+    await using at = await house();
+    const first = await client(at);
+    const second = await client(at);
+    expect(second.welcome).toMatchObject({ resumed: true, epoch: 2 });
+    expect((await first.end()).code).toBe(4409);
+    const waiting = invoke(at, 'c1');
+    await second.next('command');
+    second.send({ type: 'result', command_id: 'c1' });
+    await waiting;
+    expect(await at.core.connections.get(WHO, KEY)).toMatchObject({ disconnectedAt: null });
+  });
+
+  test('the same client id of another user is another client', async () => {
+    await using at = await house();
+    const mine = await client(at);
+    const theirs = await client(at, { token: 'user:bob:connect,invoke', instance_id: 'i9' });
+    await mine.sync();
+    await theirs.sync();
+    expect(mine.seen('replaced')).toEqual([]);
+    const waiting = invoke(at, 'c1', { params: toJson({ secret: 1 }) });
+    await mine.next('command');
+    mine.send({ type: 'result', command_id: 'c1' });
+    await waiting;
+    await theirs.sync();
+    expect(theirs.seen('command')).toEqual([]);
+  });
+});

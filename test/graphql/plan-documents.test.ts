@@ -1,0 +1,156 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import {
+  Kind,
+  concatAST,
+  execute,
+  parse,
+  print,
+  separateOperations,
+  validate,
+  type DocumentNode,
+  type ExecutionResult,
+} from 'graphql';
+import { describe, expect, it } from 'vitest';
+import type { Core } from '../../src/core/core.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createContext } from '../../src/graphql/context.ts';
+import { createPlans, type Plan } from '../../src/graphql/plan.ts';
+import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { admin, connect, testCore, user } from '../kit/core.ts';
+
+const OPERATIONS = new URL('../../src/rest/operations/', import.meta.url);
+const whole = concatAST(readdirSync(OPERATIONS).map((name) => parse(readFileSync(new URL(name, OPERATIONS), 'utf8'))));
+
+/** Nested questions as a console asks them. */
+const CONSOLE = parse(`
+  query Dashboard($users: Int! = 50, $each: Int = 20) {
+    users(first: $users) {
+      nodes {
+        id connectionCount
+        connections(first: $each) {
+          nodes { clientId status heartbeat metadata actions { items { name schema } } pendingRpcs { nodes { rpcId } } }
+          completeness { complete sources { source complete reason } }
+        }
+        streams { nodes { suffix messageCount } }
+      }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+  query CaseFile($withHistory: Boolean!) {
+    command(userId: "alice", clientId: "tab", commandId: "k1") {
+      action outcome
+      waiters { rpcId }
+      history @include(if: $withHistory) { nodes { kind id } }
+    }
+  }
+`);
+
+const known: Record<string, unknown> = {
+  user_id: 'alice',
+  client_id: 'tab',
+  command_id: 'k1',
+  stream: 'alice/clients/tab',
+  limit: 2,
+  status: 'CONNECTED',
+  kinds: ['COMMAND', 'RESULT'],
+  include_payload: true,
+  after_time: '2020-01-01T00:00:00Z',
+  min_age_ms: 0,
+  prefix: 'clients/',
+  node_id: 'n1',
+  withHistory: true,
+};
+
+/** No variables but the required ones, all that are known, and one that is wrong. */
+function variableSets(document: DocumentNode): Record<string, unknown>[] {
+  const all = operationOf(document)?.variableDefinitions ?? [];
+  const pick = (some: typeof all) =>
+    Object.fromEntries(
+      some.flatMap(({ variable: { name } }) => (name.value in known ? [[name.value, known[name.value]]] : [])),
+    );
+  const required = all.filter(({ type, defaultValue }) => type.kind === 'NonNullType' && !defaultValue);
+  return [pick(required), pick(all), { ...pick(required), limit: 'x', status: 'GONE' }, {}];
+}
+
+const operationOf = ({ definitions }: DocumentNode) =>
+  definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION);
+const nameOf = (document: DocumentNode): string => operationOf(document)?.name?.value ?? '';
+const documents = [...Object.values(separateOperations(whole)), ...Object.values(separateOperations(CONSOLE))].filter(
+  (document) => operationOf(document)?.operation === 'query',
+);
+
+/** Two users, one of them with a command that is done and one that waits. */
+async function populate(core: Core): Promise<void> {
+  const alice = user('alice');
+  const tab = await connect(core, alice);
+  await connect(core, user('bob'), { clientId: 'phone', clientType: 'mobile' });
+  const invoke = (commandId: string) =>
+    execute({
+      schema,
+      document: parse(
+        `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", commandId: "${commandId}", waitFor: ADMITTED }) { __typename } }`,
+      ),
+      contextValue: createContext({ core, who: alice, log: silentLog }),
+    });
+  await invoke('k1');
+  await tab.result(tab.last);
+  await invoke('k2');
+}
+
+function shown({ data, errors }: ExecutionResult): unknown {
+  return JSON.parse(JSON.stringify({ data, errors: errors?.map(({ message, path }) => ({ message, path })) }));
+}
+
+describe.each([
+  ['the served schema', schema],
+  ['the schema of wire words', wireSchema],
+])('over %s', (_name, of) => {
+  const plans = createPlans(of, { eager: true });
+
+  it.each(documents.map((document) => ({ name: nameOf(document), document })))(
+    'the plan of $name answers as graphql-js does',
+    async ({ document }) => {
+      await using test = await testCore();
+      await populate(test.core);
+      const plan = plans.of(document);
+      const context = () => createContext({ core: test.core, who: admin, log: silentLog });
+      for (const variableValues of variableSets(document)) {
+        const args = { schema: of, document, variableValues, contextValue: context(), hideSuggestions: true };
+        const expected = shown(await execute(args));
+        expect(shown((await plan?.run(context(), variableValues)) ?? {})).toEqual(expected);
+      }
+    },
+  );
+
+  it('most of them run on the faster executor', () => {
+    const engines = documents.map((document): Plan | null => plans.of(document));
+    const slow = engines.flatMap((plan, i) =>
+      plan?.engine === 'js' ? [[nameOf(documents[i] ?? CONSOLE), plan.reason]] : [],
+    );
+    expect(engines.length).toBeGreaterThan(8);
+    expect(slow.length).toBeLessThan(engines.length / 2);
+  });
+});
+
+it('the documents of a console are valid', () => {
+  expect(validate(schema, CONSOLE)).toEqual([]);
+});
+
+it('the corpus has answers worth comparing', async () => {
+  await using test = await testCore();
+  await populate(test.core);
+  const plans = createPlans(schema);
+  const answers = await Promise.all(
+    documents.map((document) =>
+      plans
+        .of(document)
+        ?.run(createContext({ core: test.core, who: admin, log: silentLog }), variableSets(document)[1]),
+    ),
+  );
+  const failed = answers.flatMap((answer, i) =>
+    answer?.errors ? [print(documents[i] ?? CONSOLE), answer.errors] : [],
+  );
+  expect(failed).toEqual([]);
+  const text = JSON.stringify(answers);
+  for (const word of ['"alice"', '"bob"', '"k1"', '"tab"', '"open"', '"RESULT"']) expect(text).toContain(word);
+});
