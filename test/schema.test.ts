@@ -90,6 +90,7 @@ describe('the schema', () => {
       'commandHistory',
       'connection',
       'connections',
+      'delivery',
       'messages',
       'pendingRpcCount',
       'pendingRpcCountByNode',
@@ -131,7 +132,10 @@ describe('semantics of the interface, in the words of the types that they concer
 describe('every listing', () => {
   it('is a Relay connection with rows, a next cursor and its completeness', () => {
     expect(pages.map(({ name }) => name).sort()).toEqual([
+      'CapacityScopeConnection',
       'ConnectionSnapshotConnection',
+      'DeliveryRecordConnection',
+      'DispatcherNodeConnection',
       'MessageConnection',
       'PendingRpcConnection',
       'StreamConnection',

@@ -2,6 +2,7 @@ import type { Cancel } from './clock.ts';
 import type { Connection, DisconnectCause } from './connections/connection.ts';
 import type { CommandKey } from './ids.ts';
 import type { JsonText } from './json.ts';
+import type { SiteEvent } from './sites/site.ts';
 
 export type ConnectionChange = 'connected' | 'resumed' | 'replaced' | 'stale' | 'disconnected' | 'actions_changed';
 export type ConnectionEvent = {
@@ -17,6 +18,10 @@ export type CommandHint = { readonly key: CommandKey; readonly progress: JsonTex
 export type Topics = {
   connections: ConnectionEvent;
   [command: `command:${string}`]: CommandHint;
+  /** Of one site, by `siteKeyText`. */
+  [site: `site:${string}`]: SiteEvent;
+  /** A hint that a session or a grant of it ended. Whoever watches reads the session again. */
+  [session: `session:${string}`]: null;
 };
 
 /**

@@ -4,19 +4,32 @@ import type { Capabilities } from './backend.ts';
 import type { ConnectionEvent } from './bus.ts';
 import type { Clock } from './clock.ts';
 import type { ActionAdvertisement, ClientType, Connection, ConnectionStatus } from './connections/connection.ts';
+import type { Contexts } from './contexts/room.ts';
 import type { Completeness, Page } from './page.ts';
 import type { PageArgs } from './cursor.ts';
 import type { Command, ExecutionEvidence, Outcome, Stage } from './delivery/command.ts';
 import type { ClientLink, LinkSession } from './delivery/link.ts';
-import type { WaitFor } from './delivery/waiter.ts';
-import type { Counted, PendingWait } from './delivery/waiters.ts';
-import type { Code } from './errors.ts';
-import type { Message, MessageKind, TerminalError } from './history/message.ts';
+import type { DeliveryDeeds, DeliveryObservation } from './delivery/observation.ts';
+import type { Counted } from './delivery/waiters.ts';
+import type { Dedup } from './dedup/dedup.ts';
+import type { Message, MessageKind, ShownPayload, TerminalError } from './history/message.ts';
+import type { RawMessages, RawQuery } from './history/raw.ts';
 import type { StreamSummary } from './history/store.ts';
 import type { ClientKey, CommandKey } from './ids.ts';
+import type { Ingest } from './ingest/room.ts';
 import type { JsonText } from './json.ts';
 import type { Subscription } from './live.ts';
+import type {
+  AwaitRequest,
+  CancelReceipt,
+  Invocation,
+  InvokeRequest,
+  PendingQuery,
+  PendingRpc,
+  PendingRpcAlert,
+} from './rpc/call.ts';
 import type { Maybe } from './maybe.ts';
+import type { SiteRegistry, SiteSessions, SiteView } from './sites/room.ts';
 
 export type Who = Principal | null;
 
@@ -28,10 +41,14 @@ export interface Core {
   readonly users: Users;
   readonly connections: Connections;
   readonly actions: Actions;
+  readonly contexts: Contexts;
   readonly rpc: Rpc;
   readonly history: Histories;
+  readonly dedup: Dedup;
+  readonly ingest: Ingest;
   readonly delivery: Deliveries;
   readonly links: Links;
+  readonly sites: Sites;
   /** Takes up the mailbox and the loops. */
   start(): Promise<void>;
   /** Stops admitting (`draining`), waits at most `withinMs` for commands in flight, then closes the links. */
@@ -91,76 +108,7 @@ export interface Actions {
 }
 
 // --- commands --------------------------------------------------------------------------------------------------------
-export type InvokeRequest = ClientKey & {
-  readonly action: string;
-  readonly params: JsonText | null;
-  readonly commandId?: string | null | undefined;
-  readonly instanceId?: string | null | undefined;
-  readonly waitFor?: WaitFor | null | undefined;
-  readonly connectWithinMs?: number | null | undefined;
-  readonly respondWithinMs?: number | null | undefined;
-  readonly traceId?: string | null | undefined;
-  readonly parentSpanId?: string | null | undefined;
-  /** The caller hung up: ends the waiter, never the command. */
-  readonly signal?: AbortSignal | undefined;
-};
-
-export type RefusedBy = 'address' | 'policy' | 'arguments' | 'capacity' | 'target' | 'conflict' | 'site' | 'relay';
-
-/** An invocation as its caller sees it. `pending` when the wait was reached or ended before the command did: `rpcId` is then no longer waiting. */
-export type Invocation =
-  | {
-      readonly kind: 'outcome' | 'pending';
-      readonly command: Command;
-      readonly rpcId: string | null;
-      readonly result: JsonText | null;
-    }
-  | {
-      readonly kind: 'refused';
-      readonly code: Code;
-      readonly message: string;
-      readonly by: RefusedBy;
-      readonly retryAfterMs: number | null;
-      /** The ids that the caller gave, where there were such. */
-      readonly commandId: string | null;
-    };
-
-export type AwaitRequest = CommandKey & {
-  readonly waitFor?: WaitFor | null | undefined;
-  /** How long to wait; 0 only reads the record and makes no waiter. */
-  readonly withinMs?: number | null | undefined;
-  readonly signal?: AbortSignal | undefined;
-};
-
-/** `cancelled`: it had not been written and now never will be. `requested`: its client was asked. `too_late`: it had ended. */
-export type CancelReceipt = { readonly state: 'cancelled' | 'requested' | 'too_late'; readonly command: Command };
-
-export type PendingQuery = {
-  readonly userId?: string | null | undefined;
-  readonly clientId?: string | null | undefined;
-  readonly nodeId?: string | null | undefined;
-  readonly callerNodeId?: string | null | undefined;
-  readonly minAgeMs?: number | null | undefined;
-  /** The instance believed live: a waiter that expects another is reported as mismatch. */
-  readonly checkInstance?: string | null | undefined;
-};
-
-export type InstanceMismatch = {
-  readonly expectedInstanceId: string;
-  /** Null: the client is not connected. */
-  readonly observedInstanceId: string | null;
-  readonly observedAt: number;
-};
-
-export type PendingRpc = PendingWait & { readonly ageMs: number; readonly instanceMismatch: InstanceMismatch | null };
-
-export type PendingRpcAlert = {
-  readonly over: boolean;
-  readonly oldestAgeMs: number;
-  readonly count: number;
-  readonly oldest: PendingRpc | null;
-  readonly at: number;
-};
+export type * from './rpc/call.ts';
 
 export interface Rpc {
   /** Never throws for an expected refusal of the target, policy or capacity: those are `refused`. Throws for who may not ask, and for wrong input. */
@@ -191,8 +139,8 @@ export type CommandUpdate = {
   readonly at: number;
 };
 
-/** The case file and its live form. */
-export interface Deliveries {
+/** The case file and its live form, how delivery goes, and what an operator may do about it. */
+export interface Deliveries extends DeliveryObservation, DeliveryDeeds {
   /** Null: absent or foreign. */
   command(who: Who, key: CommandKey): Promise<Command | null>;
   many(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
@@ -219,6 +167,26 @@ export interface Histories {
   /** Null: no such stream, or a foreign one. */
   messages(who: Who, query: MessageQuery, page: PageArgs): Promise<Page<Message> | null>;
   ofCommand(who: Who, userId: string, commandId: string, page: PageArgs): Promise<Page<Message>>;
+  /** For nested fields, after the messages were authorised and their payloads asked for: one answer per message, large ones fetched. */
+  payloads(messages: readonly Message[]): Promise<readonly ShownPayload[]>;
+  /** Admin, where the deployment allows it (`raw_history_disabled`). Null: no such stream. */
+  raw(who: Who, query: RawQuery): Promise<RawMessages | null>;
+  /** The hook that removes expired objects of a managed spill store; how many. An unmanaged one is left alone (0). */
+  cleanSpill(): Maybe<number>;
+}
+
+// --- sites -----------------------------------------------------------------------------------------------------------
+/** As InvokeRequest, without its target: that is the session's host. */
+export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId'>;
+
+export interface Sites extends SiteRegistry, SiteSessions {
+  /** For nested fields, after the parent was authorised: the page that `list` gives for that owner alone. */
+  ofUsers(who: Who, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
+  /**
+   * Runs an allowed action on the session's host, as its owner, with the session's and the site's id added to the params. Refusals come in
+   * this order: who asks, input, the site's rules, the session's state, then those of any command. Null: absent or foreign.
+   */
+  invoke(who: Who, sessionId: string, request: SiteInvokeRequest): Promise<Invocation | null>;
 }
 
 // --- links -----------------------------------------------------------------------------------------------------------

@@ -2,18 +2,24 @@ import { createActions } from './actions/actions.ts';
 import type { Cancel } from './clock.ts';
 import { createConnections } from './connections/connections.ts';
 import { createStaleWatch } from './connections/watch.ts';
+import { createContexts } from './contexts/contexts.ts';
 import type { Core } from './core.ts';
+import { createDedup } from './dedup/dedup.ts';
 import { createActs } from './delivery/acts.ts';
 import { createDeliveries } from './delivery/delivery.ts';
 import { Dispatcher } from './delivery/dispatcher.ts';
-import { drainNode, endWaits } from './delivery/drain.ts';
+import { drainLinks, endWaits } from './delivery/drain.ts';
 import { createLinks } from './delivery/links.ts';
 import { startLoops } from './delivery/loops.ts';
 import type { Deps } from './deps.ts';
 import { fail } from './errors.ts';
 import { createHistories } from './history/history.ts';
+import { createKeeper } from './history/keep.ts';
+import { createIngest } from './ingest/ingest.ts';
+import { noSites } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
 import { createRpc } from './rpc/rpc.ts';
+import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
 /** Puts the rooms together over one backend. Nothing runs before `start`. */
@@ -21,13 +27,14 @@ export function createCore(deps: Deps): Core {
   const { backend, clock, nodeId } = deps;
   const dispatcher = new Dispatcher(deps);
   const correlator = new Correlator(deps.metrics);
-  const acts = createActs(deps);
+  const keeper = createKeeper({ ...deps, retentionMs: backend.history.retentionMs });
+  const acts = createActs(deps, keeper);
   let draining = false;
   let cancels: Cancel[] = [];
   const isDraining = (): boolean => draining;
   const drain = async (withinMs: number): Promise<void> => {
     draining = true;
-    await drainNode({ deps, dispatcher, withinMs });
+    await drainLinks({ deps, dispatcher, withinMs });
   };
   const onDrain = (withinMs: number): void => {
     drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
@@ -41,6 +48,7 @@ export function createCore(deps: Deps): Core {
     waiters: () => correlator.size,
     onReply: correlator.resolve.bind(correlator),
   };
+  const calls = { deps, correlator, acts, keeper, isDraining };
   return {
     nodeId,
     mode: backend.capabilities.shared ? 'shared' : 'direct',
@@ -49,8 +57,12 @@ export function createCore(deps: Deps): Core {
     users: createUsers(deps),
     connections: createConnections(deps),
     actions: createActions(deps),
+    contexts: createContexts(deps),
     history: createHistories(deps),
-    rpc: createRpc({ deps, correlator, acts, isDraining }),
+    dedup: createDedup(deps),
+    ingest: createIngest({ deps, keeper, projector: noSites }),
+    rpc: createRpc(calls),
+    sites: createSites(calls),
     delivery: createDeliveries(deps, dispatcher),
     links: createLinks({ deps, dispatcher, acts, isDraining }),
     async start() {

@@ -3,6 +3,7 @@ import type { Backend } from './backend.ts';
 import type { Clock } from './clock.ts';
 import type { Crypto } from './crypto.ts';
 import type { Cursors } from './cursor.ts';
+import type { SpillStore } from './history/spill.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -16,4 +17,8 @@ export type Deps = {
   readonly policy: Policy;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Where payloads too large for a message lie. */
+  readonly spill: SpillStore;
+  /** Whether the raw sample of history may be read. */
+  readonly rawMessages: boolean;
 };

@@ -13,6 +13,8 @@ export const ACTION_SAMPLE_CONNECTIONS = 200;
 /** The raw sample is bounded by count and bytes. */
 export const RAW_SAMPLE = 100;
 export const RAW_SAMPLE_BYTES = 1024 * 1024;
+/** Bytes of large payloads that one answer fetches; those beyond stay redacted. */
+export const ANSWER_SPILL_BYTES = 16 * 1024 * 1024;
 /** Counts scan at most this many rows before they say that they are incomplete. */
 export const COUNT_SCAN = 100_000;
 
@@ -21,6 +23,7 @@ export const USER_MAX_CHARS = 128;
 export const ID_MAX_CHARS = 128;
 export const ACTION_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
+export const TRACE_MAX_CHARS = 256;
 
 // --- sizes -----------------------------------------------------------------------------------------------------------
 /** Characters of a reason that is given for a cancel or a disconnect. */
@@ -96,6 +99,8 @@ export const DRAIN_WITHIN_MS = { default: DRAIN_MS, min: 0, max: 600_000 } as co
 /** The closes of a drain are spread by this much for each link, and over at most so long: clients shall not all come back at once. */
 export const DRAIN_SPREAD_LINK_MS = 10;
 export const DRAIN_SPREAD_MS = 5_000;
+/** A link of a draining node whose last command ended is closed this much later. */
+export const DRAIN_LAST_WORD_MS = 20;
 /** How long an operator's deed waits for the node concerned to say that it did it, and how often it looks. */
 export const DEED_TOLD_MS = 2_000;
 export const DEED_LOOK_MS = 50;
@@ -152,6 +157,21 @@ export const SPILL_CLEAN_MS = 60_000;
 /** `/delivery/summary`: commands looked at for its oldest ones. */
 export const DELIVERY_SAMPLE = 1000;
 export const SCOPE_HOLDERS = 100;
+
+// --- sites -----------------------------------------------------------------------------------------------------------
+export const SITES_PER_USER = 100;
+export const SESSIONS_PER_SITE = 1000;
+export const GRANTS_PER_SESSION = 100;
+/** Event names, and actions, that a descriptor or a grant may list. */
+export const SITE_NAMES = 256;
+export const SESSION_TTL_SECONDS = { default: 3600, min: 1, max: 24 * 3600 } as const;
+/** How long a session that is over is still told apart from one that never was. */
+export const SESSION_KEPT_MS = 3600_000;
+export const TICKET_MS = 30_000;
+/** Tickets of one session that wait to be redeemed. */
+export const SESSION_TICKETS = 100;
+/** Open streams look again at least so often whether their session still lets them. */
+export const SESSION_WATCH_MS = 1_000;
 
 // --- contexts, windows, workers --------------------------------------------------------------------------------------
 export const CLIENT_CONTEXTS = 1000;

@@ -24,6 +24,7 @@ const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  '--disable-breakpad',
   '--disable-dev-shm-usage',
   // It ends with the pipe, so that it cannot outlive the demo however that ends.
   '--remote-debugging-pipe',
@@ -41,7 +42,9 @@ export function findBrowser(path: string | undefined): string | null {
 export function startBrowser(program: string, url: string): Run {
   const profile = mkdtempSync(join(tmpdir(), 'callboard-demo-'));
   const args = [...ARGS, `--user-data-dir=${profile}`, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), url];
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+  // In a group of its own: a Ctrl-C is the demo's to hear, which ends the browser in its turn.
+  const detached = process.platform !== 'win32';
+  const child = spawn(program, args, { detached, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   for (const pipe of child.stdio) pipe?.on('error', () => {});
   const { promise, resolve } = Promise.withResolvers<void>();
   child.once('error', () => resolve());

@@ -33,7 +33,7 @@ export type DemoOptions = {
 export const PACE = 2;
 const STATUS_MS = 10_000;
 const DEPLOY_MS = 30_000;
-/** How long the curtain waits for clients. */
+/** How long the first call waits for the clients. */
 const CURTAIN_MS = 5_000;
 const DRAIN_MS = 2_000;
 const TOKEN_SECONDS = 3600;
@@ -59,9 +59,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   if (page.kind === 'browser') parts.use(new Keeper(() => startBrowser(page.program, pageServer.url)));
   const clients = CAST.map((member) => parts.use(startMember(member, stage)));
   parts.defer(() => callboard.drain(DRAIN_MS));
+  print(greeting(relay, page));
   const connected = Promise.all(clients.map(({ current }) => current.connected));
   await Promise.race([connected, stopped, sleep(CURTAIN_MS, undefined, { ref: false })]);
-  print(greeting(relay, page));
   parts.use(startTraffic({ ...stage, pace }));
   const telling = new AbortController();
   parts.defer(() => telling.abort());

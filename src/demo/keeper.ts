@@ -3,6 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** One run of a program that is kept alive. `end` asks it to stop, sees to it that it does, and never rejects. */
 export type Run = { readonly ended: Promise<void>; end(): Promise<void> };
 
+/** Milliseconds; `sleep` rejects when the signal is aborted. */
+export type KeeperClock = { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
+
+const systemClock: KeeperClock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+};
+
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 30_000;
 /** A run that lasted this long was no failure to start. */
@@ -11,13 +19,15 @@ const STABLE_MS = 10_000;
 /** Keeps one run going: one that ends by itself is started again, after longer and longer waits while runs stay short. */
 export class Keeper<R extends Run> implements AsyncDisposable {
   readonly #start: () => R;
+  readonly #clock: KeeperClock;
   readonly #live = new Set<R>();
   readonly #closing = new AbortController();
   #short = 0;
   #current: R;
 
-  constructor(start: () => R) {
+  constructor(start: () => R, clock: KeeperClock = systemClock) {
     this.#start = start;
+    this.#clock = clock;
     this.#current = this.#launch();
   }
 
@@ -48,11 +58,11 @@ export class Keeper<R extends Run> implements AsyncDisposable {
 
   #launch(): R {
     const run = this.#start();
-    const began = Date.now();
+    const began = this.#clock.now();
     this.#live.add(run);
     void run.ended.then(() => {
       this.#live.delete(run);
-      if (run === this.#current) void this.#again(Date.now() - began);
+      if (run === this.#current && !this.closing.aborted) void this.#again(this.#clock.now() - began);
     });
     return run;
   }
@@ -61,7 +71,7 @@ export class Keeper<R extends Run> implements AsyncDisposable {
     this.#short = lastedMs < STABLE_MS ? this.#short + 1 : 0;
     const waitMs = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** this.#short);
     const { signal } = this.#closing;
-    await sleep(waitMs, undefined, { signal }).catch(() => {});
+    await this.#clock.sleep(waitMs, signal).catch(() => {});
     if (!signal.aborted) this.#current = this.#launch();
   }
 }

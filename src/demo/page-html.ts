@@ -25,11 +25,8 @@ ${pageScript(relayUrl)}
 `;
 }
 
-function pageScript(relayUrl: string): string {
-  const { clientId, clientType } = PAGE;
-  return `import { createRuntime } from ${literal(`${relayUrl}/clients/runtime.js`)};
-
-const selector = { type: 'string', minLength: 1, maxLength: 100 };
+/** What the page can do, in the browser's own language. */
+const ACTIONS = `const selector = { type: 'string', minLength: 1, maxLength: 100 };
 const schema = (properties, required = []) => ({ type: 'object', properties, required, additionalProperties: false });
 const byId = (id) => document.getElementById(id);
 
@@ -70,7 +67,13 @@ const actions = [
       return { selector, words: element.innerText.split(/\\s+/).filter((word) => word !== '').length };
     },
   },
-];
+];`;
+
+function pageScript(relayUrl: string): string {
+  const { clientId, clientType } = PAGE;
+  return `import { createRuntime } from ${literal(`${relayUrl}/clients/runtime.js`)};
+
+${ACTIONS}
 
 async function token() {
   const answer = await fetch('token');

@@ -53,7 +53,7 @@ export function statusLine({ connected, known, waiting }: Now, metrics: string):
   const late = total(metrics, 'callboard_late_results_total');
   const refused = total(metrics, 'callboard_commands_refused_total{');
   const lost = total(metrics, 'callboard_links_closed_total{');
-  return `${connected} of ${known} connected, ${waiting} waiting | ${ended.join(', ')} | ${refused} refused, ${late} late results, ${lost} links lost`;
+  return `${connected} of ${known} connected, ${waiting} waiting | ${ended.join(', ')} | ${refused} refused, ${late} late, ${lost} links lost`;
 }
 
 /** The sum of the samples whose name begins so. */

@@ -2,9 +2,11 @@ import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
 import { fail } from '../core/errors.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { Callers } from './callers.ts';
 import type { Conduct } from './conduct.ts';
+import { readReport } from './contexts.ts';
 import { readAdvertisement } from './hello.ts';
 import { admit, type HelloFrame, type LinkKind, type Opened } from './opening.ts';
 import type { LinkParts } from './parts.ts';
@@ -57,6 +59,9 @@ export class Conversation {
         return;
       case 'actions':
         if (conduct.unsolicited(about)) this.#run(about, () => this.#advertise(frame.payload));
+        return;
+      case 'report':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#tell(frame.payload));
         return;
       default:
         this.#report(frame, about);
@@ -113,6 +118,14 @@ export class Conversation {
     if (!this.#session) fail('forbidden', 'This link is a caller alone: it advertises nothing.');
     const connection = await this.#session.advertise(readAdvertisement(payload).actions);
     if (connection === null) this.#ends.wire.close('node_lost');
+  }
+
+  async #tell(payload: string | null): Promise<void> {
+    if (!this.#session) fail('forbidden', 'This link is a caller alone: it reports nothing.');
+    const outcome = await this.#session.report(readReport(payload));
+    if (outcome === 'full')
+      fail('capacity_exceeded', `A client has at most ${CLIENT_CONTEXTS} contexts and ${CLIENT_WINDOWS} windows.`);
+    if (outcome === 'fenced') this.#ends.wire.close('node_lost');
   }
 
   #run(about: About, work: () => Promise<void>): void {

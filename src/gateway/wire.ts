@@ -24,6 +24,7 @@ export class Wire {
   readonly #options: WireOptions;
   readonly #outbox: Outbox;
   #open = true;
+  #closing = false;
 
   constructor(options: WireOptions) {
     this.#options = options;
@@ -56,8 +57,18 @@ export class Wire {
     this.send(refusedFrame(refusal, about));
   }
 
-  /** Says why and closes; the peer has a few seconds to agree. */
+  /**
+   * Says why and closes; the peer has a few seconds to agree. A drain closes at the end of the turn: what it waited for has just
+   * ended, and the answer to that is about to be sent. The first reason counts.
+   */
   close(reason: CloseReason): void {
+    if (this.#closing) return;
+    this.#closing = true;
+    if (reason === 'draining') this.#options.turnEnd.add(() => this.#close(reason));
+    else this.#close(reason);
+  }
+
+  #close(reason: CloseReason): void {
     if (!this.#open) return;
     this.#open = false;
     this.#options.onClose(reason);

@@ -70,8 +70,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (refused) throw refused;
     return plan;
   };
-  const masked = (result: ExecutionResult): ExecutionResult =>
-    result.errors ? { ...result, errors: result.errors.map(mask) } : result;
+  const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
 
   return {
     mask,
@@ -98,6 +97,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
       }
     },
   };
+}
+
+function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
+  return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
 }
 
 function subscriptionArgs(

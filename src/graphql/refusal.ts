@@ -9,6 +9,7 @@ export type RefusalView = Extract<Invocation, { readonly kind: 'refused' }>;
 /** What may be refused by being thrown in core, and by which layer: also shown as a typed refusal where a union allows one. */
 const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   policy_denied: 'policy',
+  not_connected: 'target',
   capacity_exceeded: 'capacity',
   rate_limited: 'capacity',
   draining: 'relay',

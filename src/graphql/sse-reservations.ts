@@ -44,14 +44,8 @@ export function createReservations({ streams, clock }: Options): Reservations {
     res.writeHead(201, { 'content-type': 'text/plain; charset=utf-8', 'content-length': token.length });
     res.end(token);
   };
-  const find = (token: string | null, who: Principal): Reservation => {
-    const found = token === null ? undefined : known.get(token);
-    if (found && found.owner === subjectOf(who)) return found;
-    return fail(
-      'not_found',
-      'This node holds no such stream for you. Reservations live on one node: behind a balancer they need sticky routing.',
-    );
-  };
+  const find = (token: string | null, who: Principal): Reservation =>
+    ownOf(token === null ? undefined : known.get(token), who);
   return {
     handle(request) {
       const { req, who } = request;
@@ -66,8 +60,22 @@ export function createReservations({ streams, clock }: Options): Reservations {
       }
       return fail('method_not_allowed', 'A stream takes GET, POST, PUT and DELETE.');
     },
-    close: () => known.forEach((reservation) => (reservation.cancelExpiry(), reservation.drop())),
+    close() {
+      for (const { cancelExpiry, drop } of known.values()) {
+        cancelExpiry();
+        drop();
+      }
+    },
   };
+}
+
+/** A foreign reservation is answered as one that never was. */
+function ownOf(found: Reservation | undefined, who: Principal): Reservation {
+  if (found && found.owner === subjectOf(who)) return found;
+  return fail(
+    'not_found',
+    'This node holds no such stream for you. Reservations live on one node: behind a balancer they need sticky routing.',
+  );
 }
 
 /** The token of a reservation, by header or, since EventSource cannot send any, by URL. */

@@ -50,47 +50,54 @@ export function createStreams({ server, executor, clock }: StreamsOptions): Stre
   const held = new Map<string, number>();
   let closing = false;
   const stopPings = clock.every(SSE_PING_MS, () => wires.forEach((wire) => wire.ping()));
-  const endAt = (wire: Wire, epochMs: number | null): (() => void) =>
-    epochMs === null ? () => {} : atTime(clock, epochMs, () => wire.end());
-
   return {
     reserve(who) {
       if (closing) fail('draining', 'This node is stopping; another will take the stream.', { retryAfterMs: 1000 });
       return takePlace(held, who);
     },
-    open({ res, who }, onClose) {
-      const running = new Set<Running>();
-      const wire = new Wire(res, {
-        clock,
-        onClose() {
-          wires.delete(wire);
-          cancelExpiry();
-          running.forEach((operation) => operation.drop());
-          onClose();
-        },
-      });
-      const cancelExpiry = endAt(wire, who.expiresAt);
-      wires.add(wire);
-      return {
-        wire,
-        run(asked, { id, onEnd }) {
-          const cancel = 'document' in asked && asked.who !== who ? endAt(wire, asked.who.expiresAt) : () => {};
-          const ended = (): void => {
-            cancel();
-            running.delete(operation);
-            onEnd();
-          };
-          const operation = startOperation(asked, { executor, wire, id, onEnd: ended });
-          running.add(operation);
-          return operation;
-        },
+    open(request, onClose) {
+      const closed = (): void => {
+        wires.delete(stream.wire);
+        onClose();
       };
+      const stream = openStream(request, { executor, clock, onClose: closed });
+      wires.add(stream.wire);
+      return stream;
     },
     read: (request) => readOperation(request, { server, executor }),
     close() {
       closing = true;
       stopPings();
       wires.forEach((wire) => wire.end());
+    },
+  };
+}
+
+type OpenOptions = Pick<StreamsOptions, 'executor' | 'clock'> & { readonly onClose: () => void };
+
+function openStream({ res, who }: StreamRequest, { executor, clock, onClose }: OpenOptions): OpenStream {
+  const running = new Set<Running>();
+  const closed = (): void => {
+    cancelExpiry();
+    running.forEach((operation) => operation.drop());
+    onClose();
+  };
+  const wire = new Wire(res, { clock, onClose: closed });
+  const endWith = ({ expiresAt }: Principal): (() => void) =>
+    expiresAt === null ? () => {} : atTime(clock, expiresAt, () => wire.end());
+  const cancelExpiry = endWith(who);
+  return {
+    wire,
+    run(asked, { id, onEnd }) {
+      const cancel = 'document' in asked && asked.who !== who ? endWith(asked.who) : () => {};
+      const ended = (): void => {
+        cancel();
+        running.delete(operation);
+        onEnd();
+      };
+      const operation = startOperation(asked, { executor, wire, id, onEnd: ended });
+      running.add(operation);
+      return operation;
     },
   };
 }

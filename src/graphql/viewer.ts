@@ -14,7 +14,7 @@ const ScopeEnum = wireEnum<Scope>('Scope', 'What a user’s token allows.', {
   host: 'Hosting sites of the user.',
 });
 
-const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keeps its state.', {
+export const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keeps its state.', {
   direct: 'One process, in its memory.',
   shared: 'Several processes over one store.',
 });

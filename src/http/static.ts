@@ -27,7 +27,10 @@ export function createClientFiles(folder: URL): (visit: Visit, name: string) => 
       const detail = `${name} is not built here: run "npm run build" on the relay's machine.`;
       throw new CallboardError('not_found', detail, { cause });
     });
-    // A page of any origin may load a library; `no-cache` asks again each time, which the etag makes cheap.
+    // A page of any origin may load a library.
+    if (!response.hasHeader('access-control-allow-origin')) response.setHeader('access-control-allow-origin', '*');
+    response.setHeader('cross-origin-resource-policy', 'cross-origin');
+    // Asked again each time, which the etag makes cheap.
     response.setHeader('cache-control', 'no-cache');
     response.setHeader('etag', file.etag);
     if (request.headers['if-none-match'] === file.etag) return void response.writeHead(304).end();

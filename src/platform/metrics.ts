@@ -5,6 +5,7 @@ import { COUNTERS, type CounterName, type Metrics } from '../core/metrics.ts';
 const LABELS: Partial<Record<CounterName, string>> = {
   commands_refused: 'code',
   commands_ended: 'outcome',
+  context_reports: 'outcome',
   links_opened: 'kind',
   links_closed: 'cause',
   frames_refused: 'code',

@@ -2,7 +2,22 @@
  * The vocabulary in which the frame tables are written: each word is one kind of header field, with `?` where it may be left out.
  * A table gives both the parser (`readFields`) and the type (`Fields`), so that the two cannot differ.
  */
-export type Kind = 'id' | 'name' | 'user' | 'text' | 'token' | 'int' | 'bool' | 'clientType' | 'waitFor';
+export type Kind =
+  | 'id'
+  | 'name'
+  | 'user'
+  | 'text'
+  | 'token'
+  | 'int'
+  | 'bool'
+  | 'clientType'
+  | 'waitFor'
+  | 'contextStatus'
+  | 'windowStatus'
+  | 'ownership'
+  | 'title'
+  | 'word'
+  | 'count';
 export type Spec = Kind | `${Kind}?`;
 export type Table = Readonly<Record<string, Spec>>;
 
@@ -10,16 +25,25 @@ export const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'] as const;
 export type WireClientType = (typeof CLIENT_TYPES)[number];
 export const WAIT_STAGES = ['admitted', 'acknowledged', 'completed'] as const;
 export type WireWaitStage = (typeof WAIT_STAGES)[number];
+export const CONTEXT_STATUSES = ['active', 'idle', 'closed'] as const;
+export type WireContextStatus = (typeof CONTEXT_STATUSES)[number];
+export const WINDOW_STATUSES = ['open', 'closed'] as const;
+export type WireWindowStatus = (typeof WINDOW_STATUSES)[number];
+export const OWNERSHIPS = ['user-owned', 'worker'] as const;
+export type WireOwnership = (typeof OWNERSHIPS)[number];
 
-type ValueOf<K> = K extends 'int'
-  ? number
-  : K extends 'bool'
-    ? boolean
-    : K extends 'clientType'
-      ? WireClientType
-      : K extends 'waitFor'
-        ? WireWaitStage
-        : string;
+/** What a kind holds where that is not just any string. */
+type Values = {
+  int: number;
+  count: number;
+  bool: boolean;
+  clientType: WireClientType;
+  waitFor: WireWaitStage;
+  contextStatus: WireContextStatus;
+  windowStatus: WireWindowStatus;
+  ownership: WireOwnership;
+};
+type ValueOf<K> = K extends keyof Values ? Values[K] : string;
 
 /** The header that a table describes. An optional member may stand there as undefined: JSON leaves it out. */
 export type Fields<T extends Table> = {
@@ -35,26 +59,40 @@ export const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
 /** Names of actions and events. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
-const CHECKS: Readonly<Record<Kind, { readonly expected: string; test(value: unknown): boolean }>> = {
+type Check = { readonly expected: string; test(value: unknown): boolean };
+
+const CHECKS: Readonly<Record<Kind, Check>> = {
   id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', test: (v) => typeof v === 'string' && ID.test(v) },
   name: {
     expected: 'a letter, then up to 127 of A-Z a-z 0-9 _ . : -',
     test: (v) => typeof v === 'string' && NAME.test(v),
   },
   user: { expected: '1 to 128 characters', test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
-  text: { expected: 'a text of at most 1024 characters', test: (v) => typeof v === 'string' && v.length <= 1024 },
-  token: {
-    expected: 'a text of 1 to 8192 characters',
-    test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 8192,
-  },
+  text: textOf(0, 1024),
+  token: textOf(1, 8192),
   int: { expected: 'an integer', test: (v) => Number.isSafeInteger(v) },
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
-  clientType: {
-    expected: `one of ${CLIENT_TYPES.join(', ')}`,
-    test: (v) => CLIENT_TYPES.includes(v as WireClientType),
+  clientType: oneOf(CLIENT_TYPES),
+  waitFor: oneOf(WAIT_STAGES),
+  contextStatus: oneOf(CONTEXT_STATUSES),
+  windowStatus: oneOf(WINDOW_STATUSES),
+  ownership: oneOf(OWNERSHIPS),
+  title: textOf(0, 256),
+  word: textOf(1, 64),
+  count: {
+    expected: 'an integer from 0 to 1000000',
+    test: (v) => typeof v === 'number' && Number.isInteger(v) && v >= 0 && v <= 1_000_000,
   },
-  waitFor: { expected: `one of ${WAIT_STAGES.join(', ')}`, test: (v) => WAIT_STAGES.includes(v as WireWaitStage) },
 };
+
+function oneOf(words: readonly unknown[]): Check {
+  return { expected: `one of ${words.join(', ')}`, test: (v) => words.includes(v) };
+}
+
+function textOf(min: number, max: number): Check {
+  const expected = min === 0 ? `a text of at most ${max} characters` : `a text of ${min} to ${max} characters`;
+  return { expected, test: (v) => typeof v === 'string' && v.length >= min && v.length <= max };
+}
 
 /**
  * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may say more.

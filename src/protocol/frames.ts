@@ -20,6 +20,8 @@ export const UP = {
   cancelled: { command_id: 'id' },
   /** Changed advertisements, all of them. Payload: `{ actions }`. */
   actions: {},
+  /** Where execution can happen at this client now. Payload: `{ contexts?, windows? }`, each `{ snapshot?, set?, removed? }`; rows as in report.ts. */
+  report: {},
   pong: {},
   /** Payload: the params (left out: {}). Answered by `stage` and `outcome`, or by `refused`, each with this `ref`. */
   invoke: {
@@ -114,7 +116,7 @@ export const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] a
 export type Recorded = (typeof RECORDED)[number];
 
 /** Frames whose second part is read; on any other, a payload is a fault. */
-const WITH_PAYLOAD = new Set(['hello', 'progress', 'result', 'cancelled', 'actions', 'invoke', 'command', 'outcome']);
+const WITH_PAYLOAD = new Set(['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'invoke', 'command', 'outcome']);
 
 export type UpType = keyof typeof UP;
 export type DownType = keyof typeof DOWN;

@@ -47,16 +47,16 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   history: [],
   dedup: [],
   contexts: ['connections'],
-  delivery: ['connections', 'history'],
+  delivery: ['connections', 'history', 'contexts'],
   rpc: ['delivery', 'connections', 'history'],
   actions: ['connections', 'rpc'],
-  sites: ['connections', 'actions'],
+  sites: ['connections', 'history', 'rpc'],
   ingest: ['connections', 'history', 'dedup', 'sites'],
   users: ['connections', 'history', 'rpc', 'contexts', 'sites'],
 };
 
 /** The ports of storage that one room declares several of: they are named by the port. */
-const PORTS = ['commands', 'waiters', 'nodes'];
+const PORTS = ['commands', 'waiters', 'nodes', 'inspector'];
 
 /**
  * What a ring's files may be called: a room, a room and what part of it (`rpc-invoke`), or one of the ring's own machinery, named here so

@@ -162,7 +162,7 @@ export function commandContract(name: string, make: MakeBench): void {
         await bind();
         await dispatched(bench, 'c1');
         const ack = (instanceId: string) =>
-          bench.backend.commands.report(keyFor('c1'), { instanceId, kind: 'ack', payload: null });
+          bench.backend.commands.report(keyFor('c1'), { instanceId, kind: 'ack', payload: null, kept: null });
         expect(await ack('i9')).toMatchObject({ kind: 'ignored' });
         expect(await ack('i1')).toMatchObject({ kind: 'recorded', command: { stage: 'acknowledged' } });
         expect(await ack('i1')).toMatchObject({ kind: 'ignored' });
@@ -172,7 +172,12 @@ export function commandContract(name: string, make: MakeBench): void {
         await bind();
         await dispatched(bench, 'c1');
         const progress = () =>
-          bench.backend.commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'progress', payload: toJson(1) });
+          bench.backend.commands.report(keyFor('c1'), {
+            instanceId: 'i1',
+            kind: 'progress',
+            payload: toJson(1),
+            kept: { payload: toJson(1), spill: null },
+          });
         for (let i = 0; i < 5; i++) await progress();
         expect(await kinds(bench, 'c1')).toEqual(['command', 'progress']);
         await bench.advance(1_000);
@@ -188,7 +193,7 @@ export function commandContract(name: string, make: MakeBench): void {
         });
         await admit('c1');
         await node.take();
-        await bench.backend.commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'ack', payload: null });
+        await bench.backend.commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null });
         expect(await node.take()).toMatchObject([
           { kind: 'reply', reply: { rpcId: 'early', command: { stage: 'acknowledged' }, result: null } },
         ]);

@@ -11,6 +11,7 @@ export function hello(userId: string, clientId: string, over: Partial<ConnectReq
     instanceId: 'i1',
     nodeId: 'n1',
     clientType: 'browser',
+    host: true,
     metadata: null,
     actions: [],
     ...over,

@@ -79,7 +79,7 @@ export class ConnectionModel {
   }
 
   async #connect({ kind: _, ...ids }: Act & { kind: 'connect' }): Promise<void> {
-    const request = { ...ids, clientType: 'web' as const, metadata: null, actions: [] };
+    const request = { ...ids, clientType: 'web' as const, host: false, metadata: null, actions: [] };
     const previous = this.#find(ids);
     const same = previous?.instanceId === ids.instanceId;
     const kind = previous === null ? 'connected' : same ? 'resumed' : 'replaced';

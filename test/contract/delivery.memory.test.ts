@@ -3,6 +3,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { commandContract } from './commands.ts';
+import { inspectorContract } from './inspector.ts';
 import type { Bench } from './kit.ts';
 import { commandModel } from './model.ts';
 import { nodeContract } from './nodes.ts';
@@ -25,4 +26,5 @@ async function memory(): Promise<Bench> {
 commandContract('memory', memory);
 waiterContract('memory', memory);
 nodeContract('memory', memory);
+inspectorContract('memory', memory);
 commandModel('memory', memory);

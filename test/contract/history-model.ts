@@ -42,6 +42,7 @@ export function newMessage(over: Partial<NewMessage> = {}): NewMessage {
     traceId: null,
     parentSpanId: null,
     payload: null,
+    spill: null,
     error: null,
     ...over,
   };

@@ -30,6 +30,7 @@ export function admission(commandId: string, over: Partial<AdmitRequest> = {}): 
     scopeLimit: 100,
     namedInstanceId: null,
     params: toJson({ n: 1 }),
+    kept: { payload: toJson({ n: 1 }), spill: null },
     traceId: 't1',
     parentSpanId: 's1',
     connectWithinMs: 0,
@@ -40,7 +41,9 @@ export function admission(commandId: string, over: Partial<AdmitRequest> = {}): 
 }
 
 export function ending(over: Partial<End> = {}): End {
-  return { instanceId: 'i1', kind: 'result', payload: toJson({ ok: true }), error: null, refused: false, ...over };
+  const payload = over.payload === undefined ? toJson({ ok: true }) : over.payload;
+  const kept = { payload, spill: null };
+  return { instanceId: 'i1', kind: 'result', payload, kept, error: null, refused: false, ...over };
 }
 
 /** A node whose mailbox is a list. Rows may be taken after the acts that posted them. */

@@ -3,6 +3,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { connectionContract } from './connections.ts';
+import { contextContract } from './contexts.ts';
 import { historyContract, type HistoryBounds } from './history.ts';
 import type { Bench } from './kit.ts';
 
@@ -20,4 +21,5 @@ async function memory(history: HistoryBounds = {}): Promise<Bench> {
 }
 
 connectionContract('memory', () => memory());
+contextContract('memory', () => memory());
 historyContract('memory', memory);

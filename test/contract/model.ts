@@ -74,7 +74,12 @@ async function play(bench: Bench, see: Observer, move: Step): Promise<void> {
       return;
     }
     case 'ack':
-      return void (await commands.report(keyFor(move.id), { instanceId: move.instance, kind: 'ack', payload: null }));
+      return void (await commands.report(keyFor(move.id), {
+        instanceId: move.instance,
+        kind: 'ack',
+        payload: null,
+        kept: null,
+      }));
     case 'result':
     case 'error': {
       const error = move.do === 'error' ? { code: 'handler_failed', message: '' } : null;
@@ -113,6 +118,7 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
   }
   const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
   expect(await bench.backend.waiters.count(filter)).toEqual({ count: see.waiting.size, complete: true });
+  await observe(bench, see, live);
   // Reservations equal live commands: under a limit of as many not one more fits, and under one more it does.
   const waiter = { rpcId: 'probe', callerNodeId: 'n1', waitFor: 'admitted', withinMs: null } as const;
   const probe = { clientId: 'probe', connectWithinMs: 1, waiter };
@@ -130,6 +136,20 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
     reason: null,
     by: 'probe',
   });
+}
+
+/** What the inspector shows is what there is, and looking changes nothing of it. */
+async function observe({ backend }: Bench, see: Observer, live: number): Promise<void> {
+  const { inspector, commands } = backend;
+  const filter = { stage: null, outcome: null, nodeId: null, admittedAfter: null, ...ALICE };
+  const { rows } = await inspector.list(filter, { first: 100, after: null });
+  const records = await commands.get([...see.ids].sort().map((commandId) => keyFor(commandId)));
+  expect(rows.map(({ row }) => row)).toEqual(records);
+  const held = records.filter((command) => command?.outcome === null).map((command) => command?.commandId);
+  const scopes = await inspector.scopes({ first: 100, after: null });
+  expect(scopes.rows.map(({ row }) => [row.scopeId, row.reservedCommands])).toEqual(live > 0 ? [['alice', live]] : []);
+  expect(scopes.rows.flatMap(({ row }) => row.holders.map(({ commandId }) => commandId)).sort()).toEqual(held);
+  expect((await inspector.summary()).sampleSize).toBe(live);
 }
 
 /** Any sequence of acts keeps the invariants: at most one write, one end, one reply per waiter, one reservation per live command. */

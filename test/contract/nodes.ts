@@ -58,6 +58,8 @@ export function nodeContract(name: string, make: MakeBench): void {
         ['n2', false, 2_000],
       ]);
       expect(next).toBe(null);
+      expect(await bench.backend.nodes.get('n2')).toEqual(rows[1]?.row);
+      expect(await bench.backend.nodes.get('ghost')).toBe(null);
     });
 
     it('gives what is due oldest first, a bounded number at a time, and removes nothing', async () => {

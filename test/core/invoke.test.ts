@@ -441,6 +441,8 @@ describe('going away', () => {
     expect(() => relay.core.ready()).toThrow('going away');
     expect(client.closes).toEqual([]);
     await client.result(client.last);
+    expect(client.closes).toEqual([]);
+    await relay.clock.advance(100);
     await drained;
     expect(ended(await call)).toMatchObject({ outcome: 'completed' });
     expect(client.closes).toEqual([{ cause: 'node_drained', instanceId: null }]);

@@ -4,7 +4,7 @@ import type { DisconnectCause } from '../../src/core/connections/connection.ts';
 import type { ClientLink } from '../../src/core/delivery/link.ts';
 import { CLOSE } from '../../src/protocol/close.ts';
 import { settle } from '../kit/clock.ts';
-import { user } from '../kit/core.ts';
+import { admin, user } from '../kit/core.ts';
 import { caller, client, house, Peer } from './kit.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
@@ -44,6 +44,32 @@ describe('closes that core asks for', () => {
     await expect.poll(() => at.gateway.size).toBe(0);
     expect(told).toEqual([cause]);
     expect(link?.backlog()).toBe(0);
+  });
+});
+
+describe('an operator’s deeds', () => {
+  test('disconnecting closes the socket with 4451, and the client may come back', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const answer = await at.core.delivery.disconnectClient(admin, KEY, null);
+    expect(answer).toMatchObject({ state: 'closed', connection: { disconnectCause: 'operator' } });
+    expect(await peer.end()).toMatchObject({ code: 4451, bye: { reason: 'operator', reconnect: true } });
+    await client(at);
+    expect(await at.core.connections.get(admin, KEY)).toMatchObject({ disconnectedAt: null });
+  });
+
+  test('draining closes each socket with 4450 once it has nothing left to do', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const call = at.core.rpc.invoke(admin, { ...KEY, action: 'open', params: null, commandId: 'c1' });
+    await peer.next('command');
+    expect(await at.core.delivery.drainNode(admin, 'n1', 60_000)).toMatchObject({ draining: true, links: 1 });
+    expect(at.gateway.size).toBe(1);
+    peer.send({ type: 'result', command_id: 'c1' }, { ok: true });
+    expect(await call).toMatchObject({ command: { outcome: 'completed' } });
+    await at.clock.advance(100);
+    expect(await peer.end()).toMatchObject({ code: 4450, bye: { reason: 'draining', reconnect: true } });
+    expect(peer.seen('result_ack')).toMatchObject([{ command_id: 'c1' }]);
   });
 });
 

@@ -94,7 +94,9 @@ export async function house({ wrap, ...over }: HouseOptions = {}): Promise<House
   };
 }
 
-type DownOf<T extends DownFrame['type']> = Extract<DownFrame, { type: T }>;
+/** Where a peer connects to, and by whom it is closed in the end. */
+export type Doorway = Pick<House, 'port' | 'peers'>;
+export type DownOf<T extends DownFrame['type']> = Extract<DownFrame, { type: T }>;
 export type Closed = { readonly code: number; readonly reason: string };
 
 /** One WebSocket as a test holds it: every frame received can be waited for, once. */
@@ -108,7 +110,7 @@ export class Peer {
   #wake: () => void = () => {};
   #over = false;
 
-  constructor({ port, peers }: House, options: ClientOptions & { readonly protocols?: string[] } = {}) {
+  constructor({ port, peers }: Doorway, options: ClientOptions & { readonly protocols?: string[] } = {}) {
     const { protocols = [SUBPROTOCOL], ...rest } = options;
     this.ws = new WebSocket(`ws://127.0.0.1:${port}/connect`, protocols, rest);
     peers.push(this);
@@ -183,7 +185,7 @@ export function invoke({ core }: House, commandId: string, over: Partial<InvokeR
 export type HelloOver = { token?: string; client_id?: string; instance_id?: string; payload?: unknown };
 
 /** A client with one action, welcomed. */
-export async function client(at: House, over: HelloOver = {}): Promise<Peer & { welcome: DownOf<'welcome'> }> {
+export async function client(at: Doorway, over: HelloOver = {}): Promise<Peer & { welcome: DownOf<'welcome'> }> {
   const { payload = { actions: [{ name: 'open' }] }, ...header } = over;
   const peer = new Peer(at);
   await peer.opened;
@@ -195,7 +197,7 @@ export async function client(at: House, over: HelloOver = {}): Promise<Peer & { 
 }
 
 /** A caller alone, welcomed. */
-export async function caller(at: House, token = 'user:alice:invoke'): Promise<Peer & { welcome: DownOf<'welcome'> }> {
+export async function caller(at: Doorway, token = 'user:alice:invoke'): Promise<Peer & { welcome: DownOf<'welcome'> }> {
   const peer = new Peer(at);
   await peer.opened;
   peer.send({ type: 'hello', token });

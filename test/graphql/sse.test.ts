@@ -17,6 +17,14 @@ const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
 const push = (door: TestDoor, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
 
+/** With time for the door to take each event, were it to. */
+async function pushSlowly(door: TestDoor, from: number, to: number): Promise<void> {
+  for (let n = from; n < to; n++) {
+    push(door, n);
+    await new Promise((done) => setImmediate(done));
+  }
+}
+
 type Asked = { who?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
 /** A request to the route of both modes. */
 function toStream(
@@ -128,10 +136,10 @@ describe('an event stream', () => {
     const slow = await openPaused(door, { query, variables: { size: 200_000 } });
     await opened;
     // Far more than the sockets hold, so that the door must stop taking events from their source.
-    for (let n = 0; n < 300; n++) push(door, n);
+    await pushSlowly(door, 0, 300);
     await slow.blocked();
     await door.clock.advance(SSE_PING_MS);
-    for (let n = 300; n < 600; n++) push(door, n);
+    await pushSlowly(door, 300, 600);
     slow.resume();
     await slow.until('"599:');
     const seen = slow.numbers();

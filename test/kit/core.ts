@@ -1,13 +1,17 @@
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import type { HistoryLimits } from '../../src/backends/memory/history.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
+import type { Backend } from '../../src/core/backend.ts';
 import type { Core, HelloRequest } from '../../src/core/core.ts';
 import { createCore } from '../../src/core/create.ts';
 import { Cursors } from '../../src/core/cursor.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
+import type { SpillStore } from '../../src/core/history/spill.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
+import { silentLog, type Log } from '../../src/core/log.ts';
 import type { Metrics } from '../../src/core/metrics.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from './clock.ts';
@@ -23,12 +27,26 @@ export function advertisement(name: string) {
   return { name, summary: null, description: null, version: null, checksArguments: null, schema: null, metadata: null };
 }
 
-export type TestCore = { readonly core: Core; readonly clock: FakeClock; readonly counts: ReadonlyMap<string, number> };
+export type TestCore = {
+  readonly core: Core;
+  readonly backend: Backend;
+  readonly clock: FakeClock;
+  readonly counts: ReadonlyMap<string, number>;
+};
+
+export type TestOptions = {
+  readonly policy?: Policy;
+  readonly nodeId?: string;
+  readonly log?: Log;
+  readonly rawMessages?: boolean;
+  readonly spill?: (clock: FakeClock) => SpillStore;
+  readonly history?: Partial<HistoryLimits>;
+  /** Puts something before the backend: a port that fails, or keeps to itself. */
+  readonly wrap?: (backend: Backend) => Backend;
+};
 
 /** A core over memory, alone, with its clock standing still. */
-export async function testCore(
-  options: { policy?: Policy; nodeId?: string } = {},
-): Promise<TestCore & AsyncDisposable> {
+export async function testCore(options: TestOptions = {}): Promise<TestCore & AsyncDisposable> {
   const clock = new FakeClock();
   const crypto = createCrypto('test');
   const counts = new Map<string, number>();
@@ -39,8 +57,9 @@ export async function testCore(
     },
     snapshot: () => counts,
   };
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256 });
-  const policy = options.policy ?? defaultPolicy;
+  const memory = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256, history: options.history ?? {} });
+  const backend = options.wrap?.(memory) ?? memory;
+  const { policy = defaultPolicy, log = silentLog } = options;
   const core = createCore({
     nodeId: options.nodeId ?? 'n1',
     backend,
@@ -48,11 +67,13 @@ export async function testCore(
     crypto,
     cursors: new Cursors(crypto),
     policy,
-    log: silentLog,
+    log,
     metrics,
+    spill: options.spill?.(clock) ?? createMemorySpill(clock, crypto),
+    rawMessages: options.rawMessages ?? false,
   });
   await core.start();
-  return { core, clock, counts, [Symbol.asyncDispose]: () => core.close() };
+  return { core, backend, clock, counts, [Symbol.asyncDispose]: () => core.close() };
 }
 
 export type Sent = { readonly command: Command; readonly params: JsonText | null; readonly remainingMs: number };

@@ -1,5 +1,6 @@
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { HistoryLimits } from '../../src/backends/memory/history.ts';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { createActions } from '../../src/core/actions/actions.ts';
 import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
@@ -37,6 +38,8 @@ export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
     policy: defaultPolicy,
     log: silentLog,
     metrics: { count() {}, snapshot: () => new Map() },
+    spill: createMemorySpill(clock, crypto),
+    rawMessages: true,
   };
   return {
     clock,

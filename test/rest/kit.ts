@@ -86,7 +86,7 @@ export async function startDoor(door: RestDoor): Promise<TestDoor> {
 /** The shipped documents over a real core in memory. */
 export async function startRelay(): Promise<TestDoor & TestCore> {
   const cored = await testCore();
-  const { core, clock, counts } = cored;
+  const { core, backend, clock, counts } = cored;
   const door = createRestDoor({
     schema: wireSchema,
     plans: createPlans(wireSchema, { eager: true }),
@@ -97,6 +97,7 @@ export async function startRelay(): Promise<TestDoor & TestCore> {
   return {
     ...started,
     core,
+    backend,
     clock,
     counts,
     async [Symbol.asyncDispose]() {

@@ -38,9 +38,17 @@ describe('descriptions', () => {
       '/history/streams?user_id=alice',
       '/history/messages?stream=alice/clients/tab&include_payload=true',
       '/history/command/alice/done?include_payload=true',
+      '/delivery/summary',
+      '/delivery/nodes',
+      '/delivery/tenants',
+      '/delivery/status?user_id=alice&client_id=tab&command_id=done',
+      '/delivery/commands?user_id=alice',
     ]) {
       expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
     }
+    // Last: of these nothing comes back.
+    await relay.ask({ method: 'POST', path: '/connections/alice/tab/disconnect', body: { reason: 'over' } });
+    await relay.ask({ method: 'POST', path: '/delivery/nodes/n1/drain', body: { within_ms: 0 } });
     const missing = relay.door.operations
       .flatMap(({ method, path, access }) => {
         const invokes = access === 'INVOKE' && !path.endsWith('/cancel');

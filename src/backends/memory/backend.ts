@@ -4,10 +4,14 @@ import type { Log } from '../../core/log.ts';
 import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
+import { createMemoryContexts } from './contexts.ts';
+import { createSites } from './contexts-sites.ts';
+import { createMemoryDedup } from './dedup.ts';
 import { createMemoryHistory, type HistoryLimits } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
 import { createMemoryNodes, Mailboxes } from './nodes.ts';
+import { createMemorySites } from './sites.ts';
 import { createMemoryWaiters, WaiterIndex } from './waiters.ts';
 
 export type MemoryOptions = {
@@ -24,16 +28,22 @@ export function createMemoryBackend({ clock, log, sha256, history: limits, termi
   const mailboxes = new Mailboxes();
   const ledger = new Ledger(clock, terminalRecords);
   const waiters = new WaiterIndex(clock, mailboxes);
-  const history = createMemoryHistory({ clock, limits });
+  const dedup = createMemoryDedup(clock);
+  const history = createMemoryHistory({ clock, limits, dedup });
   const retain = history.retain;
+  const sites = createSites();
+  const connections = createMemoryConnections({ clock, onGone: sites.drop });
   return {
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
-    connections: createMemoryConnections({ clock }),
-    commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, retain, sha256 }),
+    connections,
+    contexts: createMemoryContexts({ clock, sites, peek: connections.peek }),
+    commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, retain, dedup, sha256 }),
     waiters: createMemoryWaiters(clock, ledger, waiters),
     nodes: createMemoryNodes(clock, mailboxes, ledger),
     inspector: createMemoryInspector(clock, ledger),
     history,
+    dedup,
+    ...createMemorySites(clock),
     bus: createMemoryBus(log),
     ready() {},
     close() {},

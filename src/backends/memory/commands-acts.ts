@@ -1,7 +1,8 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
-import { clientStream, type Message, type NewMessage } from '../../core/history/message.ts';
+import { clientStream, NO_PAYLOAD, type Message, type NewMessage } from '../../core/history/message.ts';
 import type { JsonText } from '../../core/json.ts';
+import type { MemoryDedup } from './dedup.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
 import type { WaiterIndex } from './waiters.ts';
@@ -13,6 +14,7 @@ export type Acts = {
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
   readonly retain: (message: NewMessage) => Message;
+  readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
 };
 
@@ -27,7 +29,7 @@ export function row(command: Command, part: Pick<NewMessage, 'id' | 'kind'> & Pa
   const { userId, clientId, commandId, boundInstanceId, traceId, parentSpanId } = command;
   const suffix = clientStream(clientId);
   const ids = { userId, suffix, clientId, commandId, instanceId: boundInstanceId, traceId, parentSpanId };
-  return { ...ids, payload: null, error: null, ...part };
+  return { ...ids, ...NO_PAYLOAD, error: null, ...part };
 }
 
 /** Ends a command: record, reservation, replies, in this order. The only place where a command becomes terminal. */

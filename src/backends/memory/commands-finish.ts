@@ -1,5 +1,5 @@
 import { isTerminal, type Command, type Outcome, type Sighting } from '../../core/delivery/command.ts';
-import type { End, FinishResult } from '../../core/delivery/commands.ts';
+import { endMessageId, type End, type FinishResult } from '../../core/delivery/commands.ts';
 import { SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
 import { conclude, move, row, type Acts } from './commands-acts.ts';
 import type { Entry } from './ledger.ts';
@@ -14,13 +14,15 @@ const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as co
 /** The end that a client reported: recorded once, from the bound instance only; all else is counted or kept as evidence. */
 export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
   if (!entry) return { kind: 'unknown' };
-  const messageId = `${entry.command.commandId}:${end.kind}:${end.instanceId}`;
+  const { userId, clientId, commandId } = entry.command;
+  const messageId = endMessageId(commandId, end);
+  acts.dedup.see({ userId, clientId, messageId });
   const seen = entry.command.sightings.find((sighting) => sighting.messageId === messageId);
   if (seen) return { kind: 'duplicate', command: move(entry, { sightings: seeAgain(acts, entry.command, seen) }) };
   if (isTerminal(entry.command)) return { kind: 'late', command: keepLate(acts, entry, end, messageId) };
   if (entry.command.boundInstanceId !== end.instanceId)
     return { kind: 'fenced', command: keepLate(acts, entry, end, messageId) };
-  acts.retain(row(entry.command, { id: messageId, kind: ROW_KIND[end.kind], payload: end.payload, error: end.error }));
+  acts.retain(row(entry.command, { id: messageId, kind: ROW_KIND[end.kind], ...end.kept, error: end.error }));
   const command = conclude(
     acts,
     entry,
@@ -46,7 +48,7 @@ function keepLate(acts: Acts, entry: Entry, end: End, messageId: string): Comman
         id: `${messageId}:late`,
         kind: 'late_result',
         instanceId,
-        payload: end.payload,
+        ...end.kept,
         error: end.error,
       }),
     );

@@ -60,7 +60,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     row(command, {
       id: `${command.commandId}:command`,
       kind: 'command',
-      payload: request.params,
+      ...request.kept,
       instanceId: command.expectedInstanceId,
     }),
   );
@@ -140,7 +140,7 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   return { kind: 'dispatch', command, params, remainingMs: command.deadline - now };
 }
 
-function reports(acts: Acts, entry: Entry, { instanceId, kind, payload }: Report): boolean {
+function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): boolean {
   const { command } = entry;
   const now = acts.clock.now();
   if (isTerminal(command) || command.boundInstanceId !== instanceId) return false;
@@ -148,10 +148,10 @@ function reports(acts: Acts, entry: Entry, { instanceId, kind, payload }: Report
     move(entry, { stage: 'acknowledged', lastProvenStage: 'acknowledged', acknowledgedAt: now });
     acts.waiters.reply(entry);
   } else if (kind === 'ack') return false;
-  if (kind === 'progress' && now - entry.progressRowAt >= PROGRESS_ROW_MS) {
+  if (kind === 'progress' && kept && now - entry.progressRowAt >= PROGRESS_ROW_MS) {
     entry.progressRowAt = now;
     acts.retain(
-      row(command, { id: `${command.commandId}:progress:${++entry.progressRows}`, kind: 'progress', payload }),
+      row(command, { id: `${command.commandId}:progress:${++entry.progressRows}`, kind: 'progress', ...kept }),
     );
   }
   return true;

@@ -14,6 +14,8 @@ type User = { readonly userId: string; readonly clients: SortedMap<Row> };
 /** The rows of the connection store, in order, with their forgetting. Every method first forgets what is due, each row once. */
 export interface Rows {
   find(key: ClientKey): Row | undefined;
+  /** As `find`, but without forgetting: a row that is past its time is passed over. */
+  peek(key: ClientKey): Connection | null;
   /** A link that has just shown life: as a new row, or in place of what the row held. */
   put(connection: Connection): Connection;
   /** From now on the link counts as down; one that was silent for too long already did. */
@@ -24,7 +26,14 @@ export interface Rows {
   count(userId: string): number;
 }
 
-export function createRows(clock: Clock, nodeAlive: (nodeId: string) => boolean): Rows {
+export type RowsOptions = {
+  readonly clock: Clock;
+  readonly nodeAlive: (nodeId: string) => boolean;
+  /** Told of each row that was forgotten. */
+  readonly onForgotten: (key: ClientKey) => void;
+};
+
+export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): Rows {
   const users = createSortedMap<User>();
   const live = createList<Row>();
   const lost = createList<Row>();
@@ -36,7 +45,7 @@ export function createRows(clock: Clock, nodeAlive: (nodeId: string) => boolean)
   };
   const observe = (row: Row): Connection =>
     row.lostAt !== null || nodeAlive(row.connection.nodeId) ? row.connection : lose(row, 'node_lost');
-  const forget = (): void => forgetDue({ users, live, lost }, clock.now());
+  const forget = (): void => forgetDue({ users, live, lost }, clock.now()).forEach(onForgotten);
 
   return {
     find(key) {
@@ -44,6 +53,10 @@ export function createRows(clock: Clock, nodeAlive: (nodeId: string) => boolean)
       const row = users.get(key.userId)?.clients.get(key.clientId);
       if (row) observe(row);
       return row;
+    },
+    peek(key) {
+      const row = users.get(key.userId)?.clients.get(key.clientId);
+      return row && forgottenAt(row) > clock.now() ? observe(row) : null;
     },
     put(connection) {
       forget();
@@ -96,16 +109,26 @@ function move(row: Row, { from, to, lostAt }: Move): void {
 type Held = { readonly users: SortedMap<User>; readonly live: List<Row>; readonly lost: List<Row> };
 
 /** A link that fell silent and that nobody closed is lost DEAD_MS after its last sign of life. */
-function forgetDue({ users, live, lost }: Held, now: number): void {
-  const silentSince = ({ connection }: Row): number => connection.lastSeenAt + DEAD_MS;
+function forgetDue({ users, live, lost }: Held, now: number): readonly ClientKey[] {
+  const forgotten: ClientKey[] = [];
   for (let row = live.first()?.value; row && silentSince(row) <= now; row = live.first()?.value) {
     move(row, { from: live, to: lost, lostAt: silentSince(row) });
   }
-  for (let head = lost.first(); head && (head.value.lostAt ?? 0) + FORGET_MS <= now; head = lost.first()) {
+  for (let head = lost.first(); head && forgottenAt(head.value) <= now; head = lost.first()) {
     lost.remove(head);
     const { userId, clientId } = head.value.connection;
     const clients = users.get(userId)?.clients;
     clients?.delete(clientId);
     if (clients?.size === 0) users.delete(userId);
+    forgotten.push({ userId, clientId });
   }
+  return forgotten;
+}
+
+function silentSince({ connection }: Row): number {
+  return connection.lastSeenAt + DEAD_MS;
+}
+
+function forgottenAt(row: Row): number {
+  return (row.lostAt ?? silentSince(row)) + FORGET_MS;
 }

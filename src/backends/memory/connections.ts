@@ -15,10 +15,14 @@ export type MemoryConnectionsOptions = {
   readonly clock: Clock;
   /** Whether a node's lease still runs; without it every node counts as alive. */
   readonly nodeAlive?: ((nodeId: string) => boolean) | undefined;
+  /** Told when a client's row was forgotten, and when another instance takes it over: what hung on it goes. */
+  readonly onGone?: ((key: ClientKey) => void) | undefined;
 };
 
 /** The port, each method answering in the same tick. */
 export interface MemoryConnections extends ConnectionStore {
+  /** The row, without forgetting any. */
+  peek(key: ClientKey): Connection | null;
   connect(request: ConnectRequest): ConnectResult;
   touch(key: ClientKey, epoch: number): Connection | null;
   advertise(key: ClientKey, epoch: number, actions: Connection['actions']): Connection | null;
@@ -39,20 +43,23 @@ export interface MemoryConnections extends ConnectionStore {
 export function createMemoryConnections({
   clock,
   nodeAlive = () => true,
+  onGone = () => {},
 }: MemoryConnectionsOptions): MemoryConnections {
-  const rows = createRows(clock, nodeAlive);
+  const rows = createRows({ clock, nodeAlive, onForgotten: onGone });
   let lastEpoch = 0;
 
   const connect = (request: ConnectRequest): ConnectResult => {
     const previous = rows.find(request)?.connection ?? null;
     const now = clock.now();
     const resumed = previous?.instanceId === request.instanceId;
+    if (previous && !resumed) onGone(request);
     const connection: Connection = {
       userId: request.userId,
       clientId: request.clientId,
       instanceId: request.instanceId,
       nodeId: request.nodeId,
       clientType: request.clientType,
+      host: request.host,
       metadata: request.metadata,
       actions: request.actions,
       // One count for all clients, so that an epoch is not given again even after its row was forgotten.
@@ -76,6 +83,7 @@ export function createMemoryConnections({
 
   return {
     connect,
+    peek: rows.peek,
     touch(key, epoch) {
       const row = up(key, epoch);
       return row && rows.put({ ...row.connection, lastSeenAt: clock.now() });

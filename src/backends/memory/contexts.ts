@@ -1,229 +1,115 @@
 import type { Clock } from '../../core/clock.ts';
+import { connectionStatus, isLive, type Connection } from '../../core/connections/connection.ts';
 import {
   contextStatus,
   windowStatus,
   type BrowserWindow,
   type ExecutionContext,
-  type ReportedContext,
-  type WindowCounts,
+  type Reported,
 } from '../../core/contexts/context.ts';
 import type {
   ContextFilter,
   ContextStore,
   CountedWindow,
-  Report,
-  Reporter,
   ReportOutcome,
+  RowCount,
   WindowFilter,
 } from '../../core/contexts/store.ts';
-import { clientKeyText, type ClientKey } from '../../core/ids.ts';
-import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN } from '../../core/limits.ts';
-import { scanSorted, type Position } from '../../core/page.ts';
-import { createSortedMap, type SortedMap } from './sorted.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import { COUNT_SCAN } from '../../core/limits.ts';
+import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
+import { emptySite, fits, liveCounts, take } from './contexts-report.ts';
+import { startIn, type Site, type SiteFilter, type Sites } from './contexts-sites.ts';
+import type { SortedMap } from './sorted.ts';
 
-/** What one client reports. `counts` is made when first asked for after a report. */
-type Site = {
-  readonly contexts: Map<string, ExecutionContext>;
-  readonly windows: Map<string, BrowserWindow>;
-  reportsContexts: boolean;
-  counts: Map<string, WindowCounts> | null;
+export type MemoryContextsOptions = {
+  readonly clock: Clock;
+  readonly sites: Sites;
+  /** The client's row, without forgetting any: the sites must stay as they are while they are read. */
+  readonly peek: (key: ClientKey) => Connection | null;
 };
 
-/** core's ContextStore in one process: every row once by client, for the acts, and once in order, for the listings. */
-export function createMemoryContexts(clock: Clock): ContextStore {
-  const sites = new Map<string, Site>();
-  const contexts = createSortedMap<ExecutionContext>();
-  const windows = createSortedMap<BrowserWindow>();
-  const counted = (window: BrowserWindow): CountedWindow => ({
-    window,
-    live: liveCounts(sites.get(clientKeyText(window)), window.windowId),
-  });
+/** core's ContextStore in one process: what is reported by client, each with its state of the client's row as it is when read. */
+export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
+  const { sites } = options;
+  const contexts = (filter: ContextFilter, after: Position | null) =>
+    rowsOf(options, { filter, after, of: (site) => site.contexts });
+  const windows = (filter: WindowFilter, after: Position | null) =>
+    rowsOf(options, { filter, after, of: (site) => site.windows });
+  const list = (filter: ContextFilter, page: PageRequest): Scan<ExecutionContext> =>
+    scanSorted(contexts(filter, page.after), page, contextPosition, (context) => contextMatches(filter, context));
+  const counted = (window: BrowserWindow): CountedWindow => {
+    const site = sites.get(window);
+    return { window, live: site ? liveCounts(site, window.windowId) : null };
+  };
+  const listWindows = (filter: WindowFilter, page: PageRequest): Scan<CountedWindow> => {
+    const keep = (window: BrowserWindow): boolean => windowMatches(filter, window);
+    const scan = scanSorted(windows(filter, page.after), page, windowPosition, keep);
+    return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: counted(row), position })) };
+  };
   return {
-    report: (reporter, report) => take({ sites, contexts, windows, now: clock.now() }, reporter, report),
-    mark(key, link) {
-      const site = sites.get(clientKeyText(key));
-      const linkLost = link === 'lost';
-      for (const context of site?.contexts.values() ?? []) putContext(site, contexts, { ...context, linkLost });
-      for (const window of site?.windows.values() ?? []) putWindow(site, windows, { ...window, linkLost });
+    report(key, epoch, report): ReportOutcome {
+      const connection = options.peek(key);
+      const now = options.clock.now();
+      if (!isLive(connection, now) || connection.epoch !== epoch) return 'fenced';
+      const site = sites.get(key) ?? emptySite(connection);
+      if (!fits(site, report)) return 'full';
+      take(site, report, now);
+      sites.add(site);
+      return 'taken';
     },
-    drop(key) {
-      const site = sites.get(clientKeyText(key));
-      if (!site) return;
-      for (const { contextId } of site.contexts.values()) contexts.delete(orderKey(key, contextId));
-      for (const { windowId } of site.windows.values()) windows.delete(orderKey(key, windowId));
-      sites.delete(clientKeyText(key));
-    },
-    list: (filter, page) =>
-      scanSorted(within(contexts, filter, page.after), page, contextPosition, (context) =>
-        contextMatches(filter, context),
-      ),
-    count: (filter) => countRows(within(contexts, filter, null), (context) => contextMatches(filter, context)),
-    windows(filter, page) {
-      const scan = scanSorted(within(windows, filter, page.after), page, windowPosition, (window) =>
-        windowMatches(filter, window),
-      );
-      return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: counted(row), position })) };
-    },
-    windowCount: (filter) => countRows(within(windows, filter, null), (window) => windowMatches(filter, window)),
+    list,
+    lists: (filters, first) => filters.map((filter) => list(filter, { first, after: null })),
+    count: (filter) => countRows(contexts(filter, null), (context) => contextMatches(filter, context)),
+    windows: listWindows,
+    windowLists: (filters, first) => filters.map((filter) => listWindows(filter, { first, after: null })),
+    windowCount: (filter) => countRows(windows(filter, null), (window) => windowMatches(filter, window)),
     window(userId, windowId) {
-      for (const window of within(windows, { userId, clientId: null }, null))
-        if (window.windowId === windowId) return counted(window);
-      return null;
+      const filter = { userId, clientId: null, clientType: null, status: null, ownership: null };
+      const found = windows(filter, null).find((window) => window.windowId === windowId);
+      return found ? counted(found) : null;
     },
   };
 }
 
-type State = {
-  readonly sites: Map<string, Site>;
-  readonly contexts: SortedMap<ExecutionContext>;
-  readonly windows: SortedMap<BrowserWindow>;
-  readonly now: number;
+type Held = Omit<Reported, 'linkLost'>;
+type Reading<T> = {
+  readonly filter: SiteFilter;
+  readonly after: Position | null;
+  readonly of: (site: Site) => SortedMap<T>;
 };
 
-function take(state: State, reporter: Reporter, report: Report): ReportOutcome {
-  const text = clientKeyText(reporter);
-  const site: Site = state.sites.get(text) ?? {
-    contexts: new Map(),
-    windows: new Map(),
-    reportsContexts: false,
-    counts: null,
-  };
-  if (!fits(site.contexts, report.contexts, ({ contextId }) => contextId, CLIENT_CONTEXTS)) return 'full';
-  if (!fits(site.windows, report.windows, ({ windowId }) => windowId, CLIENT_WINDOWS)) return 'full';
-  state.sites.set(text, site);
-  if (report.contexts) takeContexts(state, site, { reporter, part: report.contexts });
-  if (report.windows) takeWindows(state, site, { reporter, part: report.windows });
-  return 'taken';
-}
-
-type Part<T> = { readonly snapshot: boolean; readonly set: readonly T[]; readonly removed: readonly string[] };
-
-/** How many there would be afterwards, against the bound. */
-function fits<T>(
-  held: ReadonlyMap<string, unknown>,
-  part: Part<T> | null,
-  idOf: (row: T) => string,
-  bound: number,
-): boolean {
-  if (!part) return true;
-  const after = new Set(part.snapshot ? [] : held.keys());
-  for (const gone of part.removed) after.delete(gone);
-  for (const row of part.set) after.add(idOf(row));
-  return after.size <= bound;
-}
-
-/** What a part takes away: all that a snapshot leaves out, and what is named. */
-function goneBy<T>(
-  held: ReadonlyMap<string, unknown>,
-  { snapshot, set, removed }: Part<T>,
-  idOf: (row: T) => string,
-): string[] {
-  if (!snapshot) return [...removed];
-  const kept = new Set(set.map(idOf));
-  return [...held.keys()].filter((key) => !kept.has(key));
-}
-
-function takeContexts(
-  { contexts, now }: State,
-  site: Site,
-  { reporter, part }: { reporter: Reporter; part: Part<ReportedContext> },
-): void {
-  site.reportsContexts = true;
-  site.counts = null;
-  for (const contextId of goneBy(site.contexts, part, (context) => context.contextId)) {
-    site.contexts.delete(contextId);
-    contexts.delete(orderKey(reporter, contextId));
-  }
-  for (const reported of part.set) {
-    const before = site.contexts.get(reported.contextId);
-    const since = before && before.taskId === reported.taskId ? before.taskAssignedAt : now;
-    const taskAssignedAt = reported.taskId === null ? null : since;
-    putContext(site, contexts, { ...reporter, ...reported, taskAssignedAt, reportedAt: now, linkLost: false });
-  }
-}
-
-function takeWindows(
-  { windows, now }: State,
-  site: Site,
-  { reporter, part }: { reporter: Reporter; part: NonNullable<Report['windows']> },
-): void {
-  for (const windowId of goneBy(site.windows, part, (window) => window.windowId)) {
-    site.windows.delete(windowId);
-    windows.delete(orderKey(reporter, windowId));
-  }
-  for (const reported of part.set)
-    putWindow(site, windows, { ...reporter, ...reported, reportedAt: now, linkLost: false });
-}
-
-function putContext(site: Site | undefined, contexts: SortedMap<ExecutionContext>, context: ExecutionContext): void {
-  site?.contexts.set(context.contextId, context);
-  contexts.set(orderKey(context, context.contextId), context);
-}
-
-function putWindow(site: Site | undefined, windows: SortedMap<BrowserWindow>, window: BrowserWindow): void {
-  site?.windows.set(window.windowId, window);
-  windows.set(orderKey(window, window.windowId), window);
-}
-
-function liveCounts(site: Site | undefined, windowId: string): WindowCounts | null {
-  if (!site?.reportsContexts) return null;
-  site.counts ??= countByWindow(site.contexts.values());
-  return site.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
-}
-
-function countByWindow(contexts: Iterable<ExecutionContext>): Map<string, WindowCounts> {
-  const counts = new Map<string, WindowCounts>();
-  for (const { windowId, ownership, status, taskId } of contexts) {
-    if (windowId === null || ownership !== 'worker' || status === 'closed') continue;
-    const { workers, idle, busy } = counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
-    counts.set(windowId, {
-      workers: workers + 1,
-      idle: idle + (taskId === null ? 1 : 0),
-      busy: busy + (taskId === null ? 0 : 1),
-    });
-  }
-  return counts;
-}
-
-/** Sorts as the tuple (user, client, id) does: the separator is below every character that the three may hold. */
-function orderKey({ userId, clientId }: ClientKey, id: string): string {
-  return `${userId}\n${clientId}\n${id}`;
-}
-
-/** Rows of the filter's user and client, where it names them, after the position. */
-function* within<T extends ClientKey>(
-  rows: SortedMap<T>,
-  { userId, clientId }: { readonly userId: string | null; readonly clientId: string | null },
-  after: Position | null,
-): Generator<T> {
-  const prefix = userId === null ? '' : clientId === null ? `${userId}\n` : `${userId}\n${clientId}\n`;
-  for (const row of rows.values({ from: prefix, after: after?.join('\n') ?? null })) {
-    if (userId !== null && row.userId !== userId) return;
-    if (userId !== null && clientId !== null && row.clientId !== clientId) return;
-    yield row;
+/** In order of (user, client, row), of the clients that the filter keeps and whose row is there. */
+function* rowsOf<T extends Held>(
+  { clock, sites, peek }: MemoryContextsOptions,
+  { filter, after, of }: Reading<T>,
+): Generator<T & { readonly linkLost: boolean }> {
+  for (const site of sites.from(filter, after)) {
+    const connection = peek(site);
+    if (connection === null) continue;
+    const linkLost = connectionStatus(connection, clock.now()) !== 'connected';
+    for (const row of of(site).values({ after: startIn(site, after) })) yield { ...row, linkLost };
   }
 }
 
 function contextMatches(filter: ContextFilter, context: ExecutionContext): boolean {
   return (
-    (filter.clientId === null || context.clientId === filter.clientId) &&
-    (filter.clientType === null || context.clientType === filter.clientType) &&
-    (filter.status === null || contextStatus(context) === filter.status) &&
+    (filter.statuses === null || filter.statuses.includes(contextStatus(context))) &&
     (filter.ownership === null || context.ownership === filter.ownership) &&
-    (filter.windowId === null || context.windowId === filter.windowId)
+    (filter.windowId === null || context.windowId === filter.windowId) &&
+    (filter.assigned === null || (context.taskId !== null) === filter.assigned) &&
+    (filter.taskId === null || context.taskId === filter.taskId)
   );
 }
 
 function windowMatches(filter: WindowFilter, window: BrowserWindow): boolean {
   return (
-    (filter.clientId === null || window.clientId === filter.clientId) &&
-    (filter.clientType === null || window.clientType === filter.clientType) &&
     (filter.status === null || windowStatus(window) === filter.status) &&
     (filter.ownership === null || window.ownership === filter.ownership)
   );
 }
 
-function countRows<T>(rows: Iterable<T>, keep: (row: T) => boolean): { count: number; complete: boolean } {
+function countRows<T>(rows: Iterable<T>, keep: (row: T) => boolean): RowCount {
   let seen = 0;
   let count = 0;
   for (const row of rows) {

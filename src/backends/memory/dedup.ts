@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
-import type { DedupStore } from '../../core/dedup/store.ts';
+import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_MARKS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
+import { createList } from './list.ts';
 
 /** A message as the deduplicator knows it. None of the three holds a `\n`. */
 export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
@@ -10,65 +11,113 @@ export interface MemoryDedup extends DedupStore {
   see(key: DedupKey): boolean;
 }
 
-type Bucket = { seen: number; unique: number };
+type Mark = { readonly key: string; readonly until: number };
 
 /** Marks in the order set, so that the oldest expire first, and counters in buckets of DEDUP_GRAIN_MS. */
 export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS): MemoryDedup {
-  const marks = new Map<string, number>();
-  const buckets = new Map<number, Bucket>();
-  let evictedAt = -Infinity;
-
-  const expire = (now: number): void => {
-    for (const [key, until] of marks) {
-      if (until > now) break;
-      marks.delete(key);
-    }
-    const oldest = bucketOf(now) - DEDUP_WINDOW_SECONDS.max / (DEDUP_GRAIN_MS / 1000);
-    for (const bucket of buckets.keys()) {
-      if (bucket >= oldest) break;
-      buckets.delete(bucket);
-    }
-  };
-  const mark = (key: string, now: number): void => {
-    marks.set(key, now + DEDUP_TTL_MS);
-    if (marks.size <= maxMarks) return;
-    for (const oldest of marks.keys()) {
-      marks.delete(oldest);
-      break;
-    }
-    evictedAt = now;
-  };
+  const marks = createMarks(maxMarks);
+  const counters = createCounters();
   return {
     see({ userId, clientId, messageId }) {
       const now = clock.now();
-      expire(now);
-      const key = `${userId}\n${clientId}\n${messageId}`;
-      const first = !marks.has(key);
-      if (first) mark(key, now);
-      const bucket = buckets.get(bucketOf(now)) ?? { seen: 0, unique: 0 };
-      buckets.set(bucketOf(now), bucket);
-      bucket.seen++;
-      if (first) bucket.unique++;
+      const first = marks.set(`${userId}\n${clientId}\n${messageId}`, now);
+      counters.count(now, first);
       return first;
     },
     stats(windowSeconds) {
       const now = clock.now();
-      expire(now);
-      const grainSeconds = DEDUP_GRAIN_MS / 1000;
-      const from = bucketOf(now) - Math.ceil(windowSeconds / grainSeconds) + 1;
-      const within = [...buckets].filter(([bucket]) => bucket >= from).map(([, counts]) => counts);
-      const sum = (read: (bucket: Bucket) => number): number =>
-        within.reduce((total, bucket) => total + read(bucket), 0);
-      const seen = sum((bucket) => bucket.seen);
-      const unique = sum((bucket) => bucket.unique);
+      marks.expire(now);
+      const { from, ...counted } = counters.sum(now, windowSeconds);
       // A mark that went early may have made a duplicate look unique for as long as it would have lived.
-      const exact = evictedAt + DEDUP_TTL_MS < from * DEDUP_GRAIN_MS;
-      return { windowSeconds, seen, unique, duplicates: seen - unique, exact, grainSeconds, liveKeys: marks.size };
+      const exact = marks.evictedAt() + DEDUP_TTL_MS < from;
+      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size() };
     },
     backend: () => ({ implementation: 'memory', ttlSeconds: DEDUP_TTL_MS / 1000, namespace: null }),
   };
 }
 
+type Marks = {
+  /** True when there was no live mark; it is then set. Constant time. */
+  set(key: string, now: number): boolean;
+  expire(now: number): void;
+  size(): number;
+  /** When the last mark was dropped for lack of room. */
+  evictedAt(): number;
+};
+
+function createMarks(maxMarks: number): Marks {
+  const live = new Set<string>();
+  // A set of its own order finds its first key only past all that were deleted before it, hence the list.
+  const byAge = createList<Mark>();
+  let evictedAt = -Infinity;
+  const dropFirst = (): void => {
+    const oldest = byAge.first();
+    if (!oldest) return;
+    byAge.remove(oldest);
+    live.delete(oldest.value.key);
+  };
+  const expire = (now: number): void => {
+    for (let oldest = byAge.first(); oldest && oldest.value.until <= now; oldest = byAge.first()) dropFirst();
+  };
+  return {
+    expire,
+    set(key, now) {
+      expire(now);
+      if (live.has(key)) return false;
+      live.add(key);
+      byAge.push({ key, until: now + DEDUP_TTL_MS });
+      if (live.size > maxMarks) {
+        dropFirst();
+        evictedAt = now;
+      }
+      return true;
+    },
+    size: () => live.size,
+    evictedAt: () => evictedAt,
+  };
+}
+
+type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'>;
+type Counters = {
+  count(now: number, first: boolean): void;
+  /** Of the buckets of the window; `from` is when the oldest of them began. */
+  sum(now: number, windowSeconds: number): Counted & { readonly from: number };
+};
+
+function createCounters(): Counters {
+  const buckets = new Map<number, { seen: number; unique: number }>();
+  const forget = (oldest: number): void => {
+    for (const bucket of buckets.keys()) {
+      if (bucket < oldest) buckets.delete(bucket);
+    }
+  };
+  return {
+    count(now, first) {
+      const at = bucketOf(now);
+      const bucket = buckets.get(at) ?? { seen: 0, unique: 0 };
+      if (!buckets.has(at)) forget(at - bucketsOf(DEDUP_WINDOW_SECONDS.max));
+      buckets.set(at, bucket);
+      bucket.seen++;
+      if (first) bucket.unique++;
+    },
+    sum(now, windowSeconds) {
+      const first = bucketOf(now) - bucketsOf(windowSeconds) + 1;
+      let seen = 0;
+      let unique = 0;
+      for (const [at, bucket] of buckets) {
+        if (at < first) continue;
+        seen += bucket.seen;
+        unique += bucket.unique;
+      }
+      return { seen, unique, duplicates: seen - unique, from: first * DEDUP_GRAIN_MS };
+    },
+  };
+}
+
 function bucketOf(at: number): number {
   return Math.floor(at / DEDUP_GRAIN_MS);
+}
+
+function bucketsOf(seconds: number): number {
+  return Math.ceil((seconds * 1000) / DEDUP_GRAIN_MS);
 }

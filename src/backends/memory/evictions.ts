@@ -12,7 +12,8 @@ export interface Evictions {
   note(userId: string, at: number, streamGone: boolean): void;
   droppedAt(userId: string): number;
   wholeStreamAt(userId: string): number;
-  /** Of any user. */
+  /** The same of any user. */
+  anyDroppedAt(): number;
   anyWholeStreamAt(): number;
   /** Forgets what would not be shown any more: retained at this time or before. */
   expire(before: number): void;
@@ -23,12 +24,14 @@ const NEVER = -Infinity;
 export function createEvictions(): Evictions {
   const notes = new Map<string, Note>();
   const byEviction = createList<Note>();
+  let anyDropped = NEVER;
   let anyWholeStream = NEVER;
   return {
     note(userId, at, streamGone) {
       const note = notes.get(userId) ?? { userId, droppedAt: NEVER, wholeStreamAt: NEVER, place: null };
       notes.set(userId, note);
       note.droppedAt = Math.max(note.droppedAt, at);
+      anyDropped = Math.max(anyDropped, at);
       if (streamGone) {
         note.wholeStreamAt = Math.max(note.wholeStreamAt, at);
         anyWholeStream = Math.max(anyWholeStream, at);
@@ -38,6 +41,7 @@ export function createEvictions(): Evictions {
     },
     droppedAt: (userId) => notes.get(userId)?.droppedAt ?? NEVER,
     wholeStreamAt: (userId) => notes.get(userId)?.wholeStreamAt ?? NEVER,
+    anyDroppedAt: () => anyDropped,
     anyWholeStreamAt: () => anyWholeStream,
     expire(before) {
       for (let head = byEviction.first(); head && head.value.droppedAt <= before; head = byEviction.first()) {

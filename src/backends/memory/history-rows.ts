@@ -9,7 +9,7 @@ export type HistoryLimits = {
   /** Messages of one stream. */
   readonly streamMessages: number;
   readonly retentionMs: number;
-  /** Of all streams together, payloads and ROW_BYTES a message. */
+  /** Of all streams together: inline payloads and ROW_BYTES a message. */
   readonly bytes: number;
   readonly streamsPerUser: number;
 };
@@ -28,7 +28,12 @@ export const HISTORY_LIMITS: HistoryLimits = {
  */
 export const ROW_BYTES = 1024;
 
-type Row = { readonly message: Message; readonly bytes: number; readonly stream: Stream; place: Entry<Row> | null };
+export type Row = {
+  readonly message: Message;
+  readonly bytes: number;
+  readonly stream: Stream;
+  place: Entry<Row> | null;
+};
 
 /** Its messages are `rows` from `head` on, of consecutive `seq`. `evictedAt`: time of the newest one dropped for lack of room. */
 export type Stream = {
@@ -55,6 +60,8 @@ export interface Rows {
   readonly users: SortedMap<User>;
   readonly evictions: Evictions;
   readonly totals: Readonly<Totals>;
+  /** Of all streams, newest first. */
+  newest(): Iterable<Row>;
   /** `at` never goes back from one call to the next. Amortised constant time. */
   add(message: NewMessage, at: number): Message;
   /** Drops what was retained at this time or before. */
@@ -87,6 +94,7 @@ export function createRows(limits: HistoryLimits): Rows {
     users: state.users,
     evictions: state.evictions,
     totals: state.totals,
+    newest: () => backwards(state.byAge),
     add(message, at) {
       const row = append(state, streamFor(state, message), { message, at });
       while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
@@ -112,6 +120,10 @@ export function lengthOf(stream: Stream): number {
 /** The message at this place, counted from the oldest that is retained. */
 export function messageAt(stream: Stream, index: number): Message | undefined {
   return stream.rows[stream.head + index]?.message;
+}
+
+function* backwards(rows: List<Row>): Generator<Row> {
+  for (let entry = rows.last(); entry; entry = entry.previous) yield entry.value;
 }
 
 function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
@@ -143,9 +155,11 @@ function newUser(userId: string): User {
 }
 
 function append(state: State, stream: Stream, given: { readonly message: NewMessage; readonly at: number }): Row {
-  const payloadBytes = given.message.payload === null ? 0 : utf8Length(given.message.payload);
+  const { payload, spill } = given.message;
+  const inlineBytes = payload === null ? 0 : utf8Length(payload);
+  const payloadBytes = payload === null ? (spill?.bytes ?? 0) : inlineBytes;
   const message: Message = { ...given.message, seq: stream.nextSeq++, at: given.at, payloadBytes };
-  const row: Row = { message, bytes: ROW_BYTES + payloadBytes, stream, place: null };
+  const row: Row = { message, bytes: ROW_BYTES + inlineBytes, stream, place: null };
   const { user } = stream;
   row.place = state.byAge.push(row);
   stream.rows.push(row);

@@ -1,6 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Message, NewMessage } from '../../core/history/message.ts';
-import type { HistoryStore, MessageFilter, StreamSummary } from '../../core/history/store.ts';
+import type {
+  HistoryStore,
+  IngestResult,
+  IngestedMessage,
+  MessageFilter,
+  StreamSummary,
+} from '../../core/history/store.ts';
 import {
   comparePositions,
   scanSorted,
@@ -11,12 +17,15 @@ import {
   type Position,
   type Scan,
 } from '../../core/page.ts';
+import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
+import { sampleRows } from './history-sample.ts';
 import {
   createRows,
   HISTORY_LIMITS,
   lengthOf,
   messageAt,
   type HistoryLimits,
+  type Row,
   type Rows,
   type Stream,
   type Totals,
@@ -25,12 +34,18 @@ import { lowerBound } from './sorted.ts';
 
 export type { HistoryLimits } from './history-rows.ts';
 
-export type MemoryHistoryOptions = { readonly clock: Clock; readonly limits?: Partial<HistoryLimits> | undefined };
+export type MemoryHistoryOptions = {
+  readonly clock: Clock;
+  readonly limits?: Partial<HistoryLimits> | undefined;
+  /** The deduplicator that ends of commands pass too; one of its own when absent. */
+  readonly dedup?: MemoryDedup;
+};
 
 /** The port, retaining in the same tick, so that an act on a command can retain its messages as part of itself. */
 export interface MemoryHistory extends HistoryStore {
   /** `at` never goes back, over all streams: when the clock does, it stands still until the clock has caught up. */
   retain(message: NewMessage): Message;
+  ingest(message: IngestedMessage): IngestResult;
   /** What is held now, and what was dropped for lack of room since the start. */
   totals(): Readonly<Totals>;
 }
@@ -39,9 +54,10 @@ export interface MemoryHistory extends HistoryStore {
  * History of one process. Every method first drops what is too old (each message once), so that no answer shows or counts it; what the
  * bounds on bytes and on a user's streams dropped is a gap `evicted` for as long as it would have been shown.
  */
-export function createMemoryHistory({ clock, limits: given }: MemoryHistoryOptions): MemoryHistory {
+export function createMemoryHistory({ clock, limits: given, dedup }: MemoryHistoryOptions): MemoryHistory {
   const limits: HistoryLimits = { ...HISTORY_LIMITS, ...given };
   const rows = createRows(limits);
+  const marks = dedup ?? createMemoryDedup(clock);
   let lastAt = 0;
 
   const retain = (message: NewMessage): Message => {
@@ -58,7 +74,13 @@ export function createMemoryHistory({ clock, limits: given }: MemoryHistoryOptio
   };
 
   return {
+    retentionMs: limits.retentionMs,
     retain,
+    ingest(message) {
+      const { userId, clientId, id: messageId } = message;
+      const first = marks.see({ userId, clientId, messageId });
+      return first ? { kind: 'retained', message: retain(message) } : { kind: 'duplicate', messageId };
+    },
     totals: () => rows.totals,
     streams(userId, prefix, page) {
       const { gaps } = look();
@@ -89,6 +111,13 @@ export function createMemoryHistory({ clock, limits: given }: MemoryHistoryOptio
         .sort((a, b) => comparePositions(timePosition(a), timePosition(b)));
       return { ...scanSorted(after, page, timePosition), gaps: gaps('messages', rows.evictions.droppedAt(userId)) };
     },
+    sample(of, bounds) {
+      const { gaps } = look();
+      const stream = of && rows.users.get(of.userId)?.streams.get(of.suffix);
+      if (of && !stream) return null;
+      const droppedAt = stream ? stream.evictedAt : rows.evictions.anyDroppedAt();
+      return { ...sampleRows(stream ? newestOf(stream) : rows.newest(), bounds), gaps: gaps('messages', droppedAt) };
+    },
     users(page) {
       const { gaps } = look();
       const users = rows.users.values({ after: page.after?.[0] ?? null });
@@ -97,6 +126,13 @@ export function createMemoryHistory({ clock, limits: given }: MemoryHistoryOptio
       return { ...scan, gaps: gaps('streams', rows.evictions.anyWholeStreamAt()) };
     },
   };
+}
+
+function* newestOf(stream: Stream): Generator<Row> {
+  for (let index = stream.rows.length - 1; index >= stream.head; index--) {
+    const row = stream.rows[index];
+    if (row) yield row;
+  }
 }
 
 type StreamRange = { readonly prefix: string | null; readonly after: Position | null };

@@ -2,7 +2,7 @@
 export type Entry<T> = { readonly value: T; previous: Entry<T> | null; next: Entry<T> | null; listed: boolean };
 
 /**
- * A doubly linked list: append, remove from anywhere and look at the head, each in constant time. (A Map keeps the order of insertion
+ * A doubly linked list: append, remove from anywhere and look at either end, each in constant time. (A Map keeps the order of insertion
  * too, but finds its first entry only past all that were deleted before it.)
  */
 export interface List<T> {
@@ -10,6 +10,7 @@ export interface List<T> {
   /** Removing twice does nothing. */
   remove(entry: Entry<T>): void;
   first(): Entry<T> | null;
+  last(): Entry<T> | null;
 }
 
 export function createList<T>(): List<T> {
@@ -32,5 +33,6 @@ export function createList<T>(): List<T> {
       else tail = entry.previous;
     },
     first: () => head,
+    last: () => tail,
   };
 }

@@ -11,6 +11,8 @@ export interface SortedMap<V> {
   get(key: string): V | undefined;
   set(key: string, value: V): void;
   delete(key: string): boolean;
+  /** In no order. */
+  keys(): IteratorObject<string>;
   values(start?: Start): IteratorObject<V>;
 }
 
@@ -58,6 +60,7 @@ export function createSortedMap<V>(): SortedMap<V> {
       remove(key);
       return true;
     },
+    keys: () => byKey.keys(),
     *values({ after = null, from = null } = {}) {
       const exclusive = after !== null && (from === null || after >= from);
       const start = (exclusive ? after : from) ?? '';

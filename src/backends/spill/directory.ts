@@ -1,130 +1,113 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { mkdir, open, readdir, realpath, rename, rm, unlink } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { resolve } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillRef, SpillStore } from '../../core/history/spill.ts';
-import { trustJson, utf8Length, type JsonText } from '../../core/json.ts';
-import { SPILL_CLEAN_MS } from '../../core/limits.ts';
+import { trustJson } from '../../core/json.ts';
+import { SPILL_BYTES, SPILL_CLEAN_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
-
-const HOUR_MS = 3600_000;
-const NAME = /^[0-9a-f]{32}$/;
-const HOUR = /^[0-9]{1,9}$/;
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE']);
+import * as files from './files.ts';
 
 export type DirectoryOptions = {
-  /** Made when absent; nothing outside it is ever read, written or removed. */
+  /** Made when absent. Nothing outside it, and nothing in it that is not the store's own, is ever read, written or removed. */
   readonly root: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly maxBytes?: number;
 };
 
 /**
  * A managed spill store in a directory: `<root>/<hour of expiry>/<2 hex>/<32 hex>`. An object is written aside, synced and renamed before its
- * reference exists. Expired hours are removed on later writes and by `clean`; until then their objects are hidden.
+ * reference exists. Objects are hidden from their expiry on; their files go with their hour, on later writes and by `clean`.
  */
-export function createDirectorySpill({ root, clock, log }: DirectoryOptions): SpillStore {
+export function createDirectorySpill(options: DirectoryOptions): SpillStore {
+  const { clock, log, maxBytes = SPILL_BYTES } = options;
+  const root = resolve(options.root);
+  const room = createRoom(root, maxBytes);
   let cleanedAt = -Infinity;
-  const clean = (): Promise<number> => removeExpired(root, clock.now());
-  const cleanSometimes = (): void => {
-    if (clock.now() - cleanedAt < SPILL_CLEAN_MS) return;
+  const clean = async (): Promise<number> => {
     cleanedAt = clock.now();
-    clean().catch((error: unknown) => log.warn({ err: error }, 'the spill directory was not cleaned'));
+    const freed = await files.removePast(root, cleanedAt);
+    room.free(freed.bytes);
+    return freed.objects;
+  };
+  const isTimeToClean = (): boolean => clock.now() - cleanedAt >= SPILL_CLEAN_MS;
+  const makeRoom = async (bytes: number): Promise<void> => {
+    if (await room.take(bytes)) return;
+    if (isTimeToClean()) await clean();
+    if (!(await room.take(bytes))) throw new CallboardError('payload_store_full', 'The payload store is full.');
   };
   return {
     kind: 'directory',
     managed: true,
     async put(text, expiresAt) {
-      const name = randomBytes(16).toString('hex');
-      try {
-        await write(root, { name, expiresAt }, text);
-      } catch (error) {
-        throw refusal(error);
-      }
-      cleanSometimes();
-      return { name, bytes: utf8Length(text), sha256: digest(text), expiresAt };
+      const bytes = Buffer.from(text, 'utf8');
+      const ref: SpillRef = {
+        name: files.newName(),
+        bytes: bytes.length,
+        sha256: files.digestOf(bytes),
+        expiresAt,
+      };
+      await makeRoom(bytes.length).catch(refuse);
+      await files.writeObject(root, ref, bytes).catch((error: unknown) => {
+        room.free(bytes.length);
+        refuse(error);
+      });
+      // Not awaited: whoever writes next must not wait for what others left.
+      if (isTimeToClean()) clean().catch((err: unknown) => log.warn({ err }, 'the spill directory was not cleaned'));
+      return ref;
+    },
+    async discard(ref) {
+      if (files.isObjectName(ref.name)) room.free(await files.removeObject(root, ref));
     },
     async read(ref) {
       if (clock.now() >= ref.expiresAt) return { state: 'expired' };
-      const text = NAME.test(ref.name) ? await readObject(root, ref).catch(() => null) : null;
-      const whole = text !== null && utf8Length(text) === ref.bytes && digest(text) === ref.sha256;
-      return whole ? { state: 'present', text: trustJson(text) } : { state: 'unavailable' };
+      const bytes = files.isObjectName(ref.name) ? await files.readObject(root, ref).catch(() => null) : null;
+      if (bytes === null || files.digestOf(bytes) !== ref.sha256) return { state: 'unavailable' };
+      return { state: 'present', text: trustJson(bytes.toString('utf8')) };
     },
     clean,
   };
 }
 
-type Place = Pick<SpillRef, 'name' | 'expiresAt'>;
+type Room = {
+  /** False when there is no room for so many more bytes. */
+  take(bytes: number): Promise<boolean>;
+  free(bytes: number): void;
+};
 
-/** The hour rounds up, so that an hour's directory is past only when all of its objects are. */
-function folderOf(root: string, { name, expiresAt }: Place): string {
-  return join(root, String(Math.ceil(expiresAt / HOUR_MS)), name.slice(0, 2));
+/** What this process knows of the bytes in use: measured once, counted from then on. */
+function createRoom(root: string, maxBytes: number): Room {
+  let used = 0;
+  let measured: Promise<void> | null = null;
+  const measure = async (): Promise<void> => {
+    const found = await files.measure(root);
+    used += found;
+  };
+  return {
+    async take(bytes) {
+      measured ??= measure();
+      try {
+        await measured;
+      } catch (error) {
+        measured = null;
+        throw error;
+      }
+      if (used + bytes > maxBytes) return false;
+      used += bytes;
+      return true;
+    },
+    free(bytes) {
+      used = Math.max(0, used - bytes);
+    },
+  };
 }
 
-async function write(root: string, place: Place, text: JsonText): Promise<void> {
-  const folder = folderOf(root, place);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const aside = join(folder, `.${place.name}`);
-  const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
-  const file = await open(aside, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
-  try {
-    await file.writeFile(text, 'utf8');
-    await file.sync();
-    await file.close();
-    await rename(aside, join(folder, place.name));
-  } catch (error) {
-    await file.close().catch(() => {});
-    await unlink(aside).catch(() => {});
-    throw error;
-  }
-  await syncFolder(folder);
-}
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY);
-  await handle.sync().finally(() => handle.close());
-}
-
-/** Refuses a link in the place of the object and a folder that leads out of the root. */
-async function readObject(root: string, ref: SpillRef): Promise<string> {
-  const folder = folderOf(root, ref);
-  const [realRoot, realFolder] = await Promise.all([realpath(root), realpath(folder)]);
-  if (!realFolder.startsWith(realRoot + sep)) throw new Error('the folder leads out of the root');
-  const file = await open(join(folder, ref.name), constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    const { size } = await file.stat();
-    if (size !== ref.bytes) throw new Error('another size');
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
-}
-
-/** Whole hours that are past; how many objects they held. */
-async function removeExpired(root: string, now: number): Promise<number> {
-  let removed = 0;
-  const hours = await readdir(root, { withFileTypes: true }).catch(() => []);
-  for (const { name } of hours) {
-    if (!HOUR.test(name) || Number(name) * HOUR_MS > now) continue;
-    const folder = join(root, name);
-    removed += (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])).filter((found) =>
-      found.isFile(),
-    ).length;
-    await rm(folder, { recursive: true, force: true });
-  }
-  return removed;
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
-}
-
-function refusal(cause: unknown): CallboardError {
+/** Whatever kept the object from being written, no reference to it exists. */
+function refuse(cause: unknown): never {
+  if (cause instanceof CallboardError) throw cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const message = FULL.has(code)
-    ? 'The payload store has no room or cannot be written.'
-    : 'The payload could not be stored.';
-  return new CallboardError('payload_store_full', message, { cause });
+  const message = FULL.has(code) ? 'The payload store is full.' : 'The payload could not be stored.';
+  throw new CallboardError('payload_store_full', message, { cause });
 }

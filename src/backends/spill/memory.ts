@@ -3,7 +3,7 @@ import type { Crypto } from '../../core/crypto.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/spill.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
-import { SPILL_MEMORY_BYTES } from '../../core/limits.ts';
+import { SPILL_CLEAN_MS, SPILL_MEMORY_BYTES } from '../../core/limits.ts';
 
 type Held = { readonly text: JsonText; readonly bytes: number; readonly expiresAt: number };
 
@@ -18,24 +18,22 @@ export function createMemorySpill(
 ): SpillStore {
   const objects = new Map<string, Held>();
   let held = 0;
+  let cleanedAt = -Infinity;
+  const drop = (name: string): void => {
+    held -= objects.get(name)?.bytes ?? 0;
+    objects.delete(name);
+  };
   const clean = (): number => {
-    const now = clock.now();
-    let removed = 0;
-    for (const [name, { bytes, expiresAt }] of objects) {
-      if (expiresAt > now) continue;
-      objects.delete(name);
-      held -= bytes;
-      removed++;
-    }
-    return removed;
+    const before = objects.size;
+    cleanedAt = clock.now();
+    for (const [name, { expiresAt }] of objects) if (expiresAt <= cleanedAt) drop(name);
+    return before - objects.size;
   };
   const makeRoom = (bytes: number): void => {
-    if (held + bytes <= maxBytes) return;
-    clean();
-    for (const [name, object] of objects) {
+    if (held + bytes > maxBytes || clock.now() - cleanedAt >= SPILL_CLEAN_MS) clean();
+    for (const name of objects.keys()) {
       if (held + bytes <= maxBytes) return;
-      objects.delete(name);
-      held -= object.bytes;
+      drop(name);
     }
   };
   return {
@@ -50,10 +48,12 @@ export function createMemorySpill(
       held += bytes;
       return { name, bytes, sha256: crypto.sha256(text), expiresAt };
     },
-    async read({ name, expiresAt }) {
+    discard: ({ name }) => drop(name),
+    async read({ name, bytes, sha256, expiresAt }) {
       if (clock.now() >= expiresAt) return { state: 'expired' };
       const object = objects.get(name);
-      return object ? { state: 'present', text: object.text } : { state: 'unavailable' };
+      const whole = object?.bytes === bytes && crypto.sha256(object.text) === sha256;
+      return object && whole ? { state: 'present', text: object.text } : { state: 'unavailable' };
     },
     clean,
   };

@@ -1,5 +1,5 @@
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
-import type { Principal } from './principal.ts';
+import type { Caller } from './principal.ts';
 
 /** What is about to be done: this action on a client of this user. The type is null while the client is not connected. */
 export type Deed = { readonly userId: string; readonly clientType: string | null; readonly action: string };
@@ -11,7 +11,7 @@ export type AdmissionScope = { readonly id: string; readonly limit: number };
 
 /** Central policy. Pure: the same question has the same answer for as long as the node runs. */
 export interface Policy {
-  decide(who: Principal, deed: Deed): Verdict;
+  decide(who: Caller, deed: Deed): Verdict;
   /** The one scope of a user. */
   scopeOf(userId: string): AdmissionScope;
 }

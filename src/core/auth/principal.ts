@@ -4,13 +4,22 @@ import { canonicalUser } from '../ids.ts';
 export type Scope = 'connect' | 'invoke' | 'host';
 
 /** Who asks, proven by a token. `expiresAt` (epoch milliseconds) is null for a configured admin token. */
-export type Principal = AdminPrincipal | UserPrincipal;
+export type Principal = Caller | GrantPrincipal;
+/** Who may ask for more than a session of a site. */
+export type Caller = AdminPrincipal | UserPrincipal;
 export type AdminPrincipal = { readonly kind: 'admin'; readonly name: string; readonly expiresAt: number | null };
 export type UserPrincipal = {
   readonly kind: 'user';
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: number | null;
+};
+/** The holder of a grant of a site's session: may enter that session, and nothing else. */
+export type GrantPrincipal = {
+  readonly kind: 'grant';
+  readonly sessionId: string;
+  readonly grantId: string;
+  readonly expiresAt: number;
 };
 
 /**
@@ -23,6 +32,7 @@ export interface Authenticator {
 
 /** A text that stands for the asker in cursors and in counts of open streams. */
 export function subjectOf(principal: Principal): string {
+  if (principal.kind === 'grant') return `grant:${principal.grantId}`;
   return principal.kind === 'admin' ? `admin:${principal.name}` : `user:${principal.userId}`;
 }
 
@@ -38,14 +48,20 @@ export function requireAdmin(principal: Principal | null): AdminPrincipal {
 /** A user with this scope; an administrator names no user and is refused. */
 export function requireUser(principal: Principal | null, scope: Scope): UserPrincipal {
   const who = requirePrincipal(principal);
+  if (who.kind === 'grant') refuseGrant();
   if (who.kind !== 'user') fail('forbidden', 'A token of a user is needed: an administrator names no user.');
   return who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is needed.`);
 }
 
 /** An administrator, or a user with this scope. */
-export function requireScope(principal: Principal | null, scope: Scope): Principal {
+export function requireScope(principal: Principal | null, scope: Scope): Caller {
   const who = requirePrincipal(principal);
+  if (who.kind === 'grant') refuseGrant();
   return who.kind === 'admin' || who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is needed.`);
+}
+
+function refuseGrant(): never {
+  fail('forbidden', 'A grant opens its session and nothing else.');
 }
 
 /**

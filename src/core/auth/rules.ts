@@ -1,7 +1,7 @@
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
 import { defaultPolicy, type AdmissionScope, type Deed, type Policy } from './policy.ts';
-import type { Principal } from './principal.ts';
+import type { Caller } from './principal.ts';
 
 /**
  * One rule. Each list holds globs, of which one must match; a list that is absent matches everything. `callers` are scopes of the
@@ -43,7 +43,7 @@ export function compilePolicy(file: PolicyFile): Policy {
   };
 }
 
-type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & { matches(who: Principal, deed: Deed): boolean };
+type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & { matches(who: Caller, deed: Deed): boolean };
 
 function compileRule(rule: PolicyRule): CompiledRule {
   const users = anyOf(rule.users);
@@ -68,7 +68,7 @@ function anyOf(patterns: readonly string[] | undefined): Glob {
 }
 
 /** The empty text stands for a caller without any scope, so that a rule that asks for none still meets it. */
-function scopesOf(who: Principal): readonly string[] {
+function scopesOf(who: Caller): readonly string[] {
   if (who.kind === 'admin') return ['admin'];
   return who.scopes.size > 0 ? [...who.scopes] : [''];
 }

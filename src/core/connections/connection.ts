@@ -37,6 +37,8 @@ export type Connection = ClientKey & {
   /** Grows with every connection of this client and is never given twice; fences an old socket's late close. */
   readonly epoch: number;
   readonly clientType: ClientType;
+  /** Whether its link's token held the scope `host`: only then is it the connector of the sites that name its client. */
+  readonly host: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
   readonly connectedAt: number;

@@ -8,6 +8,8 @@ export type ConnectRequest = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
   readonly clientType: ClientType;
+  /** Whether the link's token held the scope `host`. */
+  readonly host: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
 };

@@ -18,16 +18,20 @@ export type ReportedContext = {
   readonly metadata: JsonText | null;
 };
 
+/** When a row was last reported, and by which run of which client. */
+export type Reported = ClientKey & {
+  readonly clientType: ClientType;
+  readonly instanceId: string;
+  readonly reportedAt: number;
+  /** True while the link is down or silent: the status shown is then `stale`, unless it is `closed`. */
+  readonly linkLost: boolean;
+};
+
 /** An execution site as its client last reported it. Immutable. */
-export type ExecutionContext = ClientKey &
+export type ExecutionContext = Reported &
   ReportedContext & {
-    readonly clientType: ClientType;
-    readonly instanceId: string;
-    readonly reportedAt: number;
     /** When the present task was first reported; null without one. */
     readonly taskAssignedAt: number | null;
-    /** True while the link is down or silent: the status shown is then `stale`, unless it is `closed`. */
-    readonly linkLost: boolean;
   };
 
 export type ReportedWindow = {
@@ -47,14 +51,9 @@ export type ReportedWindow = {
   readonly busyCount: number;
 };
 
-export type BrowserWindow = ClientKey &
-  ReportedWindow & {
-    readonly clientType: ClientType;
-    readonly instanceId: string;
-    readonly reportedAt: number;
-    readonly linkLost: boolean;
-  };
+export type BrowserWindow = Reported & ReportedWindow;
 
+/** Worker contexts of a window that are not closed: without a task they are idle, with one busy. */
 export type WindowCounts = { readonly workers: number; readonly idle: number; readonly busy: number };
 
 export function contextStatus({ status, linkLost }: ExecutionContext): ContextStatus {

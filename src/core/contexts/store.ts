@@ -13,32 +13,40 @@ import type {
   WindowStatus,
 } from './context.ts';
 
-/** `snapshot` replaces all of the client's contexts (or windows); without it, what is named is set or removed and the rest stays. */
-export type Report = {
-  readonly contexts: {
-    readonly snapshot: boolean;
-    readonly set: readonly ReportedContext[];
-    readonly removed: readonly string[];
-  } | null;
-  readonly windows: {
-    readonly snapshot: boolean;
-    readonly set: readonly ReportedWindow[];
-    readonly removed: readonly string[];
-  } | null;
+/**
+ * `snapshot` replaces all of the client's rows of this kind, and then `removed` is empty; without it, what is named is set or removed and
+ * the rest stays. No id stands there twice.
+ */
+export type ReportPart<T> = {
+  readonly snapshot: boolean;
+  readonly set: readonly T[];
+  readonly removed: readonly string[];
 };
 
-export type Reporter = ClientKey & { readonly instanceId: string; readonly clientType: ClientType };
+/** Null: nothing is said of that kind. */
+export type Report = {
+  readonly contexts: ReportPart<ReportedContext> | null;
+  readonly windows: ReportPart<ReportedWindow> | null;
+};
 
-/** `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows; nothing of the report was taken. */
-export type ReportOutcome = 'taken' | 'full';
+/**
+ * `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows. `fenced`: the link is down, or another one is
+ * bound. Nothing of the report was taken then.
+ */
+export type ReportOutcome = 'taken' | 'full' | 'fenced';
 
+/** Members that are null keep everything; the others narrow together. */
 export type ContextFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly clientType: ClientType | null;
-  readonly status: ContextStatus | null;
+  /** Any of these. */
+  readonly statuses: readonly ContextStatus[] | null;
   readonly ownership: Ownership | null;
   readonly windowId: string | null;
+  /** Whether it has a task. */
+  readonly assigned: boolean | null;
+  readonly taskId: string | null;
 };
 
 export type WindowFilter = {
@@ -52,23 +60,27 @@ export type WindowFilter = {
 /** A window beside the counts of its contexts; null where its client reports no contexts (then the window's own counts stand). */
 export type CountedWindow = { readonly window: BrowserWindow; readonly live: WindowCounts | null };
 
+/** `complete` is false when the count stopped at COUNT_SCAN rows. */
+export type RowCount = { readonly count: number; readonly complete: boolean };
+
 /**
- * Current registry state, not history: a context goes when its client says so, with a snapshot that leaves it out, or with its client's row.
- * The backend stamps the times.
+ * Current registry state, not history. What a client reports stands and falls with its row of the ConnectionStore: it is shown as long as the
+ * row is, with `linkLost` while that is not `connected`, and it goes for good when the row is forgotten or another instance takes it over.
+ * The backend stamps the times, and the instance and client type of the row.
  */
 export interface ContextStore {
-  /** Atomic: the whole report or nothing. */
-  report(reporter: Reporter, report: Report): Maybe<ReportOutcome>;
-  /** The link went down or silent (`lost`) or came back; marks all that the client reported. */
-  mark(key: ClientKey, link: 'lost' | 'back'): Maybe<void>;
-  /** The client's row was forgotten, or another instance took over: all that it reported goes. */
-  drop(key: ClientKey): Maybe<void>;
+  /** Atomic: the whole report or nothing, and only while the link of this epoch is up. */
+  report(key: ClientKey, epoch: number, report: Report): Maybe<ReportOutcome>;
   /** In order of (user, client, context). */
   list(filter: ContextFilter, page: PageRequest): Maybe<Scan<ExecutionContext>>;
-  count(filter: ContextFilter): Maybe<{ readonly count: number; readonly complete: boolean }>;
+  /** Per filter: the first page that `list` gives. One round trip. */
+  lists(filters: readonly ContextFilter[], first: number): Maybe<readonly Scan<ExecutionContext>[]>;
+  count(filter: ContextFilter): Maybe<RowCount>;
   /** In order of (user, client, window). */
   windows(filter: WindowFilter, page: PageRequest): Maybe<Scan<CountedWindow>>;
-  windowCount(filter: WindowFilter): Maybe<{ readonly count: number; readonly complete: boolean }>;
+  /** Per filter: the first page that `windows` gives. One round trip. */
+  windowLists(filters: readonly WindowFilter[], first: number): Maybe<readonly Scan<CountedWindow>[]>;
+  windowCount(filter: WindowFilter): Maybe<RowCount>;
   /** A user's window by its id; of several clients' the first in order. */
   window(userId: string, windowId: string): Maybe<CountedWindow | null>;
 }

@@ -1,35 +1,54 @@
 import type { Deps } from '../deps.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
+import type { Keeper } from '../history/keep.ts';
 import type { JsonText } from '../json.ts';
+import { andThen } from '../maybe.ts';
 import type { Command } from './command.ts';
 import type { End, FinishResult, Report, ReportResult, Settlement, SettleResult } from './commands.ts';
+import { createKeptReports } from './kept.ts';
 
-/** The acts on commands with what each must be followed by: a hint to those who watch, and a count. */
+/**
+ * The acts on commands with what goes before and after each: a large payload is stored before its row refers to it; then come a hint to those
+ * who watch, and a count.
+ */
 export type DeliveryActs = {
-  report(key: CommandKey, report: Report): Promise<ReportResult>;
-  finish(key: CommandKey, end: End): Promise<FinishResult>;
+  report(key: CommandKey, report: Omit<Report, 'kept'>): Promise<ReportResult>;
+  finish(key: CommandKey, end: Omit<End, 'kept'>): Promise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
   /** Tells those who watch that the command moved. */
   hint(key: CommandKey, progress?: JsonText | null): void;
 };
 
-export function createActs({ backend, metrics }: Deps): DeliveryActs {
+export function createActs(deps: Deps, keeper: Keeper): DeliveryActs {
+  const { backend, metrics } = deps;
   const { commands, bus } = backend;
+  const reports = createKeptReports(deps, keeper);
   const hint = (key: CommandKey, progress: JsonText | null = null): void => {
     bus.publish(`command:${commandKeyText(key)}`, { key, progress });
   };
-  const ended = (command: Command): void => metrics.count('commands_ended', command.outcome ?? undefined);
+  const ended = (command: Command): void => {
+    reports.forget(command);
+    metrics.count('commands_ended', command.outcome ?? undefined);
+  };
   return {
     hint,
     async report(key, report) {
-      const result = await commands.report(key, report);
+      const result = await andThen(reports.ofReport(key, report), async (kept) => {
+        const reported = await commands.report(key, { ...report, kept });
+        if (reported.kind === 'ignored' && kept) keeper.discard(kept);
+        return reported;
+      });
       if (result.kind !== 'recorded') return result;
       if (report.kind === 'ack') metrics.count('commands_acknowledged');
       hint(key, report.kind === 'progress' ? report.payload : null);
       return result;
     },
     async finish(key, end) {
-      const result = await commands.finish(key, end);
+      const result = await andThen(reports.ofEnd(key, end), async (kept) => {
+        const finished = await commands.finish(key, { ...end, kept });
+        if (finished.kind === 'duplicate' || finished.kind === 'unknown') keeper.discard(kept);
+        return finished;
+      });
       if (result.kind === 'finished') ended(result.command);
       if (result.kind === 'late') metrics.count('late_results');
       if (result.kind === 'fenced') metrics.count('fenced_results');

@@ -1,4 +1,4 @@
-import type { TerminalError } from '../history/message.ts';
+import type { KeptPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { Maybe } from '../maybe.ts';
@@ -13,6 +13,8 @@ export type AdmitRequest = CommandKey & {
   readonly scopeLimit: number;
   readonly namedInstanceId: string | null;
   readonly params: JsonText | null;
+  /** The params as the history row keeps them. */
+  readonly kept: KeptPayload;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
   readonly connectWithinMs: number;
@@ -52,6 +54,8 @@ export type Report = {
   readonly instanceId: string;
   readonly kind: 'ack' | 'progress';
   readonly payload: JsonText | null;
+  /** The payload as its history row keeps it; null: no row is kept of this report. */
+  readonly kept: KeptPayload | null;
 };
 export type ReportResult =
   | { readonly kind: 'recorded'; readonly command: Command }
@@ -61,11 +65,19 @@ export type ReportResult =
 export type End = {
   readonly instanceId: string;
   readonly kind: 'result' | 'error' | 'cancelled';
+  /** What the waiters are told, and what the record answers later. */
   readonly payload: JsonText | null;
+  /** The payload as the history row keeps it. */
+  readonly kept: KeptPayload;
   readonly error: TerminalError | null;
   /** The client refused before its handler ran. */
   readonly refused: boolean;
 };
+
+/** The id of the message that an end is: the same end, re-sent, is the same message. */
+export function endMessageId(commandId: string, { kind, instanceId }: Pick<End, 'kind' | 'instanceId'>): string {
+  return `${commandId}:${kind}:${instanceId}`;
+}
 
 export type FinishResult =
   | { readonly kind: 'finished'; readonly command: Command }
@@ -115,7 +127,10 @@ export interface CommandStore {
   dispatch(key: CommandKey, binding: Binding): Maybe<DispatchResult>;
   /** An acknowledgement, or progress (which acknowledges too; its row is kept at most once a second). Only from the bound instance. */
   report(key: CommandKey, report: Report): Maybe<ReportResult>;
-  /** An end that a client reported. Replies to the waiters never precede the record. */
+  /**
+   * An end that a client reported. Replies to the waiters never precede the record. In the same act the deduplicator counts it, under
+   * `endMessageId`: what it decides here is the counters alone, since a record outlives a mark.
+   */
   finish(key: CommandKey, end: End): Maybe<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Maybe<SettleResult>;
   /**

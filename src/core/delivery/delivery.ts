@@ -6,7 +6,9 @@ import type { JsonText } from '../json.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { CallboardError } from '../errors.ts';
 import { isTerminal, type Command } from './command.ts';
+import { createDeeds } from './deeds.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import { createInspection } from './inspection.ts';
 
 /** In shared mode a hint may be lost: what is watched is read again this often. */
 const REREAD_MS = 1_000;
@@ -19,6 +21,8 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries
     return own ? ((await commands.get([own]))[0] ?? null) : null;
   };
   return {
+    ...createInspection(deps),
+    ...createDeeds(deps),
     command,
     many: (keys) => commands.get(keys),
     result: (key) => commands.result(key),

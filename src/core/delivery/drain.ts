@@ -1,19 +1,33 @@
+import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
-import { PAGE_MAX } from '../limits.ts';
+import { DRAIN_LAST_WORD_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';
 import type { Position, Scan } from '../page.ts';
 import type { DeliveryActs } from './acts.ts';
-import type { Dispatcher } from './dispatcher.ts';
+import type { Dispatcher, Outlet } from './dispatcher.ts';
 import type { PendingWait } from './waiters.ts';
 
-/** Lets what is queued and in flight on this node's links finish for at most `withinMs`, then closes the links. */
-export async function drainNode(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
+/**
+ * Closes this node's links, one after another and each once nothing is queued or in flight on it; those that are not done `withinMs` from
+ * now are closed then. Resolves when all are.
+ */
+export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
   const { deps, dispatcher, withinMs } = parts;
-  if (withinMs > 0) {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = deps.clock.after(withinMs, resolve);
-    await Promise.race([dispatcher.idle(), promise]);
-    cancel();
-  }
+  const outlets = [...dispatcher.outlets()];
+  const cancels: Cancel[] = [];
+  const after = (ms: number): Promise<void> => new Promise((done) => void cancels.push(deps.clock.after(ms, done)));
+  const stepMs = Math.min(DRAIN_SPREAD_LINK_MS, Math.min(withinMs, DRAIN_SPREAD_MS) / outlets.length);
+  const closeInTurn = async (outlet: Outlet, turn: number): Promise<void> => {
+    if (turn > 0) await after(turn * stepMs);
+    const bound = (): boolean => dispatcher.find(outlet.client) === outlet;
+    while (bound() && outlet.queue.size + outlet.window.size > 0) {
+      await dispatcher.idle(outlet);
+      // The client is still to be told that its last report was taken.
+      await after(DRAIN_LAST_WORD_MS);
+    }
+    if (bound()) outlet.link.close('node_drained', null);
+  };
+  if (withinMs > 0) await Promise.race([Promise.all(outlets.map(closeInTurn)), after(withinMs)]);
+  for (const cancel of cancels) cancel();
   for (const { link } of [...dispatcher.outlets()]) link.close('node_drained', null);
 }
 

@@ -1,5 +1,6 @@
 import type { ActionAdvertisement, Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
+import type { Report, ReportOutcome } from '../contexts/store.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { JsonText } from '../json.ts';
 import type { Command } from './command.ts';
@@ -33,6 +34,8 @@ export interface LinkSession {
     },
   ): Promise<FinishResult>;
   advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
+  /** What the client says of its contexts and windows: all of it is taken, or nothing. */
+  report(report: Report): Promise<ReportOutcome>;
   /** A sign of life. False when this link is no longer the bound one: the gateway then closes it. */
   alive(): Promise<boolean>;
   /** The socket took what had piled up: dispatching goes on. */

@@ -26,7 +26,7 @@ export function createLinks(parts: LinkParts): Links {
   return {
     async open(who, hello, link) {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
-      const { userId } = requireUser(who, 'connect');
+      const { userId, scopes } = requireUser(who, 'connect');
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
       const { clientType, metadata, actions } = hello;
       const instanceId = id('instance_id', hello.instanceId);
@@ -35,6 +35,7 @@ export function createLinks(parts: LinkParts): Links {
         instanceId,
         nodeId: deps.nodeId,
         clientType,
+        host: scopes.has('host'),
         metadata,
         actions,
       });
@@ -58,7 +59,7 @@ type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonl
 
 function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened): LinkSession {
   const { deps, dispatcher, acts } = parts;
-  const { connections, commands } = deps.backend;
+  const { connections, contexts, commands } = deps.backend;
   const { client, binding } = outlet;
   const { instanceId, epoch } = binding;
   const keyOf = (commandId: string): CommandKey => ({ ...client, commandId: id('command_id', commandId) });
@@ -84,6 +85,11 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
       const connection = await connections.advertise(client, epoch, actions);
       if (connection) publish(deps, 'actions_changed', connection, null);
       return connection;
+    },
+    async report(report) {
+      const outcome = await contexts.report(client, epoch, report);
+      deps.metrics.count('context_reports', outcome);
+      return outcome;
     },
     async alive() {
       return (await connections.touch(client, epoch)) !== null;

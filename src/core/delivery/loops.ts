@@ -1,39 +1,41 @@
 import type { Cancel } from '../clock.ts';
-import type { Deps } from '../deps.ts';
 import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
-import type { Dispatcher } from './dispatcher.ts';
-import type { MailboxRow, NodeReport } from './nodes.ts';
+import type { MailboxRow } from './nodes.ts';
+import { reportOf, type ReportParts, type Turns } from './report.ts';
 import type { Reply } from './waiter.ts';
 
-export type LoopParts = {
-  readonly deps: Deps;
-  readonly dispatcher: Dispatcher;
+export type LoopParts = ReportParts & {
   readonly acts: DeliveryActs;
   readonly onReply: (reply: Reply) => void;
   readonly onDrain: (withinMs: number) => void;
-  readonly waiters: () => number;
-  readonly isDraining: () => boolean;
 };
 
 /** Takes up this node's mailbox, its beat and reconciliation. The returned function ends all three. */
 export async function startLoops(parts: LoopParts): Promise<Cancel> {
   const { deps } = parts;
+  const { clock, nodeId } = deps;
   const { nodes } = deps.backend;
-  const detach = await nodes.attach(deps.nodeId, (row) => take(parts, row));
+  const turns: Turns = { heardAt: clock.now(), reconciledAt: clock.now() };
   const quietly = (what: string, run: () => Promise<void>) => (): void => {
     run().catch((error: unknown) => deps.log.error({ err: error }, `${what} failed`));
   };
-  const beat = quietly('beat', async () => nodes.beat(deps.nodeId, reportOf(parts)));
+  const beat = quietly('beat', async () => {
+    await nodes.beat(nodeId, reportOf(parts, turns));
+    await nodes.post(nodeId, { kind: 'pulse' });
+  });
+  const turn = quietly('reconciliation', async () => {
+    await reconcile(parts);
+    turns.reconciledAt = clock.now();
+  });
+  const detach = await nodes.attach(nodeId, (row) => {
+    if (row.kind === 'pulse') turns.heardAt = clock.now();
+    else take(parts, row);
+    // Whoever asked for it looks whether this node says that it drains.
+    if (row.kind === 'drain') beat();
+  });
   beat();
-  const cancels = [
-    detach,
-    deps.clock.every(NODE_BEAT_MS, beat),
-    deps.clock.every(
-      RECONCILE_MS,
-      quietly('reconciliation', () => reconcile(parts)),
-    ),
-  ];
+  const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];
   return () => cancels.forEach((cancel) => cancel());
 }
 
@@ -46,7 +48,7 @@ export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>
   }
 }
 
-function take({ dispatcher, onReply, onDrain }: LoopParts, row: MailboxRow): void {
+function take({ dispatcher, onReply, onDrain }: LoopParts, row: Exclude<MailboxRow, { kind: 'pulse' }>): void {
   switch (row.kind) {
     case 'command':
       return dispatcher.enqueue(row.key);
@@ -63,15 +65,4 @@ function take({ dispatcher, onReply, onDrain }: LoopParts, row: MailboxRow): voi
       if (outlet?.binding.epoch === row.epoch) outlet.link.close(row.cause, row.instanceId);
     }
   }
-}
-
-function reportOf({ deps, dispatcher, waiters, isDraining }: LoopParts): NodeReport {
-  return {
-    listenerAlive: true,
-    reconciliationAlive: true,
-    activeDrainers: dispatcher.draining,
-    connectionWaiters: waiters(),
-    draining: isDraining(),
-    counters: deps.metrics.snapshot(),
-  };
 }

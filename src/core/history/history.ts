@@ -3,11 +3,13 @@ import type { Histories, MessageQuery, Summary, Who } from '../core.ts';
 import type { Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
-import { id, isId } from '../ids.ts';
+import { id } from '../ids.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import { andThen } from '../maybe.ts';
 import { summaryScan, type EvidenceSource, type ObservedSource } from '../page.ts';
-import { MESSAGE_KINDS, splitStreamKey } from './message.ts';
+import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
+import { readPayloads } from './payloads.ts';
+import { readRaw } from './raw.ts';
 import type { MessageFilter, StreamSummary } from './store.ts';
 
 /** What was retained, as each asker may see it. Messages come whole: whoever shows them redacts the payload. */
@@ -51,14 +53,14 @@ export function createHistories(deps: Deps): Histories {
       const scan = await store.ofCommand(userId, commandId, cursors.request(listing, page));
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
+    payloads: (messages) => readPayloads(deps, messages),
+    raw: (who, query) => readRaw(deps, who, query),
+    cleanSpill: () => (deps.spill.managed ? deps.spill.clean() : 0),
   };
 }
 
-const STREAM_FORM = `expected <user>/<suffix>, the suffix 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/"`;
-
 function checkSuffix(suffix: string): string {
-  const segments = suffix.split('/');
-  return segments.length <= STREAM_SUFFIX_SEGMENTS && segments.every(isId) ? suffix : invalid('stream', STREAM_FORM);
+  return isSuffix(suffix) ? suffix : invalid('stream', STREAM_FORM);
 }
 
 /** Any beginning of a suffix; an empty one is none. */

@@ -1,4 +1,6 @@
+import { isId } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { SpillRef } from './spill.ts';
 
 export const MESSAGE_KINDS = ['command', 'progress', 'result', 'error', 'cancel', 'event', 'late_result'] as const;
@@ -51,4 +53,11 @@ export function clientStream(clientId: string): string {
 export function splitStreamKey(key: string): { readonly userId: string; readonly suffix: string } | null {
   const cut = key.indexOf('/');
   return cut <= 0 || cut === key.length - 1 ? null : { userId: key.slice(0, cut), suffix: key.slice(cut + 1) };
+}
+
+export const STREAM_FORM = `expected <user>/<suffix>, the suffix 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/"`;
+
+export function isSuffix(text: string): boolean {
+  const segments = text.split('/');
+  return segments.length <= STREAM_SUFFIX_SEGMENTS && segments.every(isId);
 }

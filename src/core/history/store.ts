@@ -71,7 +71,10 @@ export interface HistoryStore {
   /** Messages of a command over the user's retained streams, in order of (time, stream, seq). May scan; bounded. */
   ofCommand(userId: string, commandId: string, page: PageRequest): Maybe<Scan<Message>>;
   /** The newest messages as this backend stores them, newest first: of one stream, or of all. Null when there is no such stream. */
-  sample(stream: { readonly userId: string; readonly suffix: string } | null, bounds: SampleBounds): Maybe<RawSample | null>;
+  sample(
+    stream: { readonly userId: string; readonly suffix: string } | null,
+    bounds: SampleBounds,
+  ): Maybe<RawSample | null>;
   /** Users that have a stream, with how many, in order of user. */
   users(page: PageRequest): Maybe<Scan<{ readonly userId: string; readonly count: number }>>;
 }

@@ -44,8 +44,7 @@ export async function cancelCommand(
   const { who, reason } = request;
   const key = ownKey(who, request.key);
   if (!key || !who) return null;
-  if (reason !== null && reason.length > MAX_REASON)
-    invalid('reason', `expected at most ${MAX_REASON} characters`);
+  if (reason !== null && reason.length > MAX_REASON) invalid('reason', `expected at most ${MAX_REASON} characters`);
   const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(who) });
   if (result.kind === 'unknown') return null;
   const state = { settled: 'cancelled', requested: 'requested', unchanged: 'too_late' } as const;

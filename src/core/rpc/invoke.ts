@@ -1,18 +1,20 @@
-import { requireScope, type Principal } from '../auth/principal.ts';
+import { requireScope, type Caller } from '../auth/principal.ts';
 import { isLive } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Who } from '../core.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
 import type { AdmitResult } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
-import { notFound } from '../errors.ts';
+import { CallboardError, notFound } from '../errors.ts';
+import type { Keeper } from '../history/keep.ts';
+import type { KeptPayload } from '../history/message.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { refused, refusedAdmission } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { expectReply, waitForReply, type WaitParts } from './wait.ts';
 
-export type InvokeParts = WaitParts & { readonly isDraining: () => boolean };
+export type InvokeParts = WaitParts & { readonly keeper: Keeper; readonly isDraining: () => boolean };
 
 /**
  * Admits a command and waits for what the caller asked to wait for. Refusals come in this order: who asks, whose client, input, policy,
@@ -24,6 +26,23 @@ export async function invoke(parts: InvokeParts, who: Who, request: InvokeReques
   const userId = canonicalUser(request.userId);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
   const checked = checkInvoke(deps.crypto, request);
+  return invokeChecked(parts, { caller, userId, checked, signal: request.signal });
+}
+
+export type CheckedCall = {
+  /** For whom the policy is asked. */
+  readonly caller: Caller;
+  readonly userId: string;
+  readonly checked: CheckedInvoke;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** As `invoke`, once it is known who may ask for what: policy, target and capacity are left. */
+export async function invokeChecked(
+  parts: InvokeParts,
+  { caller, userId, checked, signal }: CheckedCall,
+): Promise<Invocation> {
+  const { deps } = parts;
   const commandId = checked.commandId ?? deps.crypto.randomId();
   const key = { userId, clientId: checked.clientId, commandId };
   const refusal = await preflight(parts, { caller, key, checked });
@@ -31,10 +50,10 @@ export async function invoke(parts: InvokeParts, who: Who, request: InvokeReques
     deps.metrics.count('commands_refused', refusal.code);
     return { ...refusal, commandId: checked.commandId };
   }
-  return admit(parts, { key, checked, signal: request.signal });
+  return admit(parts, { key, checked, signal });
 }
 
-type Asked = { readonly caller: Principal; readonly key: CommandKey; readonly checked: CheckedInvoke };
+type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /** What can be refused before admission. A command id that is known already passes the target's checks: its outcome is replayed. */
@@ -64,11 +83,14 @@ type Admission = {
 
 async function admit(parts: InvokeParts, { key, checked, signal }: Admission): Promise<Invocation> {
   const { deps } = parts;
+  const kept = await keepParams(parts, checked);
+  if ('kind' in kept) return kept;
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
   const rpcId = deps.crypto.randomId();
   const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor: checked.waitFor, withinMs: null };
   const reply = expectReply(parts, rpcId);
-  const result = await admitOrForget(parts, { ...checked, ...key, scopeId, scopeLimit, waiter });
+  const result = await admitOrForget(parts, { ...checked, ...key, kept, scopeId, scopeLimit, waiter });
+  if (result.kind !== 'admitted') parts.keeper.discard(kept);
   if (result.kind === 'refused') {
     parts.correlator.forget(rpcId);
     deps.metrics.count('commands_refused', result.code);
@@ -82,6 +104,18 @@ async function admit(parts: InvokeParts, { key, checked, signal }: Admission): P
     return invocation(command, rpcId, result.kind === 'attached' ? result.result : null);
   }
   return waitForReply(parts, { reply, rpcId, command, withinMs: null, signal });
+}
+
+/** Before admission, so that no command is admitted whose history could not be kept. */
+async function keepParams({ keeper, deps }: InvokeParts, checked: CheckedInvoke): Promise<KeptPayload | Refusal> {
+  try {
+    return await keeper.keep(checked.params);
+  } catch (error) {
+    if (!(error instanceof CallboardError) || error.code !== 'payload_store_full') throw error;
+    deps.log.warn({ err: error }, 'the params of an invocation were not stored');
+    deps.metrics.count('commands_refused', error.code);
+    return refused(error.code, 'capacity', error.message, { commandId: checked.commandId, retryAfterMs: 1000 });
+  }
 }
 
 async function admitOrForget(

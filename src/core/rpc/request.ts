@@ -3,8 +3,8 @@ import type { Crypto } from '../crypto.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import { CallboardError, fail, invalid, type Fault } from '../errors.ts';
 import { id, name } from '../ids.ts';
-import { canonicalJson, type JsonText } from '../json.ts';
-import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../limits.ts';
+import { canonicalJson, trustJson, type JsonText } from '../json.ts';
+import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, TRACE_MAX_CHARS } from '../limits.ts';
 import { within } from '../range.ts';
 
 /** An invocation whose every input was checked, with defaults filled in. */
@@ -24,10 +24,15 @@ export type CheckedInvoke = {
 
 /** A caller's parameters that begin so, in any letter case, are refused: the relay adds its own under this name. */
 const RESERVED = '__cooperative_site_';
-const TRACE_MAX_CHARS = 256;
 
-/** Throws `reserved_parameter`, or one `invalid_argument` that names every wrong input. */
-export function checkInvoke(crypto: Crypto, request: InvokeRequest): CheckedInvoke {
+/** Through which session of which site a call comes, and by whose grant. */
+export type SitePart = { readonly siteId: string; readonly sessionId: string; readonly grantId: string };
+
+/**
+ * Throws `reserved_parameter`, or one `invalid_argument` that names every wrong input. A call through a site is given the relay's own
+ * parameters last; its digest tells sessions and grants apart, so that no viewer attaches to another's command.
+ */
+export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePart | null = null): CheckedInvoke {
   const faults: Fault[] = [];
   const check = collect(faults);
   const checked = {
@@ -51,7 +56,16 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest): CheckedInvo
   const reserved = Object.keys(params ?? {}).find((key) => key.toLowerCase().startsWith(RESERVED));
   if (reserved !== undefined) fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
   const { action, namedInstanceId } = checked;
-  return { ...checked, digest: crypto.sha256(canonicalJson([action, params ?? {}, namedInstanceId])) };
+  const digested = [action, params ?? {}, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : [])];
+  const digest = crypto.sha256(canonicalJson(digested));
+  return { ...checked, params: site ? withSite(request.params, params ?? {}, site) : request.params, digest };
+}
+
+/** What the caller wrote stays as it is written. */
+function withSite(text: JsonText | null, params: Record<string, unknown>, { sessionId, siteId }: SitePart): JsonText {
+  const own = `"${RESERVED}session_id":${JSON.stringify(sessionId)},"${RESERVED}id":${JSON.stringify(siteId)}}`;
+  if (text === null || Object.keys(params).length === 0) return trustJson(`{${own}`);
+  return trustJson(`${text.slice(0, text.lastIndexOf('}'))},${own}`);
 }
 
 function collect(faults: Fault[]): <T>(read: () => T) => T | undefined {

@@ -229,5 +229,15 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
     },
     updates: async (_who, key) => (find(key.commandId) ? updates.subscription : null),
     load: () => ({ inFlight: 2, queued: 3 }),
+    summary: unprepared,
+    nodes: unprepared,
+    tenants: unprepared,
+    status: unprepared,
+    commands: unprepared,
+    disconnectClient: unprepared,
+    drainNode: unprepared,
   };
 }
+
+/** What an operator asks of delivery is tested over a real core. */
+const unprepared = async (): Promise<never> => fail('internal', 'not prepared');

@@ -14,6 +14,7 @@ export function connection(userId: string, clientId: string, more: Partial<Conne
     nodeId: 'n1',
     epoch: 1,
     clientType: 'browser',
+    host: true,
     metadata: trustJson('{"status":"CONNECTED","deep":{"USER_OWNED":[1,null]}}'),
     actions: [
       {
@@ -107,6 +108,7 @@ export function message(seq: number, more: Partial<Message> = {}): Message {
     traceId: 'trace',
     parentSpanId: null,
     payload: trustJson('{"secret":"s3cret"}'),
+    spill: null,
     error: null,
     seq,
     at: T0 + seq,

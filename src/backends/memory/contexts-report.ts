@@ -1,0 +1,92 @@
+import type { Connection } from '../../core/connections/connection.ts';
+import type { ReportedContext, ReportedWindow, WindowCounts } from '../../core/contexts/context.ts';
+import type { Report, ReportPart } from '../../core/contexts/store.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../core/limits.ts';
+import { createSortedMap, type SortedMap } from './sorted.ts';
+import type { HeldContext, Site } from './contexts-sites.ts';
+
+/** A site of this connection's instance that has reported nothing yet. */
+export function emptySite({ userId, clientId, instanceId, clientType }: Connection): Site {
+  return {
+    userId,
+    clientId,
+    instanceId,
+    clientType,
+    contexts: createSortedMap(),
+    windows: createSortedMap(),
+    reportsContexts: false,
+    counts: null,
+  };
+}
+
+/** Whether the site would stay within its bounds. */
+export function fits(site: Site, { contexts, windows }: Report): boolean {
+  return (
+    sizeAfter(site.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
+    sizeAfter(site.windows, windows, windowIdOf) <= CLIENT_WINDOWS
+  );
+}
+
+/** Takes a report that fits. */
+export function take(site: Site, { contexts, windows }: Report, now: number): void {
+  const { userId, clientId, instanceId, clientType } = site;
+  const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
+  if (contexts) {
+    site.reportsContexts = true;
+    site.counts = null;
+    change(site.contexts, contexts, (reported) => {
+      const taskAssignedAt = assignedAt(site.contexts.get(reported.contextId), reported, now);
+      return [reported.contextId, { ...stamp, ...reported, taskAssignedAt }];
+    });
+  }
+  if (windows) change(site.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
+}
+
+/** Counts that the client's contexts give for a window; null where it reports none. */
+export function liveCounts(site: Site, windowId: string): WindowCounts | null {
+  if (!site.reportsContexts) return null;
+  site.counts ??= countByWindow(site.contexts.values());
+  return site.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
+}
+
+/** Looks at what the report names only, not at all that is held. */
+function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
+  if (!part) return 0;
+  if (part.snapshot) return part.set.length;
+  const has = (id: string): boolean => held.get(id) !== undefined;
+  const added = part.set.filter((row) => !has(idOf(row))).length;
+  return held.size - part.removed.filter(has).length + added;
+}
+
+function change<T, Row>(held: SortedMap<Row>, part: ReportPart<T>, entryOf: (row: T) => readonly [string, Row]): void {
+  const entries = part.set.map(entryOf);
+  const kept = new Set(entries.map(([id]) => id));
+  const gone = part.snapshot ? [...held.keys()].filter((id) => !kept.has(id)) : part.removed;
+  for (const id of gone) held.delete(id);
+  for (const [id, row] of entries) held.set(id, row);
+}
+
+/** An assignment is as old as the first report of it; another task, or the same one after a time without, is a new one. */
+function assignedAt(before: HeldContext | undefined, { taskId }: ReportedContext, now: number): number | null {
+  if (taskId === null) return null;
+  return before?.taskId === taskId ? before.taskAssignedAt : now;
+}
+
+function countByWindow(contexts: Iterable<HeldContext>): Map<string, WindowCounts> {
+  const counts = new Map<string, WindowCounts>();
+  for (const { windowId, ownership, status, taskId } of contexts) {
+    if (windowId === null || ownership !== 'worker' || status === 'closed') continue;
+    const { workers, idle, busy } = counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
+    const free = taskId === null ? 1 : 0;
+    counts.set(windowId, { workers: workers + 1, idle: idle + free, busy: busy + 1 - free });
+  }
+  return counts;
+}
+
+function contextIdOf({ contextId }: ReportedContext): string {
+  return contextId;
+}
+
+function windowIdOf({ windowId }: ReportedWindow): string {
+  return windowId;
+}

@@ -1,0 +1,176 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { constants, type Dirent } from 'node:fs';
+import { lstat, mkdir, open, readdir, realpath, rename, rmdir, unlink } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import type { SpillRef } from '../../core/history/spill.ts';
+
+const HOUR_MS = 3600_000;
+const NAME = /^[0-9a-f]{32}$/;
+/** An object, or what a crash left of one that was being written. */
+const OWN_FILE = /^\.?[0-9a-f]{32}$/;
+const SHELF = /^[0-9a-f]{2}$/;
+/** Hours since 1970: a directory named after a year is somebody else's. */
+const HOUR = /^[0-9]{6,9}$/;
+
+/** Where an object lies and until when. */
+export type Place = Pick<SpillRef, 'name' | 'expiresAt'>;
+
+export type Freed = { readonly objects: number; readonly bytes: number };
+
+export function newName(): string {
+  return randomBytes(16).toString('hex');
+}
+
+export function isObjectName(name: string): boolean {
+  return NAME.test(name);
+}
+
+export function digestOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('base64url');
+}
+
+/** Durable once it resolves; nothing is left where it rejects. */
+export async function writeObject(root: string, place: Place, bytes: Buffer): Promise<void> {
+  const folder = await makeFolder(root, place);
+  const aside = join(folder, `.${place.name}`);
+  const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
+  const file = await open(aside, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+    await file.close();
+    await rename(aside, join(folder, place.name));
+  } catch (error) {
+    await file.close().catch(() => {});
+    await unlink(aside).catch(() => {});
+    throw error;
+  }
+  await syncFolder(folder);
+}
+
+/** Rejects where there is no such object, or another in its place: of another size, a link, a pipe, outside of the root. */
+export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
+  const folder = folderOf(root, ref);
+  await requireInside(root, folder);
+  // Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
+  const file = await open(join(folder, ref.name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    if (!found.isFile() || found.size !== ref.bytes) throw new Error('not the object that was written');
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Bytes freed; 0 when it was not there. */
+export async function removeObject(root: string, place: Place): Promise<number> {
+  const folder = folderOf(root, place);
+  try {
+    await requireInside(root, folder);
+    return await removeFile(join(folder, place.name));
+  } catch (error) {
+    if (isAbsent(error)) return 0;
+    throw error;
+  }
+}
+
+/** Bytes of all objects. */
+export async function measure(root: string): Promise<number> {
+  let bytes = 0;
+  for await (const { folder, files } of shelves(root, () => true)) {
+    for (const file of files) bytes += await sizeOf(join(folder, file));
+  }
+  return bytes;
+}
+
+/** Removes objects whose hour is over, and their directories. What is not the store's own stays, and so do links. */
+export async function removePast(root: string, now: number): Promise<Freed> {
+  let objects = 0;
+  let bytes = 0;
+  const hours = new Set<string>();
+  for await (const { folder, files } of shelves(root, (hour) => hour * HOUR_MS <= now)) {
+    for (const file of files) {
+      bytes += await removeFile(join(folder, file));
+      if (isObjectName(file)) objects++;
+    }
+    await rmdir(folder).catch(() => {});
+    hours.add(dirname(folder));
+  }
+  for (const hour of hours) await rmdir(hour).catch(() => {});
+  return { objects, bytes };
+}
+
+/** The hour rounds up, so that an hour's directory is past only when all of its objects are. */
+function folderOf(root: string, { name, expiresAt }: Place): string {
+  return join(root, String(Math.ceil(expiresAt / HOUR_MS)), name.slice(0, 2));
+}
+
+async function makeFolder(root: string, place: Place): Promise<string> {
+  const folder = folderOf(root, place);
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+  await requireInside(root, folder);
+  // A new directory is durable once the one above it is.
+  for (let above = folder; made !== undefined && above.length >= made.length; above = dirname(above)) {
+    await syncFolder(dirname(above));
+  }
+  return folder;
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY);
+  await handle.sync().finally(() => handle.close());
+}
+
+/** A link in the place of a directory would lead elsewhere. The root itself may be one: it is the operator's word. */
+async function requireInside(root: string, folder: string): Promise<void> {
+  const [realRoot, realFolder] = await Promise.all([realpath(root), realpath(folder)]);
+  const below = folder
+    .slice(root.length)
+    .split(sep)
+    .filter((part) => part !== '');
+  if (realFolder !== join(realRoot, ...below)) throw new Error('the folder leads out of the root');
+}
+
+type ShelfFiles = { readonly folder: string; readonly files: readonly string[] };
+
+/** The store's own directories with the store's own files in them. */
+async function* shelves(root: string, wanted: (hour: number) => boolean): AsyncGenerator<ShelfFiles> {
+  for (const hour of await entriesOf(root)) {
+    if (!hour.isDirectory() || !HOUR.test(hour.name) || !wanted(Number(hour.name))) continue;
+    for (const shelf of await entriesOf(join(root, hour.name))) {
+      if (!shelf.isDirectory() || !SHELF.test(shelf.name)) continue;
+      const folder = join(root, hour.name, shelf.name);
+      const entries = await entriesOf(folder);
+      yield { folder, files: entries.filter((one) => one.isFile() && OWN_FILE.test(one.name)).map(({ name }) => name) };
+    }
+  }
+}
+
+async function entriesOf(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+async function removeFile(path: string): Promise<number> {
+  const bytes = await sizeOf(path);
+  await unlink(path);
+  return bytes;
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await lstat(path)).size;
+  } catch (error) {
+    if (isAbsent(error)) return 0;
+    throw error;
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,131 @@
+import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
+import { sleep, systemClock, type Clock } from './clock.ts';
+import { takeToken, type TokenSource } from './token.ts';
+
+export type AskOptions = {
+  /** The relay's base address, such as `http://127.0.0.1:4400`. */
+  readonly url: string;
+  /** A function is asked before each request, and once more when the relay turns its token down. */
+  readonly token: TokenSource;
+  /** How often a request is sent again when its connection broke. Default 3. */
+  readonly retries?: number | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly clock?: Clock | undefined;
+  /** 0 (included) to 1 (excluded). */
+  readonly random?: (() => number) | undefined;
+};
+
+export type AskFault = (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
+
+export type AskRequest = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: object;
+  /** How long the relay may take on top of GRACE_MS, milliseconds. */
+  readonly budgetMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** What to throw where there is no answer. */
+  readonly fault: AskFault;
+};
+
+/** A JSON object that a relay answered. */
+export type HttpAnswer = {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly retryAfterMs: number | null;
+};
+
+const RETRIES = 3;
+const RETRY_BASE_MS = 200;
+/** What a request gets on top of its budget before the relay is given up. */
+export const GRACE_MS = 15_000;
+
+/**
+ * Asks until a relay answered: a connection that broke, and a server error that is not a relay's (a proxy's, say), are tried again. So the
+ * request must bear being seen twice. Rejects with the `unreachable` fault when the retries are spent, with the signal's reason as soon as
+ * that is aborted.
+ */
+export async function askRelay(options: AskOptions, request: AskRequest): Promise<HttpAnswer> {
+  const clock = options.clock ?? systemClock;
+  const random = options.random ?? Math.random;
+  let refused = false;
+  for (let attempt = 0; ; attempt++) {
+    request.signal?.throwIfAborted();
+    const token = await tokenFor(options, request);
+    const answer = await askOnce(options, request, token).catch((error: unknown) => {
+      request.signal?.throwIfAborted();
+      return new Error('The connection broke.', { cause: error });
+    });
+    if (!(answer instanceof Error)) {
+      if (answer.status !== 401 || typeof options.token === 'string' || refused) return answer;
+      refused = true;
+      continue;
+    }
+    if (attempt >= (options.retries ?? RETRIES)) {
+      throw request.fault('unreachable', 'The relay could not be reached.', answer);
+    }
+    const ms = backoffMs(attempt, { baseMs: RETRY_BASE_MS, capMs: BACKOFF_CAP_MS, random });
+    await sleep(clock, ms, request.signal);
+  }
+}
+
+/** Of a text that a relay answered; else null. */
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** `url` without slashes at its end. */
+export function trimUrl(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
+/** When to ask again, by a `Retry-After` of seconds. Null: not said so. */
+export function retryAfterOf(headers: Headers): number | null {
+  const seconds = headers.get('retry-after');
+  return seconds !== null && Number.isFinite(Number(seconds)) ? Number(seconds) * 1000 : null;
+}
+
+/** Null: not a JSON object. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
+
+async function tokenFor({ token }: AskOptions, { fault }: AskRequest): Promise<string> {
+  return takeToken(token).catch((cause: unknown) => {
+    throw fault('unauthenticated', 'There is no token to ask with.', cause);
+  });
+}
+
+async function askOnce(options: AskOptions, request: AskRequest, token: string): Promise<HttpAnswer> {
+  const { method, path, body, signal, budgetMs } = request;
+  const silence = new AbortController();
+  const late = new Error('The relay did not answer in time.');
+  const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => silence.abort(late));
+  try {
+    const response = await (options.fetch ?? globalThis.fetch)(trimUrl(options.url) + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...typeOf(body) },
+      signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    return read(response, await response.text());
+  } finally {
+    cancelTimer();
+  }
+}
+
+function typeOf(body: object | undefined): Record<string, string> {
+  return body ? { 'content-type': 'application/json' } : {};
+}
+
+/** Throws where the answer is no relay's but may come of something on the way, so that it is tried again. */
+function read({ status, headers }: Response, text: string): HttpAnswer {
+  const body = parseObject(text);
+  if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
+  return { status, body: body ?? {}, retryAfterMs: retryAfterOf(headers) };
+}

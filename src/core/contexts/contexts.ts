@@ -1,0 +1,98 @@
+import { knownUser, readScope, requirePrincipal, subjectOf, type Principal } from '../auth/principal.ts';
+import { completenessOf, type Listing } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
+import { id } from '../ids.ts';
+import { COUNT_SCAN } from '../limits.ts';
+import { andThen } from '../maybe.ts';
+import type { EvidenceSource, ObservedSource, Page, Scan } from '../page.ts';
+import type { ExecutionContext } from './context.ts';
+import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './room.ts';
+import type { ContextFilter, CountedWindow, RowCount, WindowFilter } from './store.ts';
+import { createWorkers } from './workers.ts';
+
+type Asker = Principal | null;
+
+/** Contexts, windows and workers, as each asker may see them. */
+export function createContexts(deps: Deps): Contexts {
+  const { clock, cursors } = deps;
+  const store = deps.backend.contexts;
+  const source = (name: EvidenceSource): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> => ({
+    source: name,
+    nodeId: null,
+    asOf: clock.now(),
+  });
+  const counted = (name: EvidenceSource, { count, complete }: RowCount): RegistryCount => {
+    const limits = complete ? { limit: null, reason: null } : ({ limit: COUNT_SCAN, reason: 'limit_reached' } as const);
+    return { count, completeness: completenessOf([{ ...source(name), ...limits, complete, observed: count }]) };
+  };
+  const contextPage = (listing: Listing, scan: Scan<ExecutionContext>): Page<ExecutionContext> =>
+    cursors.page(listing, scan, source('contexts'), (row) => row);
+  const windowPage = (listing: Listing, scan: Scan<CountedWindow>): Page<CountedWindow> =>
+    cursors.page(listing, scan, source('windows'), (row) => row);
+  return {
+    async list(who, query, page) {
+      const filter = contextFilter(who, query);
+      const listing = listingOf('contexts', who, filter);
+      return contextPage(listing, await store.list(filter, cursors.request(listing, page)));
+    },
+    lists(who, queries, first) {
+      const filters = queries.map((query) => contextFilter(who, query));
+      return andThen(store.lists(filters, first), (scans) =>
+        scans.map((scan, i) => contextPage(listingOf('contexts', who, filters[i]), scan)),
+      );
+    },
+    async count(who, query) {
+      return counted('contexts', await store.count(contextFilter(who, query)));
+    },
+    async windows(who, query, page) {
+      const filter = windowFilter(who, query);
+      const listing = listingOf('windows', who, filter);
+      return windowPage(listing, await store.windows(filter, cursors.request(listing, page)));
+    },
+    windowLists(who, queries, first) {
+      const filters = queries.map((query) => windowFilter(who, query));
+      return andThen(store.windowLists(filters, first), (scans) =>
+        scans.map((scan, i) => windowPage(listingOf('windows', who, filters[i]), scan)),
+      );
+    },
+    async windowCount(who, query) {
+      return counted('windows', await store.windowCount(windowFilter(who, query)));
+    },
+    async window(who, userId, windowId) {
+      const known = knownUser(who, userId);
+      return known === null ? null : store.window(known, id('window_id', windowId));
+    },
+    workers: createWorkers(deps),
+  };
+}
+
+function contextFilter(who: Asker, query: ContextQuery): ContextFilter {
+  return {
+    userId: readScope(who, query.userId),
+    clientId: idOrNull('client_id', query.clientId),
+    clientType: query.clientType ?? null,
+    statuses: query.status ? [query.status] : null,
+    ownership: query.ownership ?? null,
+    windowId: idOrNull('window_id', query.windowId),
+    assigned: null,
+    taskId: null,
+  };
+}
+
+function windowFilter(who: Asker, query: WindowQuery): WindowFilter {
+  return {
+    userId: readScope(who, query.userId),
+    clientId: idOrNull('client_id', query.clientId),
+    clientType: query.clientType ?? null,
+    status: query.status ?? null,
+    ownership: query.ownership ?? null,
+  };
+}
+
+function idOrNull(parameter: string, given: string | null | undefined): string | null {
+  return given === null || given === undefined ? null : id(parameter, given);
+}
+
+function listingOf(name: string, who: Asker, filter: unknown): Listing {
+  return { name, filter, asker: subjectOf(requirePrincipal(who)) };
+}

@@ -1,0 +1,79 @@
+import { readUser, type Principal } from '../auth/principal.ts';
+import { completenessOf } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
+import { id } from '../ids.ts';
+import { COUNT_SCAN, WORKER_LIST } from '../limits.ts';
+import { SCAN_BUDGET, type Scan } from '../page.ts';
+import { within } from '../range.ts';
+import type { ContextStatus, ExecutionContext } from './context.ts';
+import type { Contexts, WorkerList, WorkerQuery } from './room.ts';
+import type { ContextFilter, ContextStore } from './store.ts';
+
+const NOT_CLOSED: readonly ContextStatus[] = ['active', 'idle', 'stale'];
+const FIRST = { default: WORKER_LIST, min: 1, max: WORKER_LIST } as const;
+
+/** The lists of workers: not paged, so each is looked for to the end of what a count would look at. */
+export function createWorkers({ backend, clock }: Deps): Contexts['workers'] {
+  const store = backend.contexts;
+  const listOf = ({ rows, next, gaps }: Scan<ExecutionContext>, first: number): WorkerList => {
+    const items = rows.map(({ row }) => row);
+    const cut = { limit: items.length < first ? COUNT_SCAN : first, reason: 'limit_reached' } as const;
+    const limits = next === null ? { limit: null, reason: null } : cut;
+    const own = { source: 'contexts', nodeId: null, observed: items.length, asOf: clock.now() } as const;
+    return { items, completeness: completenessOf([{ ...own, ...limits, complete: next === null }, ...gaps]) };
+  };
+  return async (who, queries, asked) => {
+    const filters = queries.map((query) => filterOf(who, query));
+    const first = within('first', asked, FIRST);
+    const scans = await store.lists(filters, first);
+    const whole = await Promise.all(
+      filters.map((filter, i) => readOn(store, filter, { first, scan: scans[i] ?? NOTHING })),
+    );
+    return whole.map((scan) => listOf(scan, first));
+  };
+}
+
+const NOTHING: Scan<ExecutionContext> = { rows: [], next: null, gaps: [] };
+
+type Begun = { readonly first: number; readonly scan: Scan<ExecutionContext> };
+
+/** A scan that ended early, because few of many rows matched, goes on from where it came to. */
+async function readOn(
+  store: ContextStore,
+  filter: ContextFilter,
+  { first, scan }: Begun,
+): Promise<Scan<ExecutionContext>> {
+  const rows = [...scan.rows];
+  const gaps = [...scan.gaps];
+  let { next } = scan;
+  for (let seen = SCAN_BUDGET; next !== null && rows.length < first && seen < COUNT_SCAN; seen += SCAN_BUDGET) {
+    const more: Scan<ExecutionContext> = await store.list(filter, { first: first - rows.length, after: next });
+    rows.push(...more.rows);
+    gaps.push(...more.gaps);
+    next = more.next;
+  }
+  return { rows, next, gaps };
+}
+
+function filterOf(who: Principal | null, query: WorkerQuery): ContextFilter {
+  const workers = {
+    userId: readUser(who, query.userId),
+    clientId: null,
+    clientType: query.clientType ?? null,
+    statuses: NOT_CLOSED,
+    ownership: 'worker',
+    windowId: null,
+    assigned: null,
+    taskId: null,
+  } as const;
+  switch (query.view) {
+    case 'idle':
+      return { ...workers, assigned: false };
+    case 'assigned':
+      return { ...workers, assigned: true };
+    case 'available':
+      return { ...workers, assigned: false, statuses: ['idle'] };
+    case 'task':
+      return { ...workers, taskId: id('task_id', query.taskId) };
+  }
+}

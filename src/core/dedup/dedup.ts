@@ -1,0 +1,28 @@
+import { requireAdmin, type Principal } from '../auth/principal.ts';
+import type { Deps } from '../deps.ts';
+import { DEDUP_WINDOW_SECONDS } from '../limits.ts';
+import { within } from '../range.ts';
+import type { DedupBackend, DedupStats } from './store.ts';
+
+/** What the deduplicator observed. For administrators. */
+export interface Dedup {
+  /** Throws `forbidden`: for a field whose parts are asked for one by one. */
+  allow(who: Principal | null): void;
+  /** `windowSeconds` 10 to 3600, by default 300. */
+  stats(who: Principal | null, windowSeconds: number | null): Promise<DedupStats>;
+  backend(who: Principal | null): Promise<DedupBackend>;
+}
+
+export function createDedup({ backend: { dedup } }: Deps): Dedup {
+  return {
+    allow: (who) => void requireAdmin(who),
+    async stats(who, windowSeconds) {
+      requireAdmin(who);
+      return dedup.stats(within('window_seconds', windowSeconds, DEDUP_WINDOW_SECONDS));
+    },
+    async backend(who) {
+      requireAdmin(who);
+      return dedup.backend();
+    },
+  };
+}

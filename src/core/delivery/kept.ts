@@ -1,0 +1,64 @@
+import type { Deps } from '../deps.ts';
+import { isLarge, type Keeper } from '../history/keep.ts';
+import type { KeptPayload } from '../history/message.ts';
+import { commandKeyText, type CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../limits.ts';
+import type { Maybe } from '../maybe.ts';
+import { isTerminal, type Command } from './command.ts';
+import { endMessageId, type End, type Report } from './commands.ts';
+
+/** What a client reports, as history is to keep it. A large payload is stored only where a row will refer to it: a client could else fill the store with what nobody asked for. */
+export type KeptReports = {
+  ofEnd(key: CommandKey, end: Omit<End, 'kept'>): Maybe<KeptPayload>;
+  /** Null: no row is kept of it. */
+  ofReport(key: CommandKey, report: Omit<Report, 'kept'>): Maybe<KeptPayload | null>;
+  /** The command ended. */
+  forget(key: CommandKey): void;
+};
+
+/** Commands whose last large progress is remembered; one that is forgotten early may have a row more than one a second. */
+const REMEMBERED = 10_000;
+
+export function createKeptReports({ backend, clock }: Deps, keeper: Keeper): KeptReports {
+  const spilledAt = new Map<string, number>();
+  const find = async (key: CommandKey): Promise<Command | null> => (await backend.commands.get([key]))[0] ?? null;
+  const isDue = (text: string): boolean => clock.now() - (spilledAt.get(text) ?? -Infinity) >= PROGRESS_ROW_MS;
+  const largeEnd = async (key: CommandKey, end: Omit<End, 'kept'>): Promise<KeptPayload> => {
+    const command = await find(key);
+    return command && makesRow(command, end) ? keeper.keepAnyway(end.payload) : keeper.note(end.payload);
+  };
+  const largeProgress = async (key: CommandKey, report: Omit<Report, 'kept'>): Promise<KeptPayload | null> => {
+    const command = await find(key);
+    const text = commandKeyText(key);
+    if (!command || isTerminal(command) || command.boundInstanceId !== report.instanceId || !isDue(text)) return null;
+    spilledAt.set(text, clock.now());
+    if (spilledAt.size > REMEMBERED) forgetFirst(spilledAt);
+    return keeper.keepAnyway(report.payload);
+  };
+  return {
+    ofEnd: (key, end) => (large(end.payload) ? largeEnd(key, end) : keeper.note(end.payload)),
+    ofReport(key, report) {
+      if (report.kind === 'ack') return null;
+      return large(report.payload) ? largeProgress(key, report) : keeper.note(report.payload);
+    },
+    forget: (key) => void spilledAt.delete(commandKeyText(key)),
+  };
+}
+
+/** As FINISH will judge: the same end again is counted and makes no row, and of ends that come late only the first few do. */
+function makesRow({ sightings, commandId }: Command, end: Omit<End, 'kept'>): boolean {
+  const messageId = endMessageId(commandId, end);
+  return sightings.length < SIGHTINGS_PER_COMMAND && !sightings.some((seen) => seen.messageId === messageId);
+}
+
+function large(text: JsonText | null): text is JsonText {
+  return text !== null && isLarge(text);
+}
+
+function forgetFirst(times: Map<string, number>): void {
+  for (const oldest of times.keys()) {
+    times.delete(oldest);
+    return;
+  }
+}

@@ -1,0 +1,53 @@
+import type { Deps } from '../deps.ts';
+import { LOOP_ALIVE_MS } from '../limits.ts';
+import type { CounterName } from '../metrics.ts';
+import type { Outcome } from './command.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { NodeReport } from './nodes.ts';
+
+export type ReportParts = {
+  readonly deps: Deps;
+  readonly dispatcher: Dispatcher;
+  /** Callers that wait on this node. */
+  readonly waiters: () => number;
+  readonly isDraining: () => boolean;
+};
+
+/** When each loop last did its work, epoch milliseconds. */
+export type Turns = { heardAt: number; reconciledAt: number };
+
+const OUTCOMES: Readonly<Record<Outcome, true>> = {
+  completed: true,
+  failed: true,
+  cancelled: true,
+  expired: true,
+  outcome_unknown: true,
+};
+const COUNTED: readonly CounterName[] = [
+  'commands_admitted',
+  'commands_dispatched',
+  'commands_acknowledged',
+  'commands_recovered',
+  'late_results',
+  'fenced_results',
+  'replies_dropped',
+];
+/** A counter of delivery is shown from the start: what never happened is 0 and not absent. */
+const ZEROS: ReadonlyMap<string, number> = new Map(
+  [...COUNTED, ...Object.keys(OUTCOMES).map((outcome) => `commands_ended:${outcome}`)].map((name) => [name, 0]),
+);
+
+/** What this node says of itself now. */
+export function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, turns: Turns): NodeReport {
+  const now = deps.clock.now();
+  return {
+    listenerAlive: now - turns.heardAt < LOOP_ALIVE_MS,
+    reconciliationAlive: now - turns.reconciledAt < LOOP_ALIVE_MS,
+    activeDrainers: dispatcher.draining,
+    connectionWaiters: waiters(),
+    links: dispatcher.links,
+    unfinishedCommands: dispatcher.unfinished,
+    draining: isDraining(),
+    counters: new Map([...ZEROS, ...deps.metrics.snapshot()]),
+  };
+}

@@ -1,0 +1,33 @@
+import { CallboardError, fail, type Fault } from './errors.ts';
+
+/** Collects what is wrong with several inputs, so that all of it is told at once. */
+export type Faults = {
+  /** The value, or undefined where reading it threw an `invalid_argument`. Every other error passes. */
+  check<T>(read: () => T): T | undefined;
+  /** Throws one `invalid_argument` that names every wrong input, if there was one. */
+  throwIfAny(): void;
+};
+
+export function collectFaults(): Faults {
+  const faults: Fault[] = [];
+  return {
+    check(read) {
+      try {
+        return read();
+      } catch (error) {
+        if (!(error instanceof CallboardError) || error.code !== 'invalid_argument') throw error;
+        faults.push(...(error.details.errors ?? []));
+        return undefined;
+      }
+    },
+    throwIfAny() {
+      if (faults.length === 0) return;
+      const text = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; ');
+      fail('invalid_argument', text, { errors: faults });
+    },
+  };
+}
+
+export function optional<T>(value: string | null | undefined, read: (text: string) => T): T | null {
+  return value === null || value === undefined ? null : read(value);
+}

@@ -1,0 +1,71 @@
+import { requireAdmin, type Principal } from '../auth/principal.ts';
+import { completenessOf } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
+import { fail, invalid } from '../errors.ts';
+import { canonicalUser } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import { RAW_SAMPLE, RAW_SAMPLE_BYTES } from '../limits.ts';
+import type { Completeness, ObservedSource } from '../page.ts';
+import { within } from '../range.ts';
+import { isSuffix, splitStreamKey, STREAM_FORM } from './message.ts';
+import { readPayloads } from './payloads.ts';
+import type { RawSample, SampleBounds } from './store.ts';
+
+export type RawQuery = {
+  /** The full key; null: of every stream. */
+  readonly stream?: string | null | undefined;
+  /** Only the payloads, of messages that have one. */
+  readonly valuesOnly?: boolean | null | undefined;
+  /** 1 to 100. */
+  readonly limit?: number | null | undefined;
+};
+
+/** Newest first. An item is a message as the backend stores it, or a payload; null where a payload could not be read. */
+export type RawMessages = { readonly items: readonly (JsonText | null)[]; readonly completeness: Completeness };
+
+/**
+ * One bounded sample of what is stored, with members that only this backend has. For administrators, where the deployment allows it: who may
+ * not ask is told so before whether it does. Null: no such stream.
+ */
+export async function readRaw(deps: Deps, who: Principal | null, query: RawQuery): Promise<RawMessages | null> {
+  requireAdmin(who);
+  if (!deps.rawMessages) fail('raw_history_disabled', 'This relay was started without the raw sample of history.');
+  const messages = within('limit', query.limit, { default: RAW_SAMPLE, min: 1, max: RAW_SAMPLE });
+  const of = query.valuesOnly ? 'payloads' : 'stored';
+  const bounds: SampleBounds = { messages, bytes: RAW_SAMPLE_BYTES, of };
+  const sample = await deps.backend.history.sample(streamOf(query.stream ?? null), bounds);
+  if (sample === null) return null;
+  const items = of === 'stored' ? sample.rows.map(({ stored }) => stored) : await payloadsOf(deps, sample);
+  return { items, completeness: completenessOf(sourcesOf(sample, { items, messages, asOf: deps.clock.now() })) };
+}
+
+function streamOf(key: string | null): { userId: string; suffix: string } | null {
+  if (key === null) return null;
+  const { userId, suffix } = splitStreamKey(key) ?? invalid('stream', STREAM_FORM);
+  return isSuffix(suffix) ? { userId: canonicalUser(userId), suffix } : invalid('stream', STREAM_FORM);
+}
+
+async function payloadsOf(deps: Deps, { rows }: RawSample): Promise<readonly (JsonText | null)[]> {
+  const shown = await readPayloads(
+    deps,
+    rows.map(({ message }) => message),
+  );
+  return shown.map(({ text }) => text);
+}
+
+type Seen = { readonly items: RawMessages['items']; readonly messages: number; readonly asOf: number };
+
+function sourcesOf({ cut, gaps }: RawSample, { items, messages, asOf }: Seen): readonly ObservedSource[] {
+  const own: ObservedSource = {
+    source: 'messages',
+    nodeId: null,
+    complete: !cut,
+    observed: items.length,
+    limit: messages,
+    reason: cut ? 'limit_reached' : null,
+    asOf,
+  };
+  const unread = items.filter((item) => item === null).length;
+  const lost: ObservedSource = { ...own, complete: false, observed: 0, limit: null, reason: 'store_unavailable' };
+  return [own, ...gaps, ...(unread > 0 ? [lost] : [])];
+}

@@ -1,0 +1,58 @@
+import type { Crypto } from '../crypto.ts';
+import { fail, invalid } from '../errors.ts';
+import { collectFaults, optional } from '../faults.ts';
+import type { IngestedMessage } from '../history/store.ts';
+import { id, isId } from '../ids.ts';
+import { utf8Length, type JsonText } from '../json.ts';
+import { MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS } from '../limits.ts';
+import type { IngestMessage } from './room.ts';
+
+/** A message that may be retained, but for where its payload lies. */
+export type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instanceId'> & {
+  readonly instanceId: string;
+  readonly text: JsonText | null;
+};
+
+/** Streams under this are the relay's own: only what travels over a link stands there. */
+const RESERVED = 'clients';
+const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", none of them "." or ".."`;
+
+/** Throws one `invalid_argument` that names every wrong member, `reserved_stream` or `payload_too_large`. */
+export function checkMessage(crypto: Crypto, userId: string, message: IngestMessage): CheckedMessage {
+  const { check, throwIfAny } = collectFaults();
+  const messageId = check(() => optional(message.messageId, (text) => id('message_id', text)));
+  check(() => message.kind === 'event' || invalid('kind', 'expected event: nothing else can be ingested'));
+  const checked = {
+    suffix: check(() => checkSuffix(message.streamSuffix)) ?? '',
+    clientId: check(() => id('client_id', message.clientId)) ?? '',
+    instanceId: check(() => id('instance_id', message.instanceId)) ?? '',
+    traceId: check(() => optional(message.traceId, (text) => bounded('trace_id', text))) ?? null,
+    parentSpanId: check(() => optional(message.parentSpanId, (text) => bounded('parent_span_id', text))) ?? null,
+  };
+  throwIfAny();
+  if (isReserved(checked.suffix)) fail('reserved_stream', 'Streams under "clients/" are written by links alone.');
+  const { payload } = message;
+  if (payload !== null && utf8Length(payload) > MAX_FRAME_BYTES)
+    fail('payload_too_large', `A payload may hold ${MAX_FRAME_BYTES} bytes.`);
+  const ids = { id: messageId ?? crypto.randomId(), userId, commandId: null, error: null };
+  return { ...ids, ...checked, kind: 'event', text: payload };
+}
+
+/** Null where the text is no suffix. */
+export function readSuffix(text: string): string | null {
+  const segments = text.split('/');
+  const good = segments.every((segment) => isId(segment) && segment !== '.' && segment !== '..');
+  return good && segments.length <= STREAM_SUFFIX_SEGMENTS ? text : null;
+}
+
+function checkSuffix(text: string): string {
+  return readSuffix(text) ?? invalid('stream_suffix', SUFFIX_FORM);
+}
+
+function isReserved(suffix: string): boolean {
+  return suffix === RESERVED || suffix.startsWith(`${RESERVED}/`);
+}
+
+function bounded(parameter: string, text: string): string {
+  return text.length <= TRACE_MAX_CHARS ? text : invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters`);
+}

@@ -1,0 +1,77 @@
+import type { Command } from '../delivery/command.ts';
+import type { WaitFor } from '../delivery/waiter.ts';
+import type { PendingWait } from '../delivery/waiters.ts';
+import type { Code } from '../errors.ts';
+import type { ClientKey, CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+
+export type InvokeRequest = ClientKey & {
+  readonly action: string;
+  readonly params: JsonText | null;
+  readonly commandId?: string | null | undefined;
+  readonly instanceId?: string | null | undefined;
+  readonly waitFor?: WaitFor | null | undefined;
+  readonly connectWithinMs?: number | null | undefined;
+  readonly respondWithinMs?: number | null | undefined;
+  readonly traceId?: string | null | undefined;
+  readonly parentSpanId?: string | null | undefined;
+  /** The caller hung up: ends the waiter, never the command. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type RefusedBy = 'address' | 'policy' | 'arguments' | 'capacity' | 'target' | 'conflict' | 'site' | 'relay';
+
+/** An invocation as its caller sees it. `pending` when the wait was reached or ended before the command did: `rpcId` is then no longer waiting. */
+export type Invocation =
+  | {
+      readonly kind: 'outcome' | 'pending';
+      readonly command: Command;
+      readonly rpcId: string | null;
+      readonly result: JsonText | null;
+    }
+  | {
+      readonly kind: 'refused';
+      readonly code: Code;
+      readonly message: string;
+      readonly by: RefusedBy;
+      readonly retryAfterMs: number | null;
+      /** The ids that the caller gave, where there were such. */
+      readonly commandId: string | null;
+    };
+
+export type AwaitRequest = CommandKey & {
+  readonly waitFor?: WaitFor | null | undefined;
+  /** How long to wait; 0 only reads the record and makes no waiter. */
+  readonly withinMs?: number | null | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** `cancelled`: it had not been written and now never will be. `requested`: its client was asked. `too_late`: it had ended. */
+export type CancelReceipt = { readonly state: 'cancelled' | 'requested' | 'too_late'; readonly command: Command };
+
+export type PendingQuery = {
+  readonly userId?: string | null | undefined;
+  readonly clientId?: string | null | undefined;
+  readonly nodeId?: string | null | undefined;
+  readonly callerNodeId?: string | null | undefined;
+  readonly minAgeMs?: number | null | undefined;
+  /** The instance believed live: a waiter that expects another is reported as mismatch. */
+  readonly checkInstance?: string | null | undefined;
+};
+
+export type InstanceMismatch = {
+  readonly expectedInstanceId: string;
+  /** Null: the client is not connected. */
+  readonly observedInstanceId: string | null;
+  readonly observedAt: number;
+};
+
+export type PendingRpc = PendingWait & { readonly ageMs: number; readonly instanceMismatch: InstanceMismatch | null };
+
+export type PendingRpcAlert = {
+  readonly over: boolean;
+  readonly oldestAgeMs: number;
+  readonly count: number;
+  readonly oldest: PendingRpc | null;
+  readonly at: number;
+};

@@ -1,0 +1,93 @@
+import { fail, invalid, type Fault } from '../errors.ts';
+import { id, isName } from '../ids.ts';
+import { SESSION_TTL_SECONDS, SITE_NAMES, TITLE_MAX_CHARS } from '../limits.ts';
+import type { GrantRequest, SiteDefinition } from './room.ts';
+import { COOPERATIVE } from './site.ts';
+import type { NewSite } from './store.ts';
+
+/** Names that mean something of their own to an `EventSource`, or are callboard's. */
+const RESERVED_EVENTS: ReadonlySet<string> = new Set(['error', 'open', 'message']);
+const RESERVED_PREFIX = 'callboard.';
+
+/** Whether an event of this name can be published: a name, and none that event streams keep for themselves. */
+export function isEventName(text: unknown): text is string {
+  return typeof text === 'string' && isName(text) && !RESERVED_EVENTS.has(text) && !text.startsWith(RESERVED_PREFIX);
+}
+
+/** Throws `invalid_argument`: `.` and `..` are no segments of a stream. */
+export function siteIdOf(text: string): string {
+  return text === '.' || text === '..'
+    ? invalid('site_id', 'expected an id other than "." and ".."')
+    : id('site_id', text);
+}
+
+/** Throws one `invalid_argument` that names every wrong member. */
+export function checkDefinition(userId: string, definition: SiteDefinition): NewSite {
+  const faults: Fault[] = [];
+  const { title, capabilityProfile: profile } = definition;
+  if (title && title.length > TITLE_MAX_CHARS)
+    faults.push({ parameter: 'title', detail: `expected at most ${TITLE_MAX_CHARS} characters` });
+  const eventNames = namesOf('event_names', definition.eventNames, { faults, isGood: isEventName });
+  const actions = namesOf('actions', definition.actions, { faults, isGood: isName });
+  refuseFaults(faults);
+  return {
+    userId,
+    siteId: siteIdOf(definition.siteId),
+    mode: COOPERATIVE,
+    title: title ?? null,
+    eventNames: eventNames ?? [],
+    actions: actions ?? [],
+    capabilityProfile: { actionInvocation: profile?.actionInvocation ?? false, sharing: profile?.sharing ?? false },
+    clientId: id('client_id', definition.clientId),
+  };
+}
+
+export type CheckedGrant = {
+  readonly events: readonly string[] | null;
+  readonly actions: readonly string[] | null;
+  readonly ttlMs: number | null;
+};
+
+/** Throws one `invalid_argument` that names every wrong member. */
+export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): CheckedGrant {
+  const faults: Fault[] = [];
+  const { min, max } = SESSION_TTL_SECONDS;
+  const ttl = ttlSeconds ?? null;
+  if (ttl !== null && !(Number.isInteger(ttl) && ttl >= min && ttl <= max))
+    faults.push({ parameter: 'ttl_seconds', detail: `expected ${min} to ${max}` });
+  const checked = {
+    events: namesOf('events', events, { faults, isGood: isEventName }),
+    actions: namesOf('actions', actions, { faults, isGood: isName }),
+    ttlMs: ttl === null ? null : ttl * 1000,
+  };
+  refuseFaults(faults);
+  return checked;
+}
+
+/** The names that a subscription asks for, each once. Throws `invalid_argument`. */
+export function checkNames(names: readonly string[] | null): readonly string[] | null {
+  const faults: Fault[] = [];
+  const checked = namesOf('names', names, { faults, isGood: isEventName });
+  if (checked?.length === 0) faults.push({ parameter: 'names', detail: 'expected at least one' });
+  refuseFaults(faults);
+  return checked;
+}
+
+/** Each once, in the order given. Null: left out. */
+function namesOf(
+  parameter: string,
+  names: readonly string[] | null | undefined,
+  { faults, isGood }: { readonly faults: Fault[]; readonly isGood: (name: string) => boolean },
+): readonly string[] | null {
+  if (names === null || names === undefined) return null;
+  const wrong = names.findIndex((name) => !isGood(name));
+  if (wrong >= 0) faults.push({ parameter: `${parameter}[${wrong}]`, detail: 'not a name that may be given here' });
+  if (names.length > SITE_NAMES) faults.push({ parameter, detail: `expected at most ${SITE_NAMES}` });
+  return [...new Set(names)];
+}
+
+function refuseFaults(faults: readonly Fault[]): void {
+  if (faults.length === 0) return;
+  const detail = faults.map((fault) => `${fault.parameter}: ${fault.detail}`).join('; ');
+  fail('invalid_argument', detail, { errors: faults });
+}

@@ -1,0 +1,46 @@
+import type { Principal, UserPrincipal } from '../auth/principal.ts';
+import type { Invocation, SiteInvokeRequest } from '../core.ts';
+import type { Deps } from '../deps.ts';
+import { invokeChecked, type InvokeParts } from '../rpc/invoke.ts';
+import { refused } from '../rpc/refusals.ts';
+import { checkInvoke, type CheckedInvoke } from '../rpc/request.ts';
+import { sessionPolicy } from './policy.ts';
+import { standingOf, type Standing } from './standing.ts';
+
+type Asked = { readonly who: Principal | null; readonly sessionId: string; readonly request: SiteInvokeRequest };
+
+/** See `Sites.invoke`. From admission on it is a command like any other, of the owner's host client. */
+export async function invokeSite(parts: InvokeParts, { who, sessionId, request }: Asked): Promise<Invocation | null> {
+  const { deps } = parts;
+  const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
+  if (!standing) return null;
+  const { session, site, grant, connector } = standing;
+  const { userId, siteId } = session;
+  // Without a site there is no client, but what is wrong with the input is said first all the same.
+  const target = { userId, clientId: site?.clientId ?? siteId };
+  const checked = checkInvoke(deps.crypto, { ...request, ...target }, { siteId, sessionId, grantId: grant.grantId });
+  const refusal = siteRefusal(deps, standing, checked);
+  if (refusal) return refusal;
+  // The connector is one instance: should another take its place before the command is written, it is not for that one.
+  const bound = { ...checked, namedInstanceId: checked.namedInstanceId ?? connector?.instanceId ?? null };
+  return invokeChecked(parts, { caller: ownerOf(userId), userId, checked: bound, signal: request.signal });
+}
+
+function siteRefusal(
+  deps: Deps,
+  { grant, session, site }: Standing,
+  { action, commandId }: CheckedInvoke,
+): Extract<Invocation, { kind: 'refused' }> | null {
+  const verdict = sessionPolicy.allows({
+    ...{ grant, session, site, now: deps.clock.now() },
+    deed: { kind: 'invoke', action },
+  });
+  if (verdict.allowed) return null;
+  deps.metrics.count('commands_refused', verdict.code);
+  return refused(verdict.code, 'site', verdict.message, { commandId });
+}
+
+/** The policy is asked for the owner, by whose leave the viewer acts: the rules about an owner's own calls hold for the site's, too. */
+function ownerOf(userId: string): UserPrincipal {
+  return { kind: 'user', userId, scopes: new Set(['invoke']), expiresAt: null };
+}

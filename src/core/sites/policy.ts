@@ -1,0 +1,131 @@
+import type { Code } from '../errors.ts';
+import { isGrantLive, isOpen, sessionState, type Grant, type SiteSession } from './session.ts';
+import { COOPERATIVE, type Site } from './site.ts';
+
+/** What the holder of a grant is about to do in a session. `null` stands for all that it may. */
+export type Deed =
+  | { readonly kind: 'read' }
+  | {
+      readonly kind: 'share';
+      readonly events: readonly string[] | null;
+      readonly actions: readonly string[] | null;
+      /** Whether who receives it may share on. */
+      readonly share: boolean;
+    }
+  | { readonly kind: 'subscribe'; readonly names: readonly string[] | null }
+  | { readonly kind: 'invoke'; readonly action: string };
+
+/** The descriptor as it stands, and whether its host is connected now. */
+export type HostedSite = Site & { readonly hostConnected: boolean };
+
+export type SessionVerdict =
+  { readonly allowed: true } | { readonly allowed: false; readonly code: Code; readonly message: string };
+
+/** Everything that decides. `site` is null once its definition was removed. */
+export type Question = {
+  readonly grant: Grant;
+  readonly session: SiteSession;
+  readonly site: HostedSite | null;
+  readonly deed: Deed;
+  readonly now: number;
+};
+
+const ALLOWED: SessionVerdict = { allowed: true };
+
+/**
+ * The one rule of sessions: reading, sharing, subscribing and invoking all ask it. Pure. The rules of the site come before the state of the
+ * session, so that a refusal says what waiting would not mend.
+ */
+export const sessionPolicy = {
+  allows(question: Question): SessionVerdict {
+    const { grant, session, site, deed, now } = question;
+    if (isOpen(session, now) && !isGrantLive(grant, now)) return refuse('unauthenticated', 'The grant is over.');
+    if (deed.kind === 'read') return ALLOWED;
+    if (site === null) return refuse('session_inactive', 'The site was removed.');
+    if (site.mode !== COOPERATIVE) return refuse('site_mode_denied', 'The site is not cooperative.');
+    return denied(question, site) ?? stateRefusal(question, site) ?? ALLOWED;
+  },
+};
+
+/** The names out of `asked` (null: all) that the grant and the descriptor allow, sorted; null: whatever the descriptor allows. */
+export function effectiveEvents(
+  grant: Pick<Grant, 'events'>,
+  site: Pick<Site, 'eventNames'>,
+  asked: readonly string[] | null,
+): readonly string[] | null {
+  const named = asked === null ? grant.events : grant.events === null ? asked : within(asked, grant.events);
+  if (named === null) return null;
+  return site.eventNames.length === 0 ? [...named].sort() : within(named, site.eventNames).sort();
+}
+
+export function effectiveActions(grant: Pick<Grant, 'actions'>, site: Pick<Site, 'actions'>): readonly string[] {
+  return grant.actions === null ? site.actions : within(site.actions, grant.actions);
+}
+
+function denied({ grant, deed }: Question, site: HostedSite): SessionVerdict | null {
+  switch (deed.kind) {
+    case 'read':
+      return null;
+    case 'invoke':
+      return invokeDenied(grant, site, deed.action);
+    case 'share':
+      return shareDenied(grant, site, deed);
+    case 'subscribe':
+      return subscribeDenied(grant, site, deed.names);
+  }
+}
+
+function invokeDenied(grant: Grant, site: HostedSite, action: string): SessionVerdict | null {
+  if (!site.capabilityProfile.actionInvocation)
+    return refuse('site_capability_denied', 'The site lets nobody invoke actions.');
+  if (effectiveActions(grant, site).includes(action)) return null;
+  return refuse('site_action_denied', 'The action is not among those that the site and the grant allow.');
+}
+
+function shareDenied(
+  grant: Grant,
+  site: HostedSite,
+  { events, actions, share }: Extract<Deed, { kind: 'share' }>,
+): SessionVerdict | null {
+  if (!site.capabilityProfile.sharing) return refuse('site_capability_denied', 'The site lets nobody share it.');
+  if (!grant.share) return refuse('forbidden', 'This grant may not be shared on.');
+  return namesDenied(grant, site, { events, actions, share });
+}
+
+/** What a grant may not name: the first grant of a session is held to it as any other. */
+export function namesDenied(
+  grant: Grant,
+  site: Site,
+  { events, actions, share }: Omit<Extract<Deed, { kind: 'share' }>, 'kind'>,
+): SessionVerdict | null {
+  if (share && !site.capabilityProfile.sharing)
+    return refuse('site_capability_denied', 'The site lets nobody share it.');
+  const allowed = effectiveActions(grant, site);
+  if (actions?.some((action) => !allowed.includes(action)))
+    return refuse('site_action_denied', 'An action is not among those that the site and the grant allow.');
+  const known = events === null ? null : effectiveEvents(grant, site, events);
+  if (known !== null && events !== null && known.length < new Set(events).size)
+    return refuse('forbidden', 'An event is not among those that the site and the grant allow.');
+  return null;
+}
+
+function subscribeDenied(grant: Grant, site: HostedSite, names: readonly string[] | null): SessionVerdict | null {
+  const effective = effectiveEvents(grant, site, names);
+  return effective?.length === 0 ? refuse('forbidden', 'None of these events is granted.') : null;
+}
+
+/** Invoking needs the host; listening and sharing only a session that is not over. */
+function stateRefusal({ session, deed, now }: Question, site: HostedSite): SessionVerdict | null {
+  const state = sessionState(session, site.hostConnected, now);
+  if (state === 'active' || (state === 'suspended' && deed.kind !== 'invoke')) return null;
+  return refuse('session_inactive', `The session is ${state}.`);
+}
+
+function within(names: readonly string[], bound: readonly string[]): string[] {
+  const known = new Set(bound);
+  return [...new Set(names)].filter((name) => known.has(name));
+}
+
+function refuse(code: Code, message: string): SessionVerdict {
+  return { allowed: false, code, message };
+}

@@ -1,0 +1,111 @@
+import {
+  knownUser,
+  readScope,
+  readUser,
+  requireUser,
+  requirePrincipal,
+  subjectOf,
+  type Principal,
+} from '../auth/principal.ts';
+import type { Summary } from '../core.ts';
+import type { Listing } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
+import { fail } from '../errors.ts';
+import { SITES_PER_USER } from '../limits.ts';
+import { summaryScan, type ObservedSource, type Page } from '../page.ts';
+import { checkDefinition, siteIdOf } from './definition.ts';
+import type { SiteRegistry, SiteView } from './room.ts';
+import { ownerGrant } from './session.ts';
+import type { Site } from './site.ts';
+import { hosted, sessionView, siteView } from './standing.ts';
+import type { SessionWatch } from './watch.ts';
+
+export type Registry = SiteRegistry & {
+  ofUsers(who: Principal | null, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
+};
+
+/** Definitions of sites, as each asker may see them. */
+export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
+  const { backend, clock, cursors } = deps;
+  const views = async (page: Page<Site>): Promise<Page<SiteView>> => {
+    const nodes = await hosted(deps, page.nodes);
+    return { ...page, nodes: nodes.map((site) => siteView(site, null)) };
+  };
+  const source = (): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> => ({
+    source: 'sites',
+    nodeId: null,
+    asOf: clock.now(),
+  });
+  return {
+    async register(who, definition) {
+      const { userId } = requireUser(who, 'host');
+      const result = await backend.sites.put(checkDefinition(userId, definition));
+      if (result.kind === 'full') fail('capacity_exceeded', `A user has at most ${SITES_PER_USER} sites.`);
+      return viewOf(deps, result.site);
+    },
+    async remove(who, site) {
+      const { userId } = requireUser(who, 'host');
+      const siteId = siteIdOf(site);
+      const removed = await backend.sites.remove({ userId, siteId });
+      for (const sessionId of removed?.closed ?? []) backend.bus.publish(`session:${sessionId}`, null);
+      return removed && { siteId, closedSessions: removed.closed.length };
+    },
+    async list(who, owner, page) {
+      const userId = readScope(who, owner);
+      const listing = sitesListing(who, userId);
+      const scan = await backend.sites.list(userId, cursors.request(listing, page));
+      return views(cursors.page(listing, scan, source(), (row) => row));
+    },
+    async get(who, owner, site) {
+      const userId = knownUser(who, owner ?? selfOf(who));
+      const siteId = siteIdOf(site);
+      if (userId === null) return null;
+      const [found] = await backend.sites.get([{ userId, siteId }]);
+      return found ? viewOf(deps, found) : null;
+    },
+    async sessions(who, key, page) {
+      const userId = readUser(who, key.userId);
+      const siteId = siteIdOf(key.siteId);
+      const listing = { name: 'siteSessions', filter: { userId, siteId }, asker: askerOf(who) };
+      const scan = await backend.sessions.list({ userId, siteId }, cursors.request(listing, page));
+      const [found] = await backend.sites.get([{ userId, siteId }]);
+      const [site = null] = await hosted(deps, found ? [found] : []);
+      return cursors.page(listing, scan, source(), (session) => {
+        const grant = who?.kind === 'user' ? ownerGrant(session) : null;
+        return sessionView(deps, watch, { standing: { session, site, grant, connector: null }, whole: true });
+      });
+    },
+    async ofUsers(who, userIds, first) {
+      const found = await backend.sites.ofUsers(userIds, first);
+      return Promise.all(
+        found.map(async (summary, i): Promise<Summary<SiteView>> => {
+          const scan = summaryScan(summary, (site) => [site.userId, site.siteId]);
+          const listing = sitesListing(who, userIds[i] ?? null);
+          return { ...(await views(cursors.page(listing, scan, source(), (row) => row))), total: summary.total };
+        }),
+      );
+    },
+  };
+}
+
+async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
+  const [view] = await hosted(deps, [site]);
+  return siteView(view ?? { ...site, hostConnected: false }, null);
+}
+
+/** Whose sites an asker means that names no owner: an administrator has none. */
+function selfOf(who: Principal | null): string {
+  const asker = requirePrincipal(who);
+  if (asker.kind === 'admin') fail('invalid_argument', 'owner: required of an administrator', OWNER_FAULT);
+  return asker.kind === 'user' ? asker.userId : fail('forbidden', 'A grant opens its session and nothing else.');
+}
+
+const OWNER_FAULT = { errors: [{ parameter: 'owner', detail: 'required of an administrator' }] };
+
+function sitesListing(who: Principal | null, userId: string | null): Listing {
+  return { name: 'sites', filter: { userId }, asker: askerOf(who) };
+}
+
+function askerOf(who: Principal | null): string {
+  return subjectOf(requirePrincipal(who));
+}

@@ -1,0 +1,129 @@
+import { requireAdmin, requirePrincipal, requireUser, type Principal } from '../auth/principal.ts';
+import type { Deps } from '../deps.ts';
+import { fail } from '../errors.ts';
+import { isId } from '../ids.ts';
+import { GRANTS_PER_SESSION, SESSION_TTL_SECONDS, SESSIONS_PER_SITE } from '../limits.ts';
+import { checkGrant, siteIdOf } from './definition.ts';
+import { effectiveActions, namesDenied, type HostedSite } from './policy.ts';
+import type { NewToken, OpenedSession, SessionView, SiteSessions } from './room.ts';
+import { descendsFrom, OWNER_GRANT, ownerGrant, type Grant, type SiteSession } from './session.ts';
+import { COOPERATIVE } from './site.ts';
+import { findSession, hosted, requireAllowed, sessionView, siteOf, standingOf } from './standing.ts';
+import type { NotMade } from './store.ts';
+import { newGrantToken } from './tokens.ts';
+import type { SessionWatch } from './watch.ts';
+
+type Rooms = Pick<SiteSessions, 'open' | 'session' | 'close' | 'share' | 'revoke'>;
+
+/** Opening, reading, sharing, revoking and closing sessions. */
+export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
+  const { backend } = deps;
+  const hint = (sessionId: string): void => backend.bus.publish(`session:${sessionId}`, null);
+  return {
+    async open(who, site, request) {
+      const { userId } = requireUser(who, 'host');
+      const key = { userId, siteId: siteIdOf(site) };
+      const { ttlMs, ...asked } = checkGrant(request);
+      const [found] = await backend.sites.get([key]);
+      const [descriptor] = await hosted(deps, found ? [found] : []);
+      if (!descriptor) return null;
+      const given = firstGrant(descriptor, asked);
+      const sessionId = backend.sessions.prefixOf(userId) + deps.crypto.randomId();
+      const { token, tokenHash } = newGrantToken(deps, userId);
+      const result = await backend.sessions.open({
+        ...key,
+        sessionId,
+        ttlMs: ttlMs ?? SESSION_TTL_SECONDS.default * 1000,
+        grant: { ...given, grantId: deps.crypto.randomId(), parentId: null, ttlMs: null, tokenHash },
+      });
+      if (result.kind !== 'opened') return notMade(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
+      return opened(deps, watch, { session: result.session, site: descriptor, token });
+    },
+    async session(who, sessionId) {
+      const asker = requirePrincipal(who);
+      if (asker.kind === 'admin') return adminView(deps, watch, { who, sessionId });
+      const standing = await standingOf(deps, asker, { sessionId, scope: 'invoke' });
+      if (!standing) return null;
+      requireAllowed(deps, standing, { kind: 'read' });
+      return sessionView(deps, watch, { standing, whole: standing.grant.grantId === OWNER_GRANT });
+    },
+    async close(who, sessionId) {
+      requireUser(who, 'host');
+      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+      const session = standing && (await backend.sessions.close(sessionId));
+      if (!session) return null;
+      hint(sessionId);
+      return sessionView(deps, watch, { standing: { ...standing, session }, whole: true });
+    },
+    async share(who, sessionId, request) {
+      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+      const { ttlMs, events, actions } = checkGrant(request);
+      if (!standing) return null;
+      const { grant: parent, site } = standing;
+      const share = request.share ?? false;
+      requireAllowed(deps, standing, { kind: 'share', events, actions, share });
+      const { token, tokenHash } = newGrantToken(deps, standing.session.userId);
+      const result = await backend.sessions.addGrant(sessionId, {
+        grantId: deps.crypto.randomId(),
+        parentId: parent.grantId === OWNER_GRANT ? null : parent.grantId,
+        events: events ?? parent.events,
+        actions: actions ?? (site ? effectiveActions(parent, site) : []),
+        share,
+        ttlMs,
+        tokenHash,
+      });
+      if (result.kind === 'added') return { grant: result.grant, token } satisfies NewToken;
+      return notMade(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
+    },
+    async revoke(who, sessionId, grantId) {
+      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+      if (!standing || !isId(grantId) || !mayRevoke(standing, grantId)) return null;
+      const revoked = await backend.sessions.revokeGrant(sessionId, grantId);
+      if (revoked && revoked.length > 0) hint(sessionId);
+      return revoked;
+    },
+  };
+}
+
+/** Held to the same rules as what the owner shares later, but that opening needs no leave to share. */
+function firstGrant(
+  site: HostedSite,
+  { events, actions }: Pick<Grant, 'events' | 'actions'>,
+): Pick<Grant, 'events' | 'actions' | 'share'> {
+  if (site.mode !== COOPERATIVE) fail('site_mode_denied', 'The site is not cooperative.');
+  const share = site.capabilityProfile.sharing;
+  const verdict = namesDenied({ events: null, actions: null }, site, { events, actions, share });
+  if (verdict && !verdict.allowed) fail(verdict.code, verdict.message);
+  return { events, actions: actions ?? site.actions, share };
+}
+
+type Opening = { readonly session: SiteSession; readonly site: HostedSite; readonly token: string };
+
+function opened(deps: Deps, watch: SessionWatch, { session, site, token }: Opening): OpenedSession {
+  const standing = { session, site, grant: ownerGrant(session), connector: null };
+  const [grant = standing.grant] = session.grants;
+  return { view: sessionView(deps, watch, { standing, whole: true }), grant, token };
+}
+
+async function adminView(
+  deps: Deps,
+  watch: SessionWatch,
+  { who, sessionId }: { readonly who: Principal | null; readonly sessionId: string },
+): Promise<SessionView | null> {
+  requireAdmin(who);
+  const session = await findSession(deps, sessionId);
+  if (!session) return null;
+  const standing = { session, grant: null, ...(await siteOf(deps, session)) };
+  return sessionView(deps, watch, { standing, whole: true });
+}
+
+/** A grant's holder gives up its own, or takes back what came from it; to it, no other is there. */
+function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session: SiteSession }, grantId: string) {
+  return grant.grantId === OWNER_GRANT || descendsFrom(session.grants, grantId, grant.grantId);
+}
+
+/** What was there a moment ago is gone: as if it had never been, or as the code given says. */
+function notMade({ kind }: NotMade, full: string, gone?: 'session_inactive'): null {
+  if (kind === 'full') fail('capacity_exceeded', full);
+  return gone ? fail(gone, 'The session, or the grant, is over.') : null;
+}

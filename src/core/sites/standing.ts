@@ -1,0 +1,105 @@
+import { requirePrincipal, requireScope, type GrantPrincipal, type Principal, type Scope } from '../auth/principal.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
+import type { Deps } from '../deps.ts';
+import { fail } from '../errors.ts';
+import { isId } from '../ids.ts';
+import { effectiveActions, effectiveEvents, sessionPolicy, type Deed, type HostedSite } from './policy.ts';
+import type { SessionView, SiteView } from './room.ts';
+import { ownerGrant, sessionState, type Grant, type SiteSession } from './session.ts';
+import type { Site } from './site.ts';
+import type { SessionWatch } from './watch.ts';
+
+/** Someone in a session: what is asked of `sessionPolicy`, but for the deed. `connector`: the host's live link. */
+export type Standing = {
+  readonly grant: Grant;
+  readonly session: SiteSession;
+  readonly site: HostedSite | null;
+  readonly connector: Connection | null;
+};
+
+/** Sites with whether their hosts are connected now. One round trip. */
+export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
+  const connections = await backend.connections.get(sites);
+  const now = clock.now();
+  return sites.map((site, i) => ({ ...site, hostConnected: isConnector(connections[i] ?? null, now) }));
+}
+
+/** Only a link whose token held `host` carries a site's commands. */
+function isConnector(connection: Connection | null, now: number): connection is Connection {
+  return isLive(connection, now) && connection.host;
+}
+
+/**
+ * What the asker holds in this session. The owner needs the scope; a grant is of one session alone. Null: absent or foreign. Throws
+ * `forbidden` for an administrator, who enters no session.
+ */
+export async function standingOf(
+  deps: Deps,
+  who: Principal | null,
+  { sessionId, scope }: { readonly sessionId: string; readonly scope: Scope },
+): Promise<Standing | null> {
+  const asker = requirePrincipal(who);
+  if (asker.kind !== 'grant' && requireScope(asker, scope).kind === 'admin')
+    fail('forbidden', 'An administrator may look at sessions, and not enter them.');
+  const session = await findSession(deps, sessionId);
+  const grant = session && grantIn(session, asker);
+  return grant && { grant, session, ...(await siteOf(deps, session)) };
+}
+
+export async function findSession({ backend }: Deps, sessionId: string): Promise<SiteSession | null> {
+  if (!isId(sessionId)) return null;
+  const [session] = await backend.sessions.get([sessionId]);
+  return session ?? null;
+}
+
+export async function siteOf(deps: Deps, session: SiteSession): Promise<Pick<Standing, 'site' | 'connector'>> {
+  const [site] = await deps.backend.sites.get([session]);
+  if (!site) return { site: null, connector: null };
+  const [connection = null] = await deps.backend.connections.get([site]);
+  const connector = isConnector(connection, deps.clock.now()) ? connection : null;
+  return { site: { ...site, hostConnected: connector !== null }, connector };
+}
+
+function grantIn(session: SiteSession, who: Principal): Grant | null {
+  if (who.kind === 'grant') return who.sessionId === session.sessionId ? heldBy(session, who) : null;
+  return who.kind === 'user' && who.userId === session.userId ? ownerGrant(session) : null;
+}
+
+/** A grant whose place was needed was over. */
+function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
+  const grant = grants.find((one) => one.grantId === grantId);
+  return grant ?? fail('unauthenticated', 'The grant is over.');
+}
+
+/** Throws the code of whatever rule refuses. */
+export function requireAllowed(deps: Deps, { grant, session, site }: Standing, deed: Deed): void {
+  const verdict = sessionPolicy.allows({ grant, session, site, deed, now: deps.clock.now() });
+  if (!verdict.allowed) fail(verdict.code, verdict.message);
+}
+
+/** What a holder may see of its site: no more names than it may use. */
+export function siteView(site: HostedSite, grant: Grant | null): SiteView {
+  if (grant === null) return { ...site, seen: 'whole' };
+  const eventNames = effectiveEvents(grant, site, null) ?? site.eventNames;
+  return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted' };
+}
+
+/** `whole`: as the owner and administrators see it. */
+export function sessionView(
+  { clock }: Deps,
+  watch: SessionWatch,
+  {
+    standing,
+    whole,
+  }: { readonly standing: Omit<Standing, 'grant'> & { readonly grant: Grant | null }; whole: boolean },
+): SessionView {
+  const { session, site, grant } = standing;
+  return {
+    session,
+    state: sessionState(session, site?.hostConnected ?? false, clock.now()),
+    site: site && siteView(site, whole ? null : grant),
+    grant,
+    grants: whole ? session.grants : null,
+    subscribers: whole ? watch.count(session.sessionId) : null,
+  };
+}

@@ -1,0 +1,74 @@
+import type { GrantPrincipal, Principal } from '../auth/principal.ts';
+import type { Deps } from '../deps.ts';
+import { fail } from '../errors.ts';
+import { SESSION_TICKETS, TICKET_MS } from '../limits.ts';
+import type { SiteSessions } from './room.ts';
+import { isGrantLive, OWNER_GRANT } from './session.ts';
+import { findSession, requireAllowed, standingOf } from './standing.ts';
+
+const GRANT = 'cbg_';
+const TICKET = 'cbt_';
+const SECRET = /^cb[gt]_[A-Za-z0-9_-]{43,80}$/;
+
+/** Whether a bearer token has the form of a grant's, and can be nothing else. */
+export function isGrantToken(token: string): boolean {
+  return token.startsWith(GRANT) && SECRET.test(token);
+}
+
+type Minting = Pick<Deps, 'backend' | 'crypto'>;
+
+/** A new grant's token, shown once, and what is stored of it. */
+export function newGrantToken(deps: Minting, userId: string): { readonly token: string; readonly tokenHash: string } {
+  return mint(deps, GRANT, userId);
+}
+
+function mint({ backend, crypto }: Minting, form: string, userId: string) {
+  const token = form + backend.sessions.prefixOf(userId) + crypto.randomToken();
+  return { token, tokenHash: crypto.sha256(token) };
+}
+
+/** Who stands behind a token or a ticket. */
+export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem' | 'holder'> {
+  const { backend, clock, crypto } = deps;
+  return {
+    async ticket(who, sessionId) {
+      const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
+      if (!standing || !who) return null;
+      requireAllowed(deps, standing, { kind: 'subscribe', names: null });
+      const { token, tokenHash } = mint(deps, TICKET, standing.session.userId);
+      const { grantId } = standing.grant;
+      const ticket = { sessionId, grantId, holderExpiresAt: who.expiresAt, ttlMs: TICKET_MS };
+      const result = await backend.sessions.putTicket(tokenHash, ticket);
+      if (result.kind === 'put') return { ticket: token, expiresAt: result.expiresAt };
+      if (result.kind === 'gone') fail('session_inactive', 'The session is over.');
+      return fail('capacity_exceeded', `At most ${SESSION_TICKETS} tickets of a session may be unused.`, {
+        retryAfterMs: TICKET_MS,
+      });
+    },
+    async redeem(sessionId, token) {
+      const form = token.startsWith(TICKET) && SECRET.test(token);
+      const ticket = form ? await backend.sessions.redeemTicket(crypto.sha256(token)) : null;
+      const session = ticket && (await findSession(deps, ticket.sessionId));
+      if (!session || ticket.sessionId !== sessionId) return badTicket();
+      const { grantId, holderExpiresAt: expiresAt } = ticket;
+      if (expiresAt !== null && expiresAt <= clock.now()) badTicket();
+      if (grantId === OWNER_GRANT)
+        return { kind: 'user', userId: session.userId, scopes: new Set(['invoke']), expiresAt } satisfies Principal;
+      const grant = session.grants.find((one) => one.grantId === grantId);
+      if (!grant || !isGrantLive(grant, clock.now())) badTicket();
+      return { kind: 'grant', sessionId, grantId, expiresAt: grant.expiresAt } satisfies GrantPrincipal;
+    },
+    async holder(token) {
+      const found = isGrantToken(token) ? await backend.sessions.findByToken(crypto.sha256(token)) : null;
+      if (!found) return fail('unauthenticated', 'The token is not valid.');
+      const { grant, session } = found;
+      if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.');
+      const { grantId, expiresAt } = grant;
+      return { kind: 'grant', sessionId: session.sessionId, grantId, expiresAt };
+    },
+  };
+}
+
+function badTicket(): never {
+  fail('unauthenticated', 'The ticket is not valid, was used, or is too old.');
+}

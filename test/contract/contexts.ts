@@ -1,0 +1,414 @@
+import * as fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { contextStatus, windowStatus } from '../../src/core/contexts/context.ts';
+import { toJson } from '../../src/core/json.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
+import { SCAN_BUDGET } from '../../src/core/page.ts';
+import { hello } from './connections-kit.ts';
+import {
+  allPages,
+  ANY_CONTEXT,
+  ANY_WINDOW,
+  browserWindow,
+  context,
+  contextIds,
+  delta,
+  report,
+  snapshot,
+  windowIds,
+  worker,
+} from './contexts-kit.ts';
+import { contextActs, ContextModel } from './contexts-model.ts';
+import { ALICE, type Bench, type MakeBench } from './kit.ts';
+
+/** What every ContextStore keeps, beside the ConnectionStore of the same backend. */
+export function contextContract(name: string, make: MakeBench): void {
+  describe(`contexts and windows in ${name}`, () => {
+    let bench: Bench;
+    beforeEach(async () => void (bench = await make()));
+    afterEach(() => bench.close());
+    reporting(() => bench);
+    withTheLink(() => bench);
+    bounds(() => bench);
+    listing(() => bench);
+    counting(() => bench);
+
+    it('agrees with plain lists after any sequence of reports, links and times', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(contextActs, { maxLength: 40 }), async (acts) => {
+          const own = await make();
+          const model = new ContextModel(own);
+          for (const act of acts) await model.run(act);
+          await own.close();
+        }),
+        { numRuns: 150 },
+      );
+    }, 60_000);
+  });
+}
+
+async function join(bench: Bench, clientId = 'tab', over: Parameters<typeof hello>[2] = {}) {
+  const { connection } = await bench.backend.connections.connect(hello('alice', clientId, over));
+  const key = { userId: 'alice', clientId };
+  return {
+    key,
+    connection,
+    report: (given: ReturnType<typeof report>) => bench.backend.contexts.report(key, connection.epoch, given),
+  };
+}
+
+function reporting(bench: () => Bench): void {
+  it('keeps what was reported, with who reported it and when', async () => {
+    const tab = await join(bench(), 'tab', { clientType: 'console', instanceId: 'run-1' });
+    await bench().advance(5);
+    const metadata = toJson({ url: 'x', deep: [1.5] });
+    const full = context('c1', { windowId: 'w1', taskId: 't1', title: 'Home', metadata, status: 'idle' });
+    expect(await tab.report(report(snapshot(full), snapshot(browserWindow('w1'))))).toBe('taken');
+    const stamp = {
+      ...ALICE,
+      clientType: 'console',
+      instanceId: 'run-1',
+      reportedAt: bench().now(),
+      linkLost: false,
+    };
+    const { rows } = await bench().backend.contexts.list(ANY_CONTEXT, { first: 10, after: null });
+    expect(rows.map(({ row }) => row)).toEqual([{ ...full, ...stamp, taskAssignedAt: bench().now() }]);
+    const window = await bench().backend.contexts.window('alice', 'w1');
+    expect(window?.window).toEqual({ ...browserWindow('w1'), ...stamp });
+  });
+
+  it('replaces all by a snapshot, and by a delta only what it names', async () => {
+    const tab = await join(bench());
+    await tab.report(report(snapshot(context('a'), context('b')), snapshot(browserWindow('w'))));
+    await tab.report(report(delta([context('c')], 'a', 'never there')));
+    expect(await contextIds(bench())).toEqual(['alice/tab/b', 'alice/tab/c']);
+    expect(await windowIds(bench())).toEqual(['alice/tab/w']);
+    await tab.report(report(snapshot(context('d'))));
+    expect(await contextIds(bench())).toEqual(['alice/tab/d']);
+    await tab.report(report(null, snapshot()));
+    expect([await contextIds(bench()), await windowIds(bench())]).toEqual([['alice/tab/d'], []]);
+  });
+
+  it('tells when the present task was assigned: an assignment lives on in later reports, another task is a new one', async () => {
+    const tab = await join(bench());
+    const assigned = async (taskId: string | null) => {
+      await bench().advance(10);
+      await tab.report(report(delta([worker('w', { taskId })])));
+      const { rows } = await bench().backend.contexts.list(ANY_CONTEXT, { first: 1, after: null });
+      return rows[0]?.row.taskAssignedAt;
+    };
+    const start = bench().now();
+    expect(await assigned(null)).toBeNull();
+    expect(await assigned('t1')).toBe(start + 20);
+    expect(await assigned('t1')).toBe(start + 20);
+    expect(await assigned('t2')).toBe(start + 40);
+    expect(await assigned(null)).toBeNull();
+    expect(await assigned('t2')).toBe(start + 60);
+    await tab.report(report(snapshot(worker('w', { taskId: 't2' }))));
+    const { rows } = await bench().backend.contexts.list(ANY_CONTEXT, { first: 1, after: null });
+    expect(rows[0]?.row.taskAssignedAt).toBe(start + 60);
+  });
+
+  it('keeps clients apart, also where one is called as another begins', async () => {
+    const one = await join(bench(), 'tab');
+    const two = await join(bench(), 'tab2');
+    await one.report(report(snapshot(context('a')), snapshot(browserWindow('w', { type: 'one' }))));
+    await two.report(report(snapshot(context('a')), snapshot(browserWindow('w', { type: 'two' }))));
+    await two.report(report(snapshot()));
+    expect(await contextIds(bench())).toEqual(['alice/tab/a']);
+    expect((await bench().backend.contexts.window('alice', 'w'))?.window.type).toBe('one');
+    expect(await bench().backend.contexts.window('bob', 'w')).toBeNull();
+    expect(await bench().backend.contexts.window('alice', 'none')).toBeNull();
+  });
+}
+
+function withTheLink(bench: () => Bench): void {
+  const statuses = async (): Promise<string[]> => {
+    const { contexts } = bench().backend;
+    const { rows } = await contexts.list(ANY_CONTEXT, { first: 10, after: null });
+    const windows = await contexts.windows(ANY_WINDOW, { first: 10, after: null });
+    return [...rows.map(({ row }) => contextStatus(row)), ...windows.rows.map(({ row }) => windowStatus(row.window))];
+  };
+  const all = report(
+    snapshot(context('a'), context('b', { status: 'idle' }), context('c', { status: 'closed' })),
+    snapshot(browserWindow('v', { status: 'closed' }), browserWindow('w')),
+  );
+
+  it('is stale while the link is silent, and what it was with the next sign of life', async () => {
+    const tab = await join(bench());
+    await tab.report(all);
+    await bench().advance(STALE_MS - 1);
+    expect(await statuses()).toEqual(['active', 'idle', 'closed', 'closed', 'open']);
+    await bench().advance(1);
+    expect(await statuses()).toEqual(['stale', 'stale', 'closed', 'closed', 'stale']);
+    await bench().backend.connections.touch(tab.key, tab.connection.epoch);
+    expect(await statuses()).toEqual(['active', 'idle', 'closed', 'closed', 'open']);
+  });
+
+  it('is stale while the link is down, and comes back with the same instance', async () => {
+    const tab = await join(bench());
+    await tab.report(all);
+    await bench().backend.connections.disconnect(tab.key, tab.connection.epoch, 'client_closed');
+    expect(await statuses()).toEqual(['stale', 'stale', 'closed', 'closed', 'stale']);
+    await bench().advance(FORGET_MS - 1);
+    await join(bench());
+    expect(await statuses()).toEqual(['active', 'idle', 'closed', 'closed', 'open']);
+  });
+
+  it.each([
+    ['that was closed', true, FORGET_MS],
+    ['that fell silent', false, DEAD_MS + FORGET_MS],
+  ])('vanishes with the row of a link %s, to the millisecond, and does not come back with it', async (_, close, ms) => {
+    const tab = await join(bench());
+    await tab.report(all);
+    if (close) await bench().backend.connections.disconnect(tab.key, tab.connection.epoch, 'client_closed');
+    await bench().advance(ms - 1);
+    expect((await statuses()).length).toBe(5);
+    await bench().advance(1);
+    const { contexts } = bench().backend;
+    expect(await statuses()).toEqual([]);
+    expect(await contexts.count(ANY_CONTEXT)).toEqual({ count: 0, complete: true });
+    expect(await contexts.windowCount(ANY_WINDOW)).toEqual({ count: 0, complete: true });
+    expect(await contexts.window('alice', 'w')).toBeNull();
+    await join(bench());
+    expect(await statuses()).toEqual([]);
+  });
+
+  it('vanishes when another instance takes over, also for the first one when it takes over again', async () => {
+    const first = await join(bench());
+    await first.report(all);
+    await join(bench(), 'tab', { instanceId: 'i2' });
+    expect(await statuses()).toEqual([]);
+    await join(bench());
+    expect(await statuses()).toEqual([]);
+  });
+
+  it('takes reports only over the link that is bound and up', async () => {
+    const { contexts, connections } = bench().backend;
+    expect(await contexts.report(ALICE, 1, all)).toBe('fenced');
+    const first = await join(bench());
+    const second = await join(bench());
+    expect(await first.report(all)).toBe('fenced');
+    expect(await second.report(report(snapshot(context('x'))))).toBe('taken');
+    const other = await join(bench(), 'tab', { instanceId: 'i2' });
+    expect(await second.report(all)).toBe('fenced');
+    await connections.disconnect(other.key, other.connection.epoch, 'client_closed');
+    expect(await other.report(all)).toBe('fenced');
+    const silent = await join(bench(), 'tab', { instanceId: 'i2' });
+    await bench().advance(DEAD_MS);
+    expect(await silent.report(all)).toBe('fenced');
+    expect(await contextIds(bench())).toEqual([]);
+  });
+}
+
+function bounds(bench: () => Bench): void {
+  const many = (count: number, prefix = 'c') => Array.from({ length: count }, (_, i) => context(`${prefix}${i}`));
+  const windows = (count: number, prefix = 'w') =>
+    Array.from({ length: count }, (_, i) => browserWindow(`${prefix}${i}`));
+
+  it('holds a thousand contexts and a hundred windows of a client, and refuses a report beyond that whole', async () => {
+    const tab = await join(bench());
+    const other = await join(bench(), 'other');
+    await other.report(report(snapshot(context('o')), snapshot(browserWindow('o'))));
+    const fullHouse = report(snapshot(...many(CLIENT_CONTEXTS)), snapshot(...windows(CLIENT_WINDOWS)));
+    expect(await tab.report(fullHouse)).toBe('taken');
+    expect(await tab.report(report(delta([context('one more')], 'unknown')))).toBe('full');
+    expect(await tab.report(report(null, delta([browserWindow('one more')])))).toBe('full');
+    expect(await tab.report(report(delta([], 'c1'), delta([browserWindow('one more')])))).toBe('full');
+    expect(await tab.report(report(snapshot(...many(CLIENT_CONTEXTS + 1, 'd'))))).toBe('full');
+    expect(await tab.report(report(delta(many(3, 'd')), snapshot()))).toBe('full');
+    const { contexts } = bench().backend;
+    const own = { ...ANY_CONTEXT, clientId: 'tab' };
+    expect(await contexts.count(own)).toEqual({ count: CLIENT_CONTEXTS, complete: true });
+    expect((await contexts.windowCount({ ...ANY_WINDOW, clientId: 'tab' })).count).toBe(CLIENT_WINDOWS);
+    expect(await tab.report(report(delta([context('c1', { title: 'again' })])))).toBe('taken');
+    expect(await tab.report(report(delta([context('one more')], 'c1')))).toBe('taken');
+    expect(await tab.report(report(snapshot(...many(CLIENT_CONTEXTS, 'd'))))).toBe('taken');
+    expect((await contexts.count(own)).count).toBe(CLIENT_CONTEXTS);
+  });
+}
+
+function listing(bench: () => Bench): void {
+  it('is in order of user, client and id, whole and in pages', async () => {
+    const expected: string[] = [];
+    for (const userId of ['A', 'a', 'a!', 'b']) {
+      for (const clientId of ['x', 'x.']) {
+        const { connection } = await bench().backend.connections.connect(hello(userId, clientId));
+        const own = ['Z', 'a', 'a-', '~'];
+        await bench().backend.contexts.report(
+          connection,
+          connection.epoch,
+          report(snapshot(...own.map((id) => context(id))), snapshot(...own.map((id) => browserWindow(id)))),
+        );
+        expected.push(...['Z', 'a', 'a-', '~'].map((id) => `${userId}/${clientId}/${id}`));
+      }
+    }
+    expect(await contextIds(bench())).toEqual(expected);
+    expect(await windowIds(bench())).toEqual(expected);
+    const { contexts } = bench().backend;
+    for (const first of [1, 3, 5]) {
+      const rows = await allPages((after) => contexts.list(ANY_CONTEXT, { first, after }));
+      expect(rows.map((row) => `${row.userId}/${row.clientId}/${row.contextId}`)).toEqual(expected);
+      const windows = await allPages((after) => contexts.windows({ ...ANY_WINDOW, userId: 'a' }, { first, after }));
+      const ids = windows.map(({ window }) => `${window.userId}/${window.clientId}/${window.windowId}`);
+      expect(ids).toEqual(expected.filter((id) => id.startsWith('a/')));
+    }
+  });
+
+  it('keeps to what was asked for, each filter and several at once', async () => {
+    const tab = await join(bench(), 'tab');
+    const cli = await join(bench(), 'cli', { clientType: 'console' });
+    await tab.report(
+      report(
+        snapshot(
+          context('a', { windowId: 'w1' }),
+          worker('b', { windowId: 'w1', taskId: 't1' }),
+          worker('c', { windowId: 'w2' }),
+          worker('d', { status: 'closed', taskId: 't1' }),
+        ),
+        snapshot(browserWindow('w1'), browserWindow('w2', { ownership: 'worker' })),
+      ),
+    );
+    await cli.report(report(snapshot(worker('e', { taskId: 't2', status: 'active' }))));
+    const found = async (over: Parameters<typeof contextIds>[1]) =>
+      (await contextIds(bench(), over)).map((id) => id.split('/')[2]).join('');
+    expect(await found({ clientId: 'tab' })).toBe('abcd');
+    expect(await found({ userId: 'alice', clientId: 'cli' })).toBe('e');
+    expect(await found({ userId: 'bob' })).toBe('');
+    expect(await found({ clientType: 'console' })).toBe('e');
+    expect(await found({ statuses: ['active'] })).toBe('ea');
+    expect(await found({ statuses: ['idle', 'closed'] })).toBe('bcd');
+    expect(await found({ ownership: 'worker' })).toBe('ebcd');
+    expect(await found({ ownership: 'user-owned' })).toBe('a');
+    expect(await found({ windowId: 'w1' })).toBe('ab');
+    expect(await found({ assigned: true })).toBe('ebd');
+    expect(await found({ assigned: false })).toBe('ac');
+    expect(await found({ taskId: 't1', statuses: ['active', 'idle', 'stale'] })).toBe('b');
+    expect(await windowIds(bench(), { ownership: 'worker' })).toEqual(['alice/tab/w2']);
+    expect(await windowIds(bench(), { status: 'stale' })).toEqual([]);
+    expect(await windowIds(bench(), { clientType: 'console' })).toEqual([]);
+  });
+
+  it('gives for several filters at once what it gives for each', async () => {
+    for (const clientId of ['p', 'q']) {
+      const client = await join(bench(), clientId);
+      const some = ['1', '2', '3'];
+      await client.report(
+        report(snapshot(...some.map((id) => context(id))), snapshot(...some.map((id) => browserWindow(id)))),
+      );
+    }
+    const { contexts } = bench().backend;
+    const filters = ['q', 'none', 'p'].map((clientId) => ({ ...ANY_CONTEXT, clientId }));
+    const each = await Promise.all(filters.map((filter) => contexts.list(filter, { first: 2, after: null })));
+    expect(await contexts.lists(filters, 2)).toEqual(each);
+    expect(each.map(({ rows, next }) => [rows.length, next !== null])).toEqual([
+      [2, true],
+      [0, false],
+      [2, true],
+    ]);
+    const ofWindows = ['q', 'none', 'p'].map((clientId) => ({ ...ANY_WINDOW, clientId }));
+    expect(await contexts.windowLists(ofWindows, 2)).toEqual(
+      await Promise.all(ofWindows.map((filter) => contexts.windows(filter, { first: 2, after: null }))),
+    );
+  });
+
+  it('shows a row that lives through the paging exactly once, whatever comes and goes meanwhile', async () => {
+    const lasting = Array.from({ length: 40 }, (_, i) => `k${String(i).padStart(2, '0')}`);
+    const clients = [await join(bench(), 'a'), await join(bench(), 'm'), await join(bench(), 'z')];
+    for (const { report: say } of clients) await say(report(snapshot(...lasting.map((id) => context(id)))));
+    let turn = 0;
+    const churn = async (): Promise<void> => {
+      for (const { report: say } of clients) {
+        const passing = Array.from({ length: 9 }, (_, i) => context(`k${(turn * 7 + i * 5) % 40}x${turn}`));
+        const before = Array.from({ length: 9 }, (_, i) => `k${((turn - 1) * 7 + i * 5) % 40}x${turn - 1}`);
+        await say(report(delta([...passing, context(lasting[turn % 40] ?? '')], ...before)));
+      }
+      turn++;
+      await join(bench(), `n${turn}`);
+    };
+    const rows = await allPages((after) => bench().backend.contexts.list(ANY_CONTEXT, { first: 7, after }), churn);
+    const kept = rows.filter(({ contextId }) => lasting.includes(contextId));
+    expect(kept.map(({ clientId, contextId }) => `${clientId}/${contextId}`)).toEqual(
+      ['a', 'm', 'z'].flatMap((clientId) => lasting.map((id) => `${clientId}/${id}`)),
+    );
+    expect(turn).toBeGreaterThan(10);
+  });
+
+  it('goes on behind a client that is gone', async () => {
+    const first = await join(bench(), 'a');
+    await first.report(report(snapshot(context('1'), context('2'))));
+    const second = await join(bench(), 'b');
+    await second.report(report(snapshot(context('1'))));
+    const { contexts } = bench().backend;
+    const page = await contexts.list(ANY_CONTEXT, { first: 1, after: null });
+    await join(bench(), 'a', { instanceId: 'i2' });
+    const rest = await contexts.list(ANY_CONTEXT, { first: 10, after: page.next });
+    expect(rest.rows.map(({ row }) => row.clientId)).toEqual(['b']);
+  });
+
+  it('ends a filtered page early in a large registry, and finds what is behind it', async () => {
+    const rows = Array.from({ length: 1000 }, (_, i) => context(`c${i}`));
+    for (let i = 0; i < SCAN_BUDGET / 1000 + 1; i++) {
+      const client = await join(bench(), `a${String(i).padStart(2, '0')}`);
+      await client.report(report(snapshot(...rows)));
+    }
+    const last = await join(bench(), 'z');
+    await last.report(report(snapshot(worker('w'))));
+    const filter = { ...ANY_CONTEXT, ownership: 'worker' } as const;
+    const { contexts } = bench().backend;
+    const first = await contexts.list(filter, { first: 10, after: null });
+    expect(first.rows).toEqual([]);
+    expect(first.next).not.toBeNull();
+    const found = await allPages((after) => contexts.list(filter, { first: 10, after }));
+    expect(found.map(({ contextId }) => contextId)).toEqual(['w']);
+    expect(await contexts.count(filter)).toEqual({ count: 1, complete: true });
+  });
+}
+
+function counting(bench: () => Bench): void {
+  const live = async (windowId = 'w') => (await bench().backend.contexts.window('alice', windowId))?.live;
+
+  it('counts a window from the contexts of its client as soon as those are reported, also where there are none', async () => {
+    const tab = await join(bench());
+    await tab.report(report(null, snapshot(browserWindow('w'), browserWindow('v'))));
+    expect(await live()).toBeNull();
+    await tab.report(report(delta([])));
+    expect(await live()).toEqual({ workers: 0, idle: 0, busy: 0 });
+    await tab.report(
+      report(
+        delta([
+          worker('1', { windowId: 'w' }),
+          worker('2', { windowId: 'w', taskId: 't' }),
+          worker('3', { windowId: 'w', taskId: 't', status: 'active' }),
+          worker('4', { windowId: 'w', status: 'closed' }),
+          worker('5', { windowId: 'v' }),
+          worker('6'),
+          context('7', { windowId: 'w', taskId: 't' }),
+        ]),
+      ),
+    );
+    expect(await live()).toEqual({ workers: 3, idle: 1, busy: 2 });
+    expect(await live('v')).toEqual({ workers: 1, idle: 1, busy: 0 });
+    await tab.report(report(delta([worker('1', { windowId: 'v' })], '2')));
+    expect(await live()).toEqual({ workers: 1, idle: 0, busy: 1 });
+    expect(await live('v')).toEqual({ workers: 2, idle: 2, busy: 0 });
+    await tab.report(report(snapshot()));
+    expect(await live()).toEqual({ workers: 0, idle: 0, busy: 0 });
+  });
+
+  it('never counts the contexts of another client into a window', async () => {
+    const tab = await join(bench(), 'tab');
+    const other = await join(bench(), 'other');
+    await tab.report(report(null, snapshot(browserWindow('w'))));
+    await other.report(report(snapshot(worker('1', { windowId: 'w' }))));
+    expect(await live()).toBeNull();
+  });
+
+  it('forgets with the instance that it reported contexts', async () => {
+    const tab = await join(bench());
+    await tab.report(report(snapshot(), null));
+    const next = await join(bench(), 'tab', { instanceId: 'i2' });
+    await next.report(report(null, snapshot(browserWindow('w'))));
+    expect(await live()).toBeNull();
+  });
+}

@@ -1,0 +1,263 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
+import type { DeliveryFilter } from '../../src/core/delivery/inspector.ts';
+import { toJson } from '../../src/core/json.ts';
+import { DELIVERY_SAMPLE, SCOPE_HOLDERS, TERMINAL_MS } from '../../src/core/limits.ts';
+import { comparePositions, type Position } from '../../src/core/page.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor, openNode, type Bench, type MakeBench } from './kit.ts';
+
+const ALL: DeliveryFilter = {
+  userId: null,
+  clientId: null,
+  stage: null,
+  outcome: null,
+  nodeId: null,
+  admittedAfter: null,
+};
+const BOB = { userId: 'bob', clientId: 'tab' };
+
+/** What every DeliveryInspector keeps. */
+export function inspectorContract(name: string, make: MakeBench): void {
+  describe(`the inspector of delivery on ${name}`, () => {
+    let bench: Bench;
+    beforeEach(async () => {
+      bench = await make();
+      await bench.backend.commands.rebind(ALICE, BOUND);
+    });
+    afterEach(() => bench.close());
+
+    const admit = async (commandId: string, over: Partial<AdmitRequest> = {}): Promise<void> => {
+      const result = await bench.backend.commands.admit(admission(commandId, over));
+      if (result.kind !== 'admitted') throw new Error(`${commandId}: ${JSON.stringify(result)}`);
+    };
+    const park = (commandId: string, connectWithinMs: number, over: Partial<AdmitRequest> = {}): Promise<void> =>
+      admit(commandId, { ...BOB, scopeId: 'bob', connectWithinMs, ...over });
+    const summary = async () => bench.backend.inspector.summary();
+    const listed = async (filter: Partial<DeliveryFilter> = {}): Promise<string[]> => {
+      const scan = await bench.backend.inspector.list({ ...ALL, ...filter }, { first: 1000, after: null });
+      return scan.rows.map(({ row }) => row.commandId);
+    };
+    const scopes = async () => (await bench.backend.inspector.scopes({ first: 1000, after: null })).rows;
+
+    describe('the summary', () => {
+      it('of nothing is zero, and knows no oldest one', async () => {
+        expect(await summary()).toMatchObject({
+          trackedCommands: 0,
+          dueCommands: 0,
+          sampledOldestDeadline: null,
+          sampledOldestQueuedAgeMs: null,
+          sampleSize: 0,
+        });
+      });
+
+      it('counts what is tracked until it is forgotten, and samples only what has not ended', async () => {
+        await dispatched(bench, 'ended');
+        await bench.backend.commands.finish(keyFor('ended'), ending());
+        await admit('live', { respondWithinMs: 300_000 });
+        expect(await summary()).toMatchObject({ trackedCommands: 2, sampleSize: 1 });
+        await bench.advance(TERMINAL_MS);
+        expect(await summary()).toMatchObject({ trackedCommands: 1, sampleSize: 1 });
+      });
+
+      it('counts as due what is past its connect deadline or its deadline and was not settled, to the millisecond', async () => {
+        await admit('answers', { respondWithinMs: 2_000 });
+        await park('connects', 1_000);
+        await park('far', 300_000);
+        await bench.advance(999);
+        expect(await summary()).toMatchObject({ dueCommands: 0 });
+        await bench.advance(1);
+        expect(await summary()).toMatchObject({ dueCommands: 1 });
+        await bench.advance(1_000);
+        expect(await summary()).toMatchObject({ dueCommands: 2 });
+        await bench.backend.commands.settle({ ...BOB, commandId: 'connects' }, { kind: 'expire' });
+        expect(await summary()).toMatchObject({ dueCommands: 1 });
+      });
+
+      it('takes the oldest deadline of all stages, and the queued age of those alone that are queued', async () => {
+        const start = bench.now();
+        await dispatched(bench, 'runs', { respondWithinMs: 9_000 });
+        await park('waits', 60_000);
+        await bench.advance(1_500);
+        expect(await summary()).toMatchObject({
+          sampledOldestDeadline: start + 9_000,
+          sampledOldestQueuedAgeMs: null,
+          sampleSize: 2,
+        });
+        await admit('queued-1');
+        await bench.advance(250);
+        await admit('queued-2');
+        await bench.advance(50);
+        expect(await summary()).toMatchObject({ sampledOldestQueuedAgeMs: 300, sampleSize: 4 });
+      });
+
+      it('samples a bounded number, and says how many', async () => {
+        for (let i = 0; i < DELIVERY_SAMPLE + 5; i++)
+          await park(`c${i}`, 60_000, { scopeLimit: 5_000, clientId: `t${i % 9}` });
+        expect(await summary()).toMatchObject({ trackedCommands: DELIVERY_SAMPLE + 5, sampleSize: DELIVERY_SAMPLE });
+      });
+
+      it('has depths of legacy streams only where there may be such', async () => {
+        const { legacyCommandStreamDepth, pendingCommandDepth } = await summary();
+        if (bench.backend.capabilities.shared) return;
+        expect([legacyCommandStreamDepth, pendingCommandDepth]).toEqual([null, null]);
+      });
+    });
+
+    describe('capacity scopes', () => {
+      it('stand in order with what they hold, the earliest deadline first, and go with their last command', async () => {
+        await park('b2', 5_000, { scopeId: 'team-b' });
+        await park('b1', 1_000, { scopeId: 'team-b' });
+        await dispatched(bench, 'a1', { scopeId: 'team-a' });
+        const rows = await scopes();
+        const at = (ms: number): number => bench.now() + ms + 30_000;
+        expect(rows.map(({ row }) => row)).toEqual([
+          {
+            scopeId: 'team-a',
+            reservedCommands: 1,
+            oldestDeadline: at(0),
+            holders: [{ ...keyFor('a1'), deadline: at(0) }],
+          },
+          {
+            scopeId: 'team-b',
+            reservedCommands: 2,
+            oldestDeadline: at(1_000),
+            holders: [
+              { ...BOB, commandId: 'b1', deadline: at(1_000) },
+              { ...BOB, commandId: 'b2', deadline: at(5_000) },
+            ],
+          },
+        ]);
+        await bench.backend.commands.finish(keyFor('a1'), ending());
+        await bench.backend.commands.settle({ ...BOB, commandId: 'b1' }, { kind: 'cancel', reason: null, by: 'test' });
+        expect((await scopes()).map(({ row }) => [row.scopeId, row.reservedCommands])).toEqual([['team-b', 1]]);
+      });
+
+      it('name a bounded number of holders and count them all', async () => {
+        for (let i = 0; i < SCOPE_HOLDERS + 3; i++) await park(`c${i}`, 60_000 - i, { scopeLimit: 1_000 });
+        const [scope] = await scopes();
+        expect(scope?.row.reservedCommands).toBe(SCOPE_HOLDERS + 3);
+        expect(scope?.row.holders.length).toBe(SCOPE_HOLDERS);
+        expect(scope?.row.holders[0]?.commandId).toBe(`c${SCOPE_HOLDERS + 2}`);
+        expect(scope?.row.oldestDeadline).toBe(scope?.row.holders[0]?.deadline);
+      });
+
+      it('are paged without repeating or losing one that lives through the paging', async () => {
+        for (const scopeId of ['a', 'b', 'd', 'e']) await park(scopeId, 60_000, { scopeId });
+        const first = await bench.backend.inspector.scopes({ first: 2, after: null });
+        await bench.backend.commands.settle({ ...BOB, commandId: 'b' }, { kind: 'cancel', reason: null, by: 'test' });
+        await park('c', 60_000, { scopeId: 'c' });
+        const rest = await bench.backend.inspector.scopes({ first: 10, after: first.next });
+        expect([...first.rows, ...rest.rows].map(({ row }) => row.scopeId)).toEqual(['a', 'b', 'c', 'd', 'e']);
+        expect(rest.next).toBe(null);
+      });
+    });
+
+    describe('the listing', () => {
+      it('narrows by each member of its filter, and by several at once', async () => {
+        await dispatched(bench, 'done');
+        await bench.backend.commands.finish(keyFor('done'), ending());
+        await bench.advance(1_000);
+        const middle = bench.now();
+        await admit('queued');
+        await bench.advance(1_000);
+        await park('parked', 60_000);
+        expect(await listed()).toEqual(['done', 'queued', 'parked']);
+        expect(await listed({ userId: 'alice' })).toEqual(['done', 'queued']);
+        expect(await listed({ userId: 'bob', clientId: 'other' })).toEqual([]);
+        expect(await listed({ clientId: 'tab' })).toEqual(['done', 'queued', 'parked']);
+        expect(await listed({ stage: 'queued' })).toEqual(['queued']);
+        expect(await listed({ outcome: 'completed' })).toEqual(['done']);
+        expect(await listed({ outcome: 'failed' })).toEqual([]);
+        expect(await listed({ nodeId: 'n1' })).toEqual(['done', 'queued']);
+        expect(await listed({ admittedAfter: middle })).toEqual(['parked']);
+        expect(await listed({ admittedAfter: middle - 1, stage: 'queued', userId: 'alice' })).toEqual(['queued']);
+      });
+
+      it('gives the records themselves, without any payload', async () => {
+        await dispatched(bench, 'c1', { params: toJson({ secret: 'in' }) });
+        await bench.backend.commands.finish(keyFor('c1'), ending({ payload: toJson({ secret: 'out' }) }));
+        const scan = await bench.backend.inspector.list(ALL, { first: 10, after: null });
+        expect(scan.rows.map(({ row }) => row)).toEqual(await bench.backend.commands.get([keyFor('c1')]));
+        expect(JSON.stringify([scan, await scopes(), await summary()])).not.toContain('secret');
+      });
+
+      it('forgets with the records', async () => {
+        await dispatched(bench, 'c1');
+        await bench.backend.commands.finish(keyFor('c1'), ending());
+        await bench.advance(TERMINAL_MS);
+        expect(await listed()).toEqual([]);
+      });
+
+      it('is in order of user, client and command, whatever they are called, and any way of paging gives the same', async () => {
+        const part = fc.constantFrom('a', 'a-b', 'a.b', 'a:b', 'a~', 'aa', 'A', '-', '0');
+        const keys = fc.uniqueArray(fc.tuple(part, part, part), {
+          minLength: 1,
+          maxLength: 40,
+          selector: (key) => key.join('/'),
+        });
+        const property = fc.asyncProperty(keys, fc.integer({ min: 1, max: 7 }), async (given, first) => {
+          const own = await make();
+          for (const [userId, clientId, commandId] of given)
+            await own.backend.commands.admit(admission(commandId, { userId, clientId, connectWithinMs: 9_000 }));
+          const seen: Position[] = [];
+          let after: Position | null = null;
+          do {
+            const scan: Awaited<ReturnType<typeof own.backend.inspector.list>> = await own.backend.inspector.list(ALL, {
+              first,
+              after,
+            });
+            seen.push(...scan.rows.map(({ row }) => [row.userId, row.clientId, row.commandId]));
+            after = scan.next;
+          } while (after !== null);
+          expect(seen).toEqual([...given].sort(comparePositions));
+          const [userId, clientId] = given[0] ?? ['', ''];
+          const ofClient = await own.backend.inspector.list({ ...ALL, userId, clientId }, { first: 100, after: null });
+          const expected = seen.filter((position) => position[0] === userId && position[1] === clientId);
+          expect(ofClient.rows.map(({ position }) => position)).toEqual(expected);
+          await own.close();
+        });
+        await fc.assert(property, { numRuns: 60 });
+      });
+
+      it('neither repeats nor loses a command that lives through the paging', async () => {
+        for (let i = 0; i < 8; i++) await admit(`c${i}`);
+        const first = await bench.backend.inspector.list(ALL, { first: 3, after: null });
+        await dispatched(bench, 'c25');
+        await admit('a0');
+        await bench.backend.commands.settle(keyFor('c4'), { kind: 'cancel', reason: null, by: 'test' });
+        const rest = await bench.backend.inspector.list(ALL, { first: 100, after: first.next });
+        expect([...first.rows, ...rest.rows].map(({ row }) => row.commandId)).toEqual([
+          'c0',
+          'c1',
+          'c2',
+          'c25',
+          'c3',
+          'c4',
+          'c5',
+          'c6',
+          'c7',
+        ]);
+      });
+    });
+
+    it('changes nothing by looking', async () => {
+      const node = await openNode(bench);
+      await dispatched(bench, 'c1');
+      await admit('c2');
+      await park('c3', 1_000);
+      await bench.advance(2_000);
+      await node.take();
+      const { commands, nodes, waiters } = bench.backend;
+      const keys = [keyFor('c1'), keyFor('c2'), { ...BOB, commandId: 'c3' }];
+      const everyone = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
+      const state = async () => [await commands.get(keys), await nodes.due(10), await waiters.count(everyone)];
+      const before = await state();
+      const looks = async () => [await summary(), await scopes(), await listed(), await listed({ stage: 'queued' })];
+      const seen = await looks();
+      expect(await looks()).toEqual(seen);
+      expect(await state()).toEqual(before);
+      expect(await node.take()).toEqual([]);
+    });
+  });
+}

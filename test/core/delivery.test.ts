@@ -1,0 +1,446 @@
+import { describe, expect, it } from 'vitest';
+import { compilePolicy } from '../../src/core/auth/rules.ts';
+import type { Who } from '../../src/core/core.ts';
+import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
+import { NODE_LEASE_MS } from '../../src/core/limits.ts';
+import type { Log } from '../../src/core/log.ts';
+import { settle } from '../kit/clock.ts';
+import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
+
+const alice = user('alice');
+const TAB = { userId: 'alice', clientId: 'tab' };
+const LISTING = { first: 100 };
+
+const invoke = ({ core }: TestCore, commandId: string, over: object = {}) =>
+  core.rpc.invoke(alice, { ...TAB, action: 'open', params: null, commandId, ...over });
+
+function auditLog(): { readonly lines: Record<string, unknown>[]; readonly log: Log } {
+  const lines: Record<string, unknown>[] = [];
+  const info: Log['info'] = (fields) => void ('audit' in fields && lines.push(fields));
+  return { lines, log: { debug() {}, warn() {}, error() {}, info } };
+}
+
+/** A second node on the same backend: its mailbox is a list, and it reports what it is told to. */
+async function otherNode({ backend }: TestCore, nodeId: string) {
+  const rows: MailboxRow[] = [];
+  await backend.nodes.attach(nodeId, (row) => rows.push(row));
+  const report: NodeReport = {
+    listenerAlive: true,
+    reconciliationAlive: true,
+    activeDrainers: 0,
+    connectionWaiters: 0,
+    links: 0,
+    unfinishedCommands: 0,
+    draining: false,
+    counters: new Map(),
+  };
+  const beat = (over: Partial<NodeReport> = {}) => backend.nodes.beat(nodeId, { ...report, ...over });
+  await beat();
+  return { rows, beat };
+}
+
+describe('whoever is no administrator', () => {
+  it('sees nothing of delivery and does nothing to it', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const { delivery } = relay.core;
+    const key = { ...TAB, commandId: 'c1' };
+    const asks: ((who: Who) => Promise<unknown>)[] = [
+      (who) => delivery.summary(who),
+      (who) => delivery.nodes(who, LISTING),
+      (who) => delivery.tenants(who, LISTING),
+      (who) => delivery.status(who, key),
+      (who) => delivery.commands(who, { userId: 'alice' }, LISTING),
+      (who) => delivery.disconnectClient(who, TAB, null),
+      (who) => delivery.drainNode(who, 'n1', 0),
+    ];
+    for (const ask of asks) {
+      await expect(ask(alice)).rejects.toMatchObject({ code: 'forbidden' });
+      await expect(ask(null)).rejects.toMatchObject({ code: 'unauthenticated' });
+    }
+    await settle();
+    expect(client.closes).toEqual([]);
+    expect(relay.core.draining).toBe(false);
+  });
+});
+
+describe('nodes', () => {
+  const mine = async ({ core }: TestCore, nodeId = 'n1') =>
+    (await core.delivery.nodes(admin, LISTING)).nodes.find((node) => node.nodeId === nodeId);
+
+  it('say what is on them: links, drainers, commands that have not ended, callers that wait', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    await connect(relay.core, user('bob'));
+    client.backlog = Number.MAX_SAFE_INTEGER;
+    void invoke(relay, 'c1');
+    void invoke(relay, 'c2');
+    await relay.clock.advance(2_000);
+    expect(await mine(relay)).toMatchObject({
+      listenerAlive: true,
+      reconciliationAlive: true,
+      activeDrainers: 1,
+      connectionWaiters: 2,
+      links: 2,
+      unfinishedCommands: 2,
+      draining: false,
+      stale: false,
+      updatedAt: relay.clock.now(),
+    });
+  });
+
+  it('count outcomes, acknowledgements and recoveries, those that never happened as 0', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const counter = async (name: string) => (await mine(relay))?.counters.get(name);
+    expect(await counter('commands_ended:outcome_unknown')).toBe(0);
+    expect(await counter('commands_recovered')).toBe(0);
+    const done = invoke(relay, 'done');
+    await settle();
+    await client.session.ack('done');
+    await client.result(client.last);
+    await done;
+    client.backlog = Number.MAX_SAFE_INTEGER;
+    void invoke(relay, 'again');
+    await settle();
+    await client.session.closed('client_closed');
+    await connect(relay.core, alice);
+    await relay.clock.advance(2_000);
+    expect(await counter('commands_acknowledged')).toBe(1);
+    expect(await counter('commands_ended:completed')).toBe(1);
+    expect(await counter('commands_ended:expired')).toBe(0);
+    expect(await counter('commands_recovered')).toBe(1);
+  });
+
+  it('that were silent for the length of a lease are stale', async () => {
+    await using relay = await testCore();
+    const other = await otherNode(relay, 'n2');
+    await relay.clock.advance(NODE_LEASE_MS - 1);
+    expect(await mine(relay, 'n2')).toMatchObject({ stale: false });
+    await relay.clock.advance(1);
+    expect(await mine(relay, 'n2')).toMatchObject({ stale: true });
+    expect(await mine(relay)).toMatchObject({ stale: false });
+    await other.beat();
+    expect(await mine(relay, 'n2')).toMatchObject({ stale: false });
+  });
+
+  it('whose mailbox is not read any more say so', async () => {
+    let deaf = false;
+    await using relay = await testCore({
+      wrap: (backend) => ({
+        ...backend,
+        nodes: { ...backend.nodes, post: (nodeId, row) => deaf || backend.nodes.post(nodeId, row) },
+      }),
+    });
+    await relay.clock.advance(60_000);
+    expect(await mine(relay)).toMatchObject({ listenerAlive: true, reconciliationAlive: true });
+    deaf = true;
+    await relay.clock.advance(8_000);
+    expect(await mine(relay)).toMatchObject({ listenerAlive: false, reconciliationAlive: true });
+    deaf = false;
+    await relay.clock.advance(4_000);
+    expect(await mine(relay)).toMatchObject({ listenerAlive: true });
+  });
+
+  it('whose reconciliation fails say so', async () => {
+    let broken = false;
+    await using relay = await testCore({
+      wrap: (backend) => ({
+        ...backend,
+        nodes: {
+          ...backend.nodes,
+          due(limit) {
+            if (broken) throw new Error('no store');
+            return backend.nodes.due(limit);
+          },
+        },
+      }),
+    });
+    broken = true;
+    await relay.clock.advance(8_000);
+    expect(await mine(relay)).toMatchObject({ listenerAlive: true, reconciliationAlive: false });
+  });
+
+  it('are paged in order', async () => {
+    await using relay = await testCore();
+    for (const nodeId of ['n3', 'n2']) await otherNode(relay, nodeId);
+    const first = await relay.core.delivery.nodes(admin, { first: 2 });
+    const rest = await relay.core.delivery.nodes(admin, { first: 2, after: first.endCursor });
+    expect([...first.nodes, ...rest.nodes].map(({ nodeId }) => nodeId)).toEqual(['n1', 'n2', 'n3']);
+    expect(rest.hasNextPage).toBe(false);
+    await expect(relay.core.delivery.tenants(admin, { after: first.endCursor })).rejects.toMatchObject({
+      code: 'invalid_cursor',
+    });
+  });
+});
+
+describe('capacity scopes', () => {
+  it('show the limit that the policy sets, and who holds what', async () => {
+    const policy = compilePolicy({
+      rules: [],
+      scopes: [{ id: 'team', members: ['alice', 'bob'], capacity: 7 }],
+      userCapacity: 3,
+    });
+    await using relay = await testCore({ policy });
+    await connect(relay.core, alice);
+    void invoke(relay, 'c1');
+    const park = { action: 'open', params: null, connectWithinMs: 9_000, commandId: 'c2', clientId: 'tab' };
+    for (const name of ['bob', 'carol']) void relay.core.rpc.invoke(user(name), { userId: name, ...park });
+    await settle();
+    const { nodes, completeness } = await relay.core.delivery.tenants(admin, LISTING);
+    expect(nodes.map(({ scopeId, limit, reservedCommands }) => [scopeId, limit, reservedCommands])).toEqual([
+      ['carol', 3, 1],
+      ['team', 7, 2],
+    ]);
+    expect(nodes[1]?.holders.map(({ userId, commandId }) => [userId, commandId])).toEqual([
+      ['alice', 'c1'],
+      ['bob', 'c2'],
+    ]);
+    expect(completeness).toMatchObject({ complete: true, sources: [{ source: 'delivery' }] });
+  });
+
+  it('that the policy does not know have no limit rather than a wrong one', async () => {
+    await using relay = await testCore({ policy: compilePolicy({ rules: [], scopes: [], userCapacity: 3 }) });
+    const waiter = { rpcId: 'r', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+    const command = { action: 'open', digest: 'd', scopeLimit: 5, namedInstanceId: null, params: null };
+    const times = { traceId: null, parentSpanId: null, connectWithinMs: 9_000, respondWithinMs: 9_000 };
+    const kept = { payload: null, payloadBytes: 0, spill: null };
+    await relay.backend.commands.admit({ ...TAB, commandId: 'c', scopeId: 'gone', ...command, ...times, waiter, kept });
+    const { nodes } = await relay.core.delivery.tenants(admin, LISTING);
+    expect(nodes).toMatchObject([{ scopeId: 'gone', limit: null, reservedCommands: 1 }]);
+  });
+});
+
+describe('a delivery status', () => {
+  it('is the record of the command, and nothing where none is kept', async () => {
+    await using relay = await testCore();
+    await connect(relay.core, alice);
+    void invoke(relay, 'c1');
+    await settle();
+    expect(await relay.core.delivery.status(admin, { ...TAB, commandId: 'c1' })).toMatchObject({
+      stage: 'dispatched',
+      execution: 'may_have_run',
+      outcome: null,
+    });
+    expect(await relay.core.delivery.status(admin, { ...TAB, userId: ' alice ', commandId: 'c1' })).not.toBe(null);
+    expect(await relay.core.delivery.status(admin, { ...TAB, commandId: 'c2' })).toBe(null);
+    expect(await relay.core.delivery.status(admin, { ...TAB, userId: 'bob', commandId: 'c1' })).toBe(null);
+  });
+
+  it('of ids that no command can have is refused as input', async () => {
+    await using relay = await testCore();
+    const status = (over: object) => relay.core.delivery.status(admin, { ...TAB, commandId: 'c1', ...over });
+    for (const userId of ['', ' ', 'a/b', 'a\u0000b', 'x'.repeat(129)])
+      await expect(status({ userId })).rejects.toMatchObject({ code: 'invalid_user', status: 400 });
+    for (const over of [{ clientId: 'a/b' }, { clientId: '' }, { commandId: 'ü' }, { commandId: 'x'.repeat(129) }])
+      await expect(status(over)).rejects.toMatchObject({ code: 'invalid_argument', status: 400 });
+  });
+});
+
+describe('tracked commands', () => {
+  it('are listed by user, client, stage and outcome, page by page', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    for (const commandId of ['c1', 'c2', 'c3']) void invoke(relay, commandId);
+    await settle();
+    await client.error(client.last, 'handler_failed');
+    const ids = async (query: object) =>
+      (await relay.core.delivery.commands(admin, query, LISTING)).nodes.map(({ commandId }) => commandId);
+    expect(await ids({})).toEqual(['c1', 'c2', 'c3']);
+    expect(await ids({ userId: 'alice', clientId: 'tab', stage: 'dispatched' })).toEqual(['c1', 'c2']);
+    expect(await ids({ outcome: 'failed' })).toEqual(['c3']);
+    expect(await ids({ nodeId: 'n2' })).toEqual([]);
+    const first = await relay.core.delivery.commands(admin, {}, { first: 2 });
+    const rest = await relay.core.delivery.commands(admin, {}, { after: first.endCursor });
+    expect(rest.nodes.map(({ commandId }) => commandId)).toEqual(['c3']);
+    await expect(
+      relay.core.delivery.commands(admin, { userId: 'alice' }, { after: first.endCursor }),
+    ).rejects.toMatchObject({ code: 'invalid_cursor' });
+  });
+
+  it('with a stage and an outcome that exclude each other are refused rather than found to be none', async () => {
+    await using relay = await testCore();
+    const list = (query: object) => relay.core.delivery.commands(admin, query, LISTING);
+    await expect(list({ stage: 'queued', outcome: 'failed' })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      details: { errors: [{ parameter: 'outcome' }] },
+    });
+    expect((await list({ stage: 'terminal', outcome: 'failed' })).nodes).toEqual([]);
+    await expect(list({ clientId: '/' })).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(list({ userId: '/' })).rejects.toMatchObject({ code: 'invalid_user' });
+  });
+});
+
+describe('disconnecting a client', () => {
+  it('closes its link as an operator, shows how it stands after, and is written to the audit log', async () => {
+    const { lines, log } = auditLog();
+    await using relay = await testCore({ log });
+    const client = await connect(relay.core, alice);
+    void invoke(relay, 'c1');
+    await settle();
+    const answer = await relay.core.delivery.disconnectClient(admin, TAB, 'misbehaves');
+    expect(client.closes).toEqual([{ cause: 'operator', instanceId: null }]);
+    expect(answer).toMatchObject({
+      state: 'closed',
+      connection: { ...TAB, instanceId: 'i1', disconnectedAt: relay.clock.now(), disconnectCause: 'operator' },
+    });
+    const subject = { ...TAB, instanceId: 'i1', nodeId: 'n1', reason: 'misbehaves' };
+    expect(lines).toEqual([{ audit: 'disconnect', who: 'admin:test', ...subject }]);
+    expect(relay.counts.get('links_closed:operator')).toBe(1);
+    // The command is not ended by it: its client may come back and report.
+    expect(await relay.core.delivery.status(admin, { ...TAB, commandId: 'c1' })).toMatchObject({ stage: 'dispatched' });
+  });
+
+  it('that is not there is nothing, one whose link is down is refused, and neither is a deed', async () => {
+    const { lines, log } = auditLog();
+    await using relay = await testCore({ log });
+    const disconnect = (over: object = {}, reason: string | null = null) =>
+      relay.core.delivery.disconnectClient(admin, { ...TAB, ...over }, reason);
+    expect(await disconnect()).toBe(null);
+    const client = await connect(relay.core, alice);
+    await expect(disconnect({}, 'x'.repeat(257))).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(disconnect({ clientId: 'a b' })).rejects.toMatchObject({ code: 'invalid_argument' });
+    expect(await disconnect({ userId: 'bob' })).toBe(null);
+    await client.session.closed('client_closed');
+    await expect(disconnect()).rejects.toMatchObject({ code: 'not_connected' });
+    expect(client.closes).toEqual([]);
+    expect(lines).toEqual([]);
+  });
+
+  it('never closes a newer link than the one that was seen', async () => {
+    await using relay = await testCore({
+      wrap: (backend) => ({
+        ...backend,
+        nodes: {
+          ...backend.nodes,
+          async post(nodeId, row) {
+            if (row.kind === 'kick' && row.cause === 'operator') await connect(relay.core, alice, { instanceId: 'i2' });
+            return backend.nodes.post(nodeId, row);
+          },
+        },
+      }),
+    });
+    const client = await connect(relay.core, alice);
+    const answer = await relay.core.delivery.disconnectClient(admin, TAB, null);
+    expect(client.closes).toEqual([{ cause: 'replaced', instanceId: 'i2' }]);
+    expect(answer).toMatchObject({ state: 'closed', connection: { instanceId: 'i2', disconnectedAt: null } });
+  });
+
+  it('on a node that takes its time is asked for, and said to be no more than that', async () => {
+    await using relay = await testCore();
+    const other = await otherNode(relay, 'n2');
+    const { connections } = relay.backend;
+    const hello = { instanceId: 'i1', clientType: 'web', host: false, metadata: null, actions: [] } as const;
+    const { connection } = await connections.connect({ ...TAB, ...hello, nodeId: 'n2' });
+    const slow = relay.core.delivery.disconnectClient(admin, TAB, null);
+    await relay.clock.advance(2_000);
+    expect(await slow).toMatchObject({ state: 'requested', connection: { disconnectedAt: null } });
+    expect(other.rows).toEqual([
+      { kind: 'kick', client: TAB, epoch: connection.epoch, cause: 'operator', instanceId: null },
+    ]);
+    const soon = relay.core.delivery.disconnectClient(admin, TAB, null);
+    await relay.clock.advance(100);
+    await connections.disconnect(TAB, connection.epoch, 'operator');
+    await relay.clock.advance(100);
+    expect(await soon).toMatchObject({ state: 'closed', connection: { disconnectCause: 'operator' } });
+  });
+});
+
+describe('draining a node', () => {
+  it('stops admitting, lets what is in flight end, and shows what is left', async () => {
+    const { lines, log } = auditLog();
+    await using relay = await testCore({ log });
+    const busy = await connect(relay.core, alice);
+    const idle = await connect(relay.core, user('bob'));
+    const running = invoke(relay, 'runs');
+    await settle();
+    expect(await relay.core.delivery.drainNode(admin, 'n1', 60_000)).toMatchObject({
+      nodeId: 'n1',
+      draining: true,
+      connectionWaiters: 1,
+      unfinishedCommands: 1,
+      updatedAt: relay.clock.now(),
+    });
+    expect(lines).toEqual([{ audit: 'drain', who: 'admin:test', nodeId: 'n1', withinMs: 60_000 }]);
+    expect(await invoke(relay, 'more')).toMatchObject({ kind: 'refused', code: 'draining' });
+    await expect(connect(relay.core, user('carol'))).rejects.toMatchObject({ code: 'draining' });
+    await relay.clock.advance(2_000);
+    expect(idle.closes).toEqual([{ cause: 'node_drained', instanceId: null }]);
+    expect(busy.closes).toEqual([]);
+    const left = async () => (await relay.core.delivery.nodes(admin, LISTING)).nodes[0];
+    expect(await left()).toMatchObject({ links: 1, unfinishedCommands: 1, connectionWaiters: 1 });
+    await busy.result(busy.last);
+    expect(await running).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
+    await relay.clock.advance(2_000);
+    expect(busy.closes).toEqual([{ cause: 'node_drained', instanceId: null }]);
+    expect(await left()).toMatchObject({ links: 0, unfinishedCommands: 0, connectionWaiters: 0, draining: true });
+  });
+
+  it('closes what is not done in time, and ends no command for it', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const running = invoke(relay, 'runs');
+    await settle();
+    await relay.core.delivery.drainNode(admin, 'n1', 3_000);
+    await relay.clock.advance(2_999);
+    expect(client.closes).toEqual([]);
+    await relay.clock.advance(1);
+    expect(client.closes).toEqual([{ cause: 'node_drained', instanceId: null }]);
+    expect(await relay.core.delivery.status(admin, { ...TAB, commandId: 'runs' })).toMatchObject({
+      stage: 'dispatched',
+    });
+    await relay.clock.advance(30_000);
+    expect(await running).toMatchObject({ command: { outcome: 'outcome_unknown', execution: 'may_have_run' } });
+  });
+
+  it('spreads the closes, so that clients do not all come back at once', async () => {
+    await using relay = await testCore();
+    const clients: TestClient[] = [];
+    for (let i = 0; i < 50; i++) clients.push(await connect(relay.core, user(`u${i}`)));
+    const closed = () => clients.filter(({ closes }) => closes.length > 0).length;
+    await relay.core.delivery.drainNode(admin, 'n1', 60_000);
+    await relay.clock.advance(0);
+    expect(closed()).toBe(1);
+    await relay.clock.advance(100);
+    expect(closed()).toBeGreaterThan(5);
+    expect(closed()).toBeLessThan(20);
+    await relay.clock.advance(400);
+    expect(clients.map(({ closes }) => closes)).toEqual(
+      clients.map(() => [{ cause: 'node_drained', instanceId: null }]),
+    );
+  });
+
+  it('may be asked for again, with less time', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    void invoke(relay, 'runs');
+    await settle();
+    await relay.core.delivery.drainNode(admin, 'n1', 60_000);
+    await relay.core.delivery.drainNode(admin, 'n1', 0);
+    await settle();
+    expect(client.closes).toEqual([{ cause: 'node_drained', instanceId: null }]);
+  });
+
+  it('that is not there is nothing, and wrong input is refused', async () => {
+    const { lines, log } = auditLog();
+    await using relay = await testCore({ log });
+    expect(await relay.core.delivery.drainNode(admin, 'n9', null)).toBe(null);
+    for (const ms of [-1, 1.5, 600_001])
+      await expect(relay.core.delivery.drainNode(admin, 'n1', ms)).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(relay.core.delivery.drainNode(admin, 'a/b', 0)).rejects.toMatchObject({ code: 'invalid_argument' });
+    expect(relay.core.draining).toBe(false);
+    expect(lines).toEqual([]);
+  });
+
+  it('reaches another node by its mailbox, and waits a little for its word', async () => {
+    await using relay = await testCore();
+    const other = await otherNode(relay, 'n2');
+    const drain = relay.core.delivery.drainNode(admin, 'n2', 5_000);
+    await relay.clock.advance(100);
+    expect(other.rows).toEqual([{ kind: 'drain', withinMs: 5_000 }]);
+    await other.beat({ draining: true, links: 3 });
+    await relay.clock.advance(50);
+    expect(await drain).toMatchObject({ nodeId: 'n2', draining: true, links: 3 });
+    expect(relay.core.draining).toBe(false);
+  });
+});

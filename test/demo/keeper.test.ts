@@ -1,0 +1,98 @@
+import { expect, it } from 'vitest';
+import { Keeper, type KeeperClock, type Run } from '../../src/demo/keeper.ts';
+
+type FakeRun = Run & { readonly number: number; readonly over: () => void; asked: boolean };
+
+/** Runs that end when they are told to, and a clock whose waits are counted and end when they are told to. */
+function setUp() {
+  const runs: FakeRun[] = [];
+  const waits: { readonly ms: number; readonly over: () => void }[] = [];
+  let now = 0;
+  const start = (): FakeRun => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const run: FakeRun = {
+      number: runs.length,
+      ended: promise,
+      over: resolve,
+      asked: false,
+      async end() {
+        run.asked = true;
+        resolve();
+      },
+    };
+    runs.push(run);
+    return run;
+  };
+  const clock: KeeperClock = {
+    now: () => now,
+    sleep(ms, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      waits.push({ ms, over: resolve });
+      signal.addEventListener('abort', () => reject(signal.reason));
+      return promise;
+    },
+  };
+  /** Lets a run end after it lasted so long. */
+  const fall = async (lastedMs: number): Promise<void> => {
+    now += lastedMs;
+    runs.at(-1)?.over();
+    await settle();
+  };
+  const wake = async (): Promise<void> => {
+    waits.at(-1)?.over();
+    await settle();
+  };
+  return { keeper: new Keeper(start, clock), runs, waits, fall, wake };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+it('waits longer and longer before it starts again what ends at once, up to half a minute', async () => {
+  const { keeper, waits, fall, wake } = setUp();
+  for (let i = 0; i < 8; i++) {
+    await fall(10);
+    await wake();
+  }
+  expect(waits.map(({ ms }) => ms)).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+  expect(keeper.current.number).toBe(8);
+});
+
+it('starts again soon what had run well', async () => {
+  const { waits, fall, wake } = setUp();
+  await fall(10);
+  await wake();
+  await fall(60_000);
+  expect(waits.map(({ ms }) => ms)).toEqual([1000, 500]);
+});
+
+it('ends the old run only when the new one has taken over, and starts no third', async () => {
+  const { keeper, runs, waits } = setUp();
+  const taken = Promise.withResolvers<void>();
+  const replaced = keeper.replace(() => taken.promise);
+  await settle();
+  expect(runs.map(({ asked }) => asked)).toEqual([false, false]);
+  taken.resolve();
+  await replaced;
+  await settle();
+  expect(runs.map(({ asked }) => asked)).toEqual([true, false]);
+  expect(keeper.current.number).toBe(1);
+  expect(waits).toEqual([]);
+});
+
+it('ends all that runs when it is closed, and starts nothing any more, not even what waits to be', async () => {
+  const { keeper, runs, waits, fall } = setUp();
+  const replaced = keeper.replace(() => new Promise(() => {}));
+  await keeper[Symbol.asyncDispose]();
+  await replaced;
+  expect(runs.map(({ asked }) => asked)).toEqual([true, true]);
+  await settle();
+  expect(waits).toEqual([]);
+  const second = setUp();
+  await second.fall(10);
+  await second.keeper[Symbol.asyncDispose]();
+  await settle();
+  expect(second.runs).toHaveLength(1);
+  await second.keeper.replace(async () => {});
+  await fall(10);
+  expect([runs.length, second.runs.length]).toEqual([2, 1]);
+});

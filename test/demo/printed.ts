@@ -1,0 +1,69 @@
+import { z } from 'zod';
+
+/** What a reader of the demo's greeting takes from it. */
+export type Printed = {
+  readonly url: string;
+  readonly adminToken: string;
+  /** The commands to try, as they stand there. */
+  readonly commands: readonly string[];
+};
+
+/** Null: not all of it was printed yet. */
+export function readPrinted(out: string): Printed | null {
+  const url = /open +(http:\S+)\/ /.exec(out)?.[1];
+  const adminToken = /admin token +(\S+)/.exec(out)?.[1];
+  const commands = [...out.matchAll(/^ {2}(curl .+)$/gm)].map(([, command = '']) => command);
+  return url === undefined || adminToken === undefined || commands.length < 3 ? null : { url, adminToken, commands };
+}
+
+const CONNECTIONS = z.object({
+  items: z.array(
+    z.object({
+      user_id: z.string(),
+      client_id: z.string(),
+      status: z.string(),
+      replaced_instance_id: z.string().nullable(),
+    }),
+  ),
+});
+const MESSAGES = z.object({ items: z.array(z.object({ command_id: z.string(), kind: z.string() })) });
+const CASE = z.object({
+  data: z.object({
+    command: z
+      .object({
+        outcome: z.string().nullable(),
+        error: z.object({ code: z.string() }).nullable(),
+        delivery: z.object({ lateResults: z.number(), lastProvenStage: z.string(), execution: z.string() }).nullable(),
+      })
+      .nullable(),
+  }),
+});
+
+export type Operator = ReturnType<typeof createOperator>;
+export type CaseFile = NonNullable<z.infer<typeof CASE>['data']['command']>;
+
+/** Asks the demo's relay as an operator would, with the token that was printed. */
+export function createOperator({ url, adminToken }: Printed) {
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' };
+  const get = async (path: string): Promise<unknown> => {
+    const answer = await fetch(url + path, { headers });
+    // A stream is there once something was retained in it.
+    return answer.status === 404 ? { items: [] } : answer.json();
+  };
+  return {
+    connections: async () => CONNECTIONS.parse(await get('/connections')).items,
+    /** Ids of the commands of which the stream retains a message of this kind. */
+    async commandsWith(kind: string, userId: string, clientId: string): Promise<readonly string[]> {
+      const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
+      const { items } = MESSAGES.parse(await get(`/history/messages?stream=${stream}&kinds=${kind}`));
+      return items.map(({ command_id }) => command_id);
+    },
+    async caseFile(userId: string, clientId: string, commandId: string): Promise<CaseFile | null> {
+      const query = `query ($u: ID!, $c: ID!, $id: ID!) { command(userId: $u, clientId: $c, commandId: $id) {
+        outcome error { code } delivery { lateResults lastProvenStage execution } } }`;
+      const body = JSON.stringify({ query, variables: { u: userId, c: clientId, id: commandId } });
+      const answer = await fetch(`${url}/graphql`, { method: 'POST', headers, body });
+      return CASE.parse(await answer.json()).data.command;
+    },
+  };
+}

@@ -1,0 +1,227 @@
+import { getNamedType, isInterfaceType, isObjectType, isUnionType, type GraphQLNamedType } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { schema } from '../../src/graphql/schema.ts';
+import { settle } from '../kit/clock.ts';
+import { connect, testCore, user, type TestCore } from '../kit/core.ts';
+import { admin, ann, ask, codeOf, dataOf } from './kit/run.ts';
+
+const alice = user('alice');
+const invoke = ({ core }: TestCore, commandId: string) =>
+  core.rpc.invoke(alice, {
+    userId: 'alice',
+    clientId: 'tab',
+    action: 'open',
+    params: null,
+    commandId,
+  });
+
+/** Every type that a query can get to from this one, with the way to it. */
+function reach(from: string): ReadonlyMap<string, string> {
+  const ways = new Map<string, string>();
+  const visit = (type: GraphQLNamedType, way: string): void => {
+    if (ways.has(type.name)) return;
+    ways.set(type.name, way);
+    if (isUnionType(type) || isInterfaceType(type))
+      for (const one of schema.getPossibleTypes(type)) visit(one, `${way}|${one.name}`);
+    if (!isObjectType(type) && !isInterfaceType(type)) return;
+    for (const field of Object.values(type.getFields())) visit(getNamedType(field.type), `${way}.${field.name}`);
+  };
+  const start = schema.getType(from);
+  if (!start) throw new Error(`no type ${from}`);
+  visit(start, from);
+  return ways;
+}
+
+describe('payloads', () => {
+  it.each(['Delivery', 'PendingRpc', 'DispatcherNode'])('cannot be reached from %s by any path', (from) => {
+    const ways = reach(from);
+    expect(ways.get('JSON')).toBeUndefined();
+    for (const holder of ['Command', 'Message', 'Invocation', 'ConnectionSnapshot'])
+      expect(ways.get(holder)).toBeUndefined();
+    const fields = [...ways.keys()]
+      .map((name) => schema.getType(name))
+      .filter((type) => isObjectType(type))
+      .flatMap((type) => Object.keys(type.getFields()));
+    expect(fields.length).toBeGreaterThan(10);
+    expect(fields.filter((name) => /payload|params|result$|progress|metadata/i.test(name))).toEqual([]);
+  });
+
+  it('the walk finds what there is to find', () => {
+    expect(reach('Command').get('JSON')).toMatch(/^Command\./);
+    expect([...reach('Delivery').keys()]).toEqual(
+      expect.arrayContaining(['CommandRef', 'Counter', 'DeliveryRecord', 'CapacityScope', 'ObservedSource']),
+    );
+  });
+});
+
+describe('what it does not prove is said by', () => {
+  const described = (type: string, field?: string): string => {
+    const found = schema.getType(type);
+    if (!field) return found?.description ?? '';
+    return (isObjectType(found) && found.getFields()[field]?.description) || '';
+  };
+  it.each([
+    ['Delivery', undefined, /no status here ever means that an effect outside a client is complete/],
+    ['DeliverySummary', undefined, /of a sample, not an exact global extreme/],
+    ['DeliverySummary', 'sampledOldestQueuedAgeMs', /A sample, not an exact global maximum/],
+    ['CapacityScope', undefined, /of admission, not of execution/],
+    ['DispatcherNode', undefined, /never that a client got or ran anything/],
+    ['DisconnectReceipt', undefined, /ends a link, no command/],
+  ])('%s %s', (type, field, words) => {
+    expect(described(type, field)).toMatch(words);
+  });
+});
+
+const everything = `{
+  delivery {
+    summary { trackedCommands dueCommands sampledOldestDeadline sampledOldestQueuedAgeMs sampleSize
+      legacyCommandStreamDepth pendingCommandDepth mode }
+    nodes { nodes { nodeId mailboxListenerAlive reconciliationAlive activeDrainers connectionWaiters links
+      unfinishedCommands updatedAt stale draining } completeness { complete sources { source } } }
+    tenants { nodes { scopeId reservedCommands limit oldestDeadline holders { userId clientId commandId deadline } } }
+    status(userId: "alice", clientId: "tab", commandId: "c1") { stage outcome attempts execution nodeId }
+    commands(filter: { userId: "alice", stage: DISPATCHED }) { nodes { commandId } nextCursor }
+  }
+}`;
+
+describe('delivery', () => {
+  it('is seen whole in one query', async () => {
+    await using relay = await testCore();
+    await connect(relay.core, alice);
+    void invoke(relay, 'c1');
+    await relay.clock.advance(2_000);
+    const deadline = '2026-01-01T00:00:30.000Z';
+    expect(await dataOf(everything, { core: relay.core })).toEqual({
+      delivery: {
+        summary: {
+          trackedCommands: 1,
+          dueCommands: 0,
+          sampledOldestDeadline: deadline,
+          sampledOldestQueuedAgeMs: null,
+          sampleSize: 1,
+          legacyCommandStreamDepth: null,
+          pendingCommandDepth: null,
+          mode: 'DIRECT',
+        },
+        nodes: {
+          nodes: [
+            {
+              nodeId: 'n1',
+              mailboxListenerAlive: true,
+              reconciliationAlive: true,
+              activeDrainers: 0,
+              connectionWaiters: 1,
+              links: 1,
+              unfinishedCommands: 1,
+              updatedAt: '2026-01-01T00:00:02.000Z',
+              stale: false,
+              draining: false,
+            },
+          ],
+          completeness: { complete: true, sources: [{ source: 'DELIVERY' }] },
+        },
+        tenants: {
+          nodes: [
+            {
+              scopeId: 'alice',
+              reservedCommands: 1,
+              limit: 10_000,
+              oldestDeadline: deadline,
+              holders: [{ userId: 'alice', clientId: 'tab', commandId: 'c1', deadline }],
+            },
+          ],
+        },
+        status: { stage: 'DISPATCHED', outcome: null, attempts: 1, execution: 'MAY_HAVE_RUN', nodeId: 'n1' },
+        commands: { nodes: [{ commandId: 'c1' }], nextCursor: null },
+      },
+    });
+  });
+
+  it('is for administrators alone, before anything of it is read', async () => {
+    await using relay = await testCore();
+    for (const who of [ann, null]) {
+      const { data, errors } = await ask(everything, { core: relay.core, who });
+      expect(data ?? null).toBe(null);
+      expect(errors).toHaveLength(1);
+    }
+    expect(await codeOf('{ delivery { __typename } }', { core: relay.core, who: ann })).toBe('forbidden');
+    expect(await codeOf('{ delivery { __typename } }', { core: relay.core, who: null })).toBe('unauthenticated');
+  });
+
+  it('knows no status of a command without a record, and refuses ids that none can have', async () => {
+    await using relay = await testCore();
+    const status = (ids: string) => `{ delivery { status(${ids}) { stage } } }`;
+    const none = await dataOf(status('userId: "alice", clientId: "tab", commandId: "c1"'), { core: relay.core });
+    expect(none).toEqual({ delivery: { status: null } });
+    const bad = { core: relay.core };
+    expect(await codeOf(status('userId: "a/b", clientId: "tab", commandId: "c1"'), bad)).toBe('invalid_user');
+    expect(await codeOf(status('userId: "alice", clientId: "", commandId: "c1"'), bad)).toBe('invalid_argument');
+  });
+
+  it('shows counters of a node in order of name', async () => {
+    await using relay = await testCore();
+    await connect(relay.core, alice);
+    await relay.clock.advance(2_000);
+    const data = await dataOf('{ delivery { nodes { nodes { counters { name value } } } } }', { core: relay.core });
+    const [{ counters = [] } = {}] = (data as any).delivery.nodes.nodes as {
+      counters: { name: string; value: number }[];
+    }[];
+    const names = counters.map(({ name }) => name);
+    expect(names).toEqual([...names].sort());
+    expect(counters).toEqual(
+      expect.arrayContaining([
+        { name: 'links_opened:client', value: 1 },
+        { name: 'commands_ended:outcome_unknown', value: 0 },
+        { name: 'commands_recovered', value: 0 },
+        { name: 'commands_acknowledged', value: 0 },
+      ]),
+    );
+  });
+});
+
+describe('the deeds', () => {
+  const disconnect = `mutation ($reason: String) {
+    disconnectClient(userId: "alice", clientId: "tab", reason: $reason) {
+      __typename
+      ... on DisconnectReceipt { state connection { status disconnectCause } }
+      ... on Refusal { code by }
+    }
+  }`;
+  const drain = (nodeId: string) =>
+    `mutation { drainNode(nodeId: "${nodeId}", withinMs: 0) { nodeId draining links } }`;
+
+  it('disconnect a client: the receipt, then the refusal of a link that is down, and not_found', async () => {
+    await using relay = await testCore();
+    expect(await codeOf(disconnect, { core: relay.core })).toBe('not_found');
+    const client = await connect(relay.core, alice);
+    expect(await codeOf(disconnect, { core: relay.core, who: alice })).toBe('forbidden');
+    expect(client.closes).toEqual([]);
+    const asked = { core: relay.core, variables: { reason: 'misbehaves' } };
+    expect(await dataOf(disconnect, asked)).toEqual({
+      disconnectClient: {
+        __typename: 'DisconnectReceipt',
+        state: 'CLOSED',
+        connection: { status: 'DISCONNECTED', disconnectCause: 'OPERATOR' },
+      },
+    });
+    expect(await dataOf(disconnect, { core: relay.core })).toEqual({
+      disconnectClient: { __typename: 'Refusal', code: 'NOT_CONNECTED', by: 'TARGET' },
+    });
+  });
+
+  it('drain a node: what is left on it, and not_found', async () => {
+    await using relay = await testCore();
+    expect(await codeOf(drain('n9'), { core: relay.core })).toBe('not_found');
+    expect(await codeOf(drain('n1'), { core: relay.core, who: alice })).toBe('forbidden');
+    expect(relay.core.draining).toBe(false);
+    await connect(relay.core, alice);
+    expect(await dataOf(drain('n1'), { core: relay.core, who: admin })).toMatchObject({
+      drainNode: { nodeId: 'n1', draining: true },
+    });
+    await settle();
+    await relay.clock.advance(2_000);
+    expect(await dataOf('{ delivery { nodes { nodes { links draining } } } }', { core: relay.core })).toEqual({
+      delivery: { nodes: { nodes: [{ links: 0, draining: true }] } },
+    });
+  });
+});

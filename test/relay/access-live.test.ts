@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RawStream } from '../graphql/kit/stream.ts';
+import { FIELDS, SUBSCRIPTIONS } from './access-rows.ts';
+import { ABSENT, MARK, ofOther, OTHER, OWNER, PLANTED, withoutGiven, world, type Ids, type World } from './planted.ts';
+import { documentOf, rootFields, withArgument, type RootField } from './selection.ts';
+import { MODES, openSingle } from './streams.ts';
+
+let at: World;
+beforeAll(async () => {
+  at = await world();
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+const fields = rootFields();
+const subscriptions = fields.filter(({ operation }) => operation === 'subscription');
+const rows = subscriptions.flatMap((field) => (SUBSCRIPTIONS[field.name] ?? []).map((row) => ({ field, ...row })));
+
+function variablesOf(call: string, ids: Ids): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(ids).filter(([name]) => call.includes(`$${name}`)));
+}
+
+type Open = (who: string, given: { field: RootField; call: string }, ids: Ids) => Promise<RawStream>;
+
+it('has a row for each subscription', () => {
+  expect(subscriptions.map(({ name }) => name).sort()).toEqual(Object.keys(SUBSCRIPTIONS).sort());
+});
+
+describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe) => {
+  const open: Open = (who, { field, call }, ids) =>
+    subscribe(at, documentOf(field, call), { who, variables: variablesOf(call, ids) });
+  const answered = async (who: string, given: { field: RootField; call: string }, ids: Ids): Promise<string> => {
+    const stream = await open(who, given, ids);
+    await stream.until('event: complete');
+    stream.abort();
+    return withoutGiven(stream.text(), ids);
+  };
+  let epoch = 0;
+  /** Whatever a client of this user does is an event. */
+  const stir = async (user: string, ids: Ids): Promise<void> => {
+    const actions = [{ name: ids.action }];
+    const hello = {
+      client_id: `${ids.client}-more`,
+      instance_id: `${ids.client}-run-${epoch++}`,
+      payload: { actions },
+    };
+    await at.client({ user, ...hello });
+  };
+
+  it.each(rows)('$call shows the owner and an administrator what happens, and no other user', async (given) => {
+    const [owner, admin] = await Promise.all([`${OWNER}:invoke`, 'admin'].map((who) => open(who, given, PLANTED)));
+    const other = given.owned ? null : await open(`${OTHER}:invoke`, given, ofOther);
+    if (given.begins === 'silent') await stir(OWNER, PLANTED);
+    await Promise.all([owner?.until(MARK), admin?.until(MARK)]);
+    if (given.begins === 'silent') await stir(OTHER, ofOther);
+    await other?.until('plain-');
+    expect(other?.text() ?? '').not.toContain(MARK);
+    [owner, admin, other].forEach((stream) => stream?.abort());
+  });
+
+  it.each(rows.filter(({ owned }) => owned))(
+    '$call is not found for another user, foreign or absent',
+    async (given) => {
+      const foreign = await answered(`${OTHER}:invoke`, given, PLANTED);
+      expect(foreign).toContain('"code":"not_found"');
+      expect(foreign).not.toContain(MARK);
+      expect(foreign.replaceAll(':\n\n', '')).toBe(
+        (await answered(`${OTHER}:invoke`, given, ABSENT)).replaceAll(':\n\n', ''),
+      );
+    },
+  );
+
+  it.each(rows)('$call is forbidden to each other scope', async (given) => {
+    for (const who of [`${OWNER}:connect`, `${OWNER}:host`]) {
+      const answer = await answered(who, given, PLANTED);
+      expect(answer).toContain('"code":"forbidden"');
+      expect(answer).not.toContain(MARK);
+    }
+  });
+});
+
+describe('a single connection', () => {
+  it('is its owner’s alone: with its token another user is answered as with one that was made up', async () => {
+    const single = await openSingle(at, `${OWNER}:invoke`);
+    const authorization = `Bearer ${await at.token(`${OTHER}:invoke`)}`;
+    const body = JSON.stringify({ query: '{ viewer { userId } }', extensions: { operationId: '1' } });
+    const ways = [
+      { method: 'GET', headers: { accept: 'text/event-stream' } },
+      { method: 'POST', headers: { 'content-type': 'application/json' }, body },
+      { method: 'DELETE', headers: {} },
+    ];
+    for (const way of ways) {
+      const [foreign, absent] = await Promise.all(
+        [single.token, 'made-up'].map(async (token) => {
+          const headers = { ...way.headers, authorization, 'x-graphql-event-stream-token': token };
+          const answer = await fetch(`${at.url}/graphql/stream?operationId=1`, { ...way, headers });
+          return { status: answer.status, text: await answer.text() };
+        }),
+      );
+      expect([way.method, foreign]).toEqual([way.method, absent]);
+      expect(foreign?.status).toBe(404);
+    }
+    await single.run('1', '{ viewer { userId } }');
+    await single.stream.until(OWNER);
+    single.stream.abort();
+  });
+
+  it.each(['GET', 'POST', 'PUT'])('asks whoever comes by %s for a token', async (method) => {
+    const headers = { accept: 'text/event-stream', 'content-type': 'application/json', 'x-callboard-csrf': '1' };
+    const body = method === 'POST' ? JSON.stringify({ query: 'subscription { connectionEvents { at } }' }) : null;
+    const answer = await fetch(`${at.url}/graphql/stream`, { method, headers, body });
+    expect([answer.status, (await answer.text()).includes('unauthenticated')]).toEqual([401, true]);
+  });
+});
+
+describe('a cursor', () => {
+  const paged = fields.filter(({ args }) => args.some(({ name }) => name === 'after'));
+  const calls = paged.flatMap((field) => (FIELDS[field.name] ?? []).map(({ call, rule }) => ({ field, call, rule })));
+
+  it.each(calls)('of $call opens for nobody but whoever it was given to', async ({ field, call, rule }) => {
+    const page = async (who: string, ids: Ids, after: string | null = null) => {
+      const more = withArgument(call, 'after: $after');
+      return at.graphql(documentOf(field, more), { who, variables: { ...variablesOf(call, ids), after } });
+    };
+    const given = rule === 'admin' ? 'admin' : `${OWNER}:invoke`;
+    const own = await page(given, PLANTED);
+    const cursor = own.data?.[field.name.split('.')[1] ?? ''].pageInfo.endCursor;
+    expect(cursor).toEqual(expect.any(String));
+    expect((await page(given, PLANTED, cursor)).code).toBeUndefined();
+    const askers = [
+      { who: `${OTHER}:invoke`, ids: ofOther, code: rule === 'admin' ? 'forbidden' : 'invalid_cursor' },
+      {
+        who: `${OTHER}:invoke`,
+        ids: PLANTED,
+        code: { admin: 'forbidden', mine: 'invalid_cursor', owned: 'not_found' }[rule],
+      },
+      { who: 'ops:admin', ids: PLANTED, code: 'invalid_cursor' },
+      ...(rule === 'admin' ? [] : [{ who: 'admin', ids: PLANTED, code: 'invalid_cursor' }]),
+    ];
+    for (const { who, ids, code } of askers) {
+      expect([who, (await page(who, ids, cursor)).code]).toEqual([who, code]);
+    }
+  });
+});

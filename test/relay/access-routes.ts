@@ -1,0 +1,109 @@
+import { CLIENT_FILES } from '../../src/http/static.ts';
+import type { Ids } from './planted.ts';
+
+/** `admin`, `invoke`: who may ask. `found` and `absent`: what an asker who may is told of what is there, and of what is not. */
+export type Route = {
+  readonly access: 'admin' | 'invoke';
+  readonly target: (ids: Ids) => string;
+  readonly body?: (ids: Ids) => object;
+  readonly found: number;
+  readonly absent: number;
+  /** Answers nothing that is one user's, so that no mark can stand in it. */
+  readonly plain?: true;
+};
+
+const command = ({ user, client, command }: Ids): string => `/commands/${user}/${client}/${command}`;
+
+/** Each documented operation, with an example. */
+export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
+  'GET /users': [{ access: 'admin', target: () => '/users', found: 200, absent: 200 }],
+  'GET /users/{user_id}': [{ access: 'admin', target: ({ user }) => `/users/${user}`, found: 200, absent: 404 }],
+  'GET /connections': [
+    { access: 'admin', target: () => '/connections', found: 200, absent: 200 },
+    { access: 'admin', target: ({ user }) => `/connections?user_id=${user}`, found: 200, absent: 200 },
+  ],
+  'GET /connections/{user_id}/{client_id}/actions': [
+    {
+      access: 'admin',
+      target: ({ user, client }) => `/connections/${user}/${client}/actions`,
+      found: 200,
+      absent: 404,
+    },
+  ],
+  'GET /actions': [{ access: 'admin', target: () => '/actions', found: 200, absent: 200 }],
+  'GET /rpc/pending': [
+    { access: 'admin', target: () => '/rpc/pending', found: 200, absent: 200 },
+    {
+      access: 'admin',
+      target: ({ user, client }) => `/rpc/pending?user_id=${user}&client_id=${client}&check_instance=i`,
+      found: 200,
+      absent: 200,
+    },
+  ],
+  'GET /rpc/pending/count': [
+    {
+      access: 'admin',
+      target: ({ user }) => `/rpc/pending/count?user_id=${user}`,
+      found: 200,
+      absent: 200,
+      plain: true,
+    },
+  ],
+  'GET /rpc/pending/count-by-node': [
+    {
+      access: 'admin',
+      target: ({ user }) => `/rpc/pending/count-by-node?user_id=${user}`,
+      found: 200,
+      absent: 200,
+      plain: true,
+    },
+  ],
+  'GET /history/streams': [
+    { access: 'admin', target: ({ user }) => `/history/streams?user_id=${user}`, found: 200, absent: 200 },
+  ],
+  'GET /history/messages': [
+    {
+      access: 'admin',
+      target: ({ stream }) => `/history/messages?stream=${stream}&include_payload=true`,
+      found: 200,
+      absent: 404,
+    },
+  ],
+  'GET /history/command/{user_id}/{command_id}': [
+    {
+      access: 'admin',
+      target: ({ user, command }) => `/history/command/${user}/${command}?include_payload=true`,
+      found: 200,
+      absent: 200,
+    },
+  ],
+  'POST /connections/{user_id}/{client_id}/actions/{action}': [
+    {
+      access: 'invoke',
+      target: ({ user, client, action }) => `/connections/${user}/${client}/actions/${action}`,
+      // The command of this id has ended, so that the owner's call replays its outcome and runs nothing.
+      body: ({ command, params }) => ({ command_id: command, params }),
+      found: 200,
+      absent: 409,
+    },
+  ],
+  'GET /commands/{user_id}/{client_id}/{command_id}': [
+    { access: 'invoke', target: command, found: 200, absent: 404 },
+    { access: 'invoke', target: (ids) => `${command(ids)}?within_ms=1000`, found: 200, absent: 404 },
+  ],
+  'POST /commands/{user_id}/{client_id}/{command_id}/cancel': [
+    // It is too late for it: the owner's call changes nothing.
+    { access: 'invoke', target: (ids) => `${command(ids)}/cancel`, body: () => ({}), found: 200, absent: 404 },
+  ],
+};
+
+/** What the server answers by itself: to everybody, to administrators, or by an upgrade alone. `file`: to everybody, where it was built. */
+export const HOUSE: Readonly<Record<string, 'open' | 'admin' | 'upgrade' | 'file'>> = {
+  '/': 'open',
+  '/healthz': 'open',
+  '/readyz': 'open',
+  '/openapi.json': 'open',
+  '/metrics': 'admin',
+  '/connect': 'upgrade',
+  ...Object.fromEntries(CLIENT_FILES.map((name) => [`/clients/${name}`, 'file'])),
+};
