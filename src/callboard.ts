@@ -1,6 +1,8 @@
 /** The composition root: everything that callboard is made of meets here, and nowhere else. */
 import { randomBytes } from 'node:crypto';
 import { createMemoryBackend } from './backends/memory/backend.ts';
+import { createDirectorySpill } from './backends/spill/directory.ts';
+import { createMemorySpill } from './backends/spill/memory.ts';
 import type { AuthConfig, Config } from './config.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
 import { compilePolicy } from './core/auth/rules.ts';
@@ -9,7 +11,9 @@ import type { Backend } from './core/backend.ts';
 import type { Clock } from './core/clock.ts';
 import type { Core } from './core/core.ts';
 import { createCore } from './core/create.ts';
+import type { Crypto } from './core/crypto.ts';
 import { Cursors } from './core/cursor.ts';
+import type { SpillStore } from './core/history/spill.ts';
 import { DRAIN_MS, HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
 import { createFaces, type Faces } from './http/faces.ts';
@@ -31,6 +35,8 @@ export type Settings = Partial<
     | 'streamMaxMessages'
     | 'historyMaxBytes'
     | 'maxBodyBytes'
+    | 'rawMessages'
+    | 'spillDir'
     | 'allowedOrigins'
     | 'trustProxy'
     | 'introspection'
@@ -41,6 +47,8 @@ export type CallboardOptions = {
   readonly config: Settings;
   /** Where everything is kept; this process' memory when absent. Closed with the relay. */
   readonly backend?: Backend;
+  /** Where payloads too large for history lie, instead of `spillDir` or memory. One that is not `managed` is never cleaned. */
+  readonly spill?: SpillStore;
   readonly clock?: Clock;
   readonly log?: Log;
   /** Instead of the policy in `config`. */
@@ -79,6 +87,8 @@ export function createCallboard(options: CallboardOptions): Callboard {
     policy: options.policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy),
     log,
     metrics: meter,
+    spill: options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto }),
+    rawMessages: config.rawMessages ?? false,
   });
   const authenticator = createAuthenticator({ ...NO_AUTH, ...config.auth, clock });
   const faces = createFaces({
@@ -99,6 +109,15 @@ export function createCallboard(options: CallboardOptions): Callboard {
 }
 
 const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
+
+function spillStore(root: string | null, parts: { clock: Clock; log: Log; crypto: Crypto }): SpillStore {
+  return root === null ? createMemorySpill(parts.clock, parts.crypto) : createDirectorySpill({ root, ...parts });
+}
+
+/** Removes what is expired from a spill directory, without a relay; how many payloads. What is not the store's own stays. */
+export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
+  return createDirectorySpill({ root, clock: systemClock, log }).clean();
+}
 
 function memoryBackend(config: Settings, parts: { clock: Clock; log: Log; sha256: (text: string) => string }): Backend {
   return createMemoryBackend({

@@ -37,6 +37,10 @@ export type Config = {
   readonly streamMaxMessages: number;
   readonly historyMaxBytes: number;
   readonly maxBodyBytes: number;
+  /** Whether administrators may read the raw sample of history. */
+  readonly rawMessages: boolean;
+  /** Where large payloads lie; null: in memory. */
+  readonly spillDir: string | null;
   readonly allowedOrigins: readonly string[];
   readonly trustProxy: boolean;
   readonly introspection: Settings['INTROSPECTION'];
@@ -186,6 +190,8 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     streamMaxMessages: settings.STREAM_MAX_MESSAGES,
     historyMaxBytes: settings.HISTORY_MAX_BYTES,
     maxBodyBytes: settings.MAX_BODY_BYTES,
+    rawMessages: settings.RAW_MESSAGES,
+    spillDir: settings.SPILL_DIR ?? null,
     allowedOrigins: settings.ALLOWED_ORIGINS,
     trustProxy: settings.TRUST_PROXY,
     introspection: settings.INTROSPECTION,

@@ -1,5 +1,11 @@
 /** The public names of the package for programs that embed a relay. Clients are in `callboard/runtime` and `callboard/caller`. */
-export { createCallboard, type Callboard, type CallboardOptions, type Settings } from './callboard.ts';
+export {
+  cleanSpillDirectory,
+  createCallboard,
+  type Callboard,
+  type CallboardOptions,
+  type Settings,
+} from './callboard.ts';
 export { readConfig, type AuthConfig, type Config } from './config.ts';
 export { signToken, type TokenRequest } from './http/token.ts';
 export { CallboardError, type Code, type ErrorDetails, type Fault } from './core/errors.ts';
@@ -9,5 +15,6 @@ export type { PolicyFile, PolicyRule, PolicyScope } from './core/auth/rules.ts';
 export type { Backend, Capabilities } from './core/backend.ts';
 export type { Clock } from './core/clock.ts';
 export type { Core } from './core/core.ts';
+export type { SpillRead, SpillRef, SpillStore } from './core/history/spill.ts';
 export type { Log } from './core/log.ts';
 export { VERSION } from './version.ts';

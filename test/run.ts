@@ -11,6 +11,8 @@ const NEEDS: readonly Need[] = [
     places: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
     debian: 'chromium',
   },
+  // The demo prints commands to try, and its test tries them.
+  { variable: 'CALLBOARD_TEST_CURL', places: ['/usr/bin/curl', '/usr/local/bin/curl'], debian: 'curl' },
 ];
 
 const ROOT = join(import.meta.dirname, '..');

@@ -13,6 +13,7 @@ export function helpText(): string {
                                       start a relay with clients that keep it busy
   callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
                                       sign a user's token with the secret
+  callboard spill-clean [flags]       remove expired payloads from the spill directory
   callboard schema                    print the GraphQL schema
   callboard help | --version
 

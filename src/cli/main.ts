@@ -10,6 +10,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./demo.ts')).demo,
   token: async () => (await import('./token.ts')).token,
+  'spill-clean': async () => (await import('./spill-clean.ts')).spillClean,
   schema: async () => (await import('./schema.ts')).schema,
 };
 

@@ -16,7 +16,7 @@ import { fail } from './errors.ts';
 import { createHistories } from './history/history.ts';
 import { createKeeper } from './history/keep.ts';
 import { createIngest } from './ingest/ingest.ts';
-import { noSites } from './sites/projector.ts';
+import { createProjector } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
 import { createRpc } from './rpc/rpc.ts';
 import { createSites } from './sites/sites.ts';
@@ -60,7 +60,7 @@ export function createCore(deps: Deps): Core {
     contexts: createContexts(deps),
     history: createHistories(deps),
     dedup: createDedup(deps),
-    ingest: createIngest({ deps, keeper, projector: noSites }),
+    ingest: createIngest({ deps, keeper, projector: createProjector(deps) }),
     rpc: createRpc(calls),
     sites: createSites(calls),
     delivery: createDeliveries(deps, dispatcher),

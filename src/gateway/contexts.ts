@@ -1,62 +1,113 @@
 import type { ReportedContext, ReportedWindow } from '../core/contexts/context.ts';
 import type { Report, ReportPart } from '../core/contexts/store.ts';
 import { invalid } from '../core/errors.ts';
-import { utf8Length, type JsonText } from '../core/json.ts';
+import { id } from '../core/ids.ts';
+import { fromJson, utf8Length, type JsonText } from '../core/json.ts';
 import { METADATA_BYTES } from '../core/limits.ts';
-import type { Fields, Table } from '../protocol/fields.ts';
-import { CONTEXT, rowFault, WINDOW, type WireContext, type WireWindow } from '../protocol/report.ts';
+import { CONTEXT, parseRow, WINDOW } from '../protocol/report.ts';
 import { checkedJson, isArrayText, isObjectText, itemsOf, membersOf } from './json.ts';
 
 /** Reads the payload of `report`, all of it or nothing. Throws `invalid_argument` naming the member; members that it does not know are ignored. */
 export function readReport(payload: string | null): Report {
   const json = payload === null ? null : checkedJson(payload);
-  if (json === null) return invalid('payload', 'JSON that is not nested too deeply was expected');
+  if (json === null) return invalid('payload', 'JSON was expected, not nested too deeply');
   const members = objectOf('payload', json);
   return {
-    contexts: readPart('contexts', members.get('contexts'), CONTEXT_ROWS),
-    windows: readPart('windows', members.get('windows'), WINDOW_ROWS),
+    contexts: readPart('contexts', valueOf(members, 'contexts'), { read: readContext, idOf: (row) => row.contextId }),
+    windows: readPart('windows', valueOf(members, 'windows'), { read: readWindow, idOf: (row) => row.windowId }),
   };
 }
 
-type Rows<T extends Table, Row> = {
-  readonly table: T;
-  readonly idOf: (row: Row) => string;
-  readonly row: (wire: Fields<T>, members: ReadonlyMap<string, JsonText>, where: string) => Row;
+type Rows<T> = {
+  readonly read: (where: string, item: JsonText) => T;
+  readonly idOf: (row: T) => string;
 };
 
-const CONTEXT_ROWS: Rows<typeof CONTEXT, ReportedContext> = {
-  table: CONTEXT,
-  idOf: ({ contextId }) => contextId,
-  row: readContext,
-};
-const WINDOW_ROWS: Rows<typeof WINDOW, ReportedWindow> = {
-  table: WINDOW,
-  idOf: ({ windowId }) => windowId,
-  row: readWindow,
-};
-
-function readPart<T extends Table, Row>(
-  where: string,
-  json: JsonText | undefined,
-  rows: Rows<T, Row>,
-): ReportPart<Row> | null {
-  if (isLeftOut(json)) return null;
+function readPart<T>(where: string, json: JsonText | null, { read, idOf }: Rows<T>): ReportPart<T> | null {
+  if (json === null) return null;
   const members = objectOf(where, json);
-  const snapshot = readFlag(`${where}.snapshot`, members.get('snapshot'));
-  const set = listOf(`${where}.set`, members.get('set')).map((item, i) => readRow(`${where}.set[${i}]`, item, rows));
-  const removed = listOf(`${where}.removed`, members.get('removed')).map((item, i) =>
-    readId(`${where}.removed[${i}]`, item),
-  );
-  if (snapshot && removed.length > 0) invalid(`${where}.removed`, 'a snapshot removes all that it does not set');
-  const ids = [...set.map(rows.idOf), ...removed];
-  const twice = ids.find((id, i) => ids.indexOf(id) !== i);
-  if (twice !== undefined) invalid(where, `${twice} stands there twice`);
+  const each = <R>(member: string, readOne: (at: string, item: JsonText) => R): R[] =>
+    itemsIn(`${where}.${member}`, valueOf(members, member)).map((item, i) => readOne(`${where}.${member}[${i}]`, item));
+  const snapshot = readFlag(`${where}.snapshot`, valueOf(members, 'snapshot'));
+  const set = each('set', read);
+  const removed = each('removed', readId);
+  if (snapshot && removed.length > 0) invalid(`${where}.removed`, 'a snapshot removes whatever it does not set');
+  checkOnce(where, [...set.map(idOf), ...removed]);
   return { snapshot, set, removed };
 }
 
-function readRow<T extends Table, Row>(where: string, item: JsonText, { table, row }: Rows<T, Row>): Row {
-  const value: unknown = JSON.parse(item);
-  const fault = rowFault(table, value);
-  if (fault !== null) throw faultAt(where, fault);
-  return row(value as Fields<T>, membersOf(item), where);
+function readContext(where: string, item: JsonText): ReportedContext {
+  const row = parseRow(CONTEXT, fromJson(item));
+  if (typeof row === 'string') return invalidAt(where, row);
+  const metadata = valueOf(membersOf(item), 'metadata');
+  if (metadata !== null && utf8Length(metadata) > METADATA_BYTES)
+    invalid(`${where}.metadata`, `at most ${METADATA_BYTES} bytes are kept`);
+  return {
+    contextId: row.context_id,
+    status: row.status,
+    ownership: row.ownership,
+    windowId: row.window_id ?? null,
+    taskId: row.task_id ?? null,
+    title: row.title ?? null,
+    metadata,
+  };
+}
+
+function readWindow(where: string, item: JsonText): ReportedWindow {
+  const row = parseRow(WINDOW, fromJson(item));
+  if (typeof row === 'string') return invalidAt(where, row);
+  return {
+    windowId: row.window_id,
+    ownership: row.ownership,
+    focused: row.focused,
+    type: row.type,
+    state: row.state,
+    incognito: row.incognito,
+    tabCount: row.tab_count,
+    capacity: row.capacity ?? null,
+    draining: row.draining,
+    status: row.status,
+    workerCount: row.worker_count ?? 0,
+    idleCount: row.idle_count ?? 0,
+    busyCount: row.busy_count ?? 0,
+  };
+}
+
+/** A row's fault begins with its member, unless it is about the row itself. */
+function invalidAt(where: string, fault: string): never {
+  const [, member, detail] = /^(\w+): (.*)$/s.exec(fault) ?? [];
+  return member === undefined ? invalid(where, fault) : invalid(`${where}.${member}`, detail ?? fault);
+}
+
+function checkOnce(where: string, ids: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const one of ids) {
+    if (seen.has(one)) invalid(where, `${one} stands there twice`);
+    seen.add(one);
+  }
+}
+
+function readId(where: string, item: JsonText): string {
+  const value = fromJson(item);
+  return typeof value === 'string' ? id(where, value) : invalid(where, 'a string was expected');
+}
+
+function readFlag(where: string, json: JsonText | null): boolean {
+  const value = fromJson(json) ?? false;
+  return typeof value === 'boolean' ? value : invalid(where, 'true or false was expected');
+}
+
+function objectOf(where: string, json: JsonText): ReadonlyMap<string, JsonText> {
+  return isObjectText(json) ? membersOf(json) : invalid(where, 'an object was expected');
+}
+
+function itemsIn(where: string, json: JsonText | null): readonly JsonText[] {
+  if (json === null) return [];
+  return isArrayText(json) ? itemsOf(json) : invalid(where, 'an array was expected');
+}
+
+/** Null stands for left out. */
+function valueOf(members: ReadonlyMap<string, JsonText>, member: string): JsonText | null {
+  const json = members.get(member);
+  return json === undefined || json === 'null' ? null : json;
 }

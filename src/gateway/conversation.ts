@@ -1,4 +1,4 @@
-import { subjectOf, type Principal } from '../core/auth/principal.ts';
+import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
 import { fail } from '../core/errors.ts';
@@ -13,6 +13,7 @@ import type { LinkParts } from './parts.ts';
 import { BadPayload } from './payload.ts';
 import { aboutFrame, refusalOf, type About } from './refusal.ts';
 import type { ReportFrame, Reports } from './reports.ts';
+import { takeSite, type SiteFrame } from './sites.ts';
 import type { Wire } from './wire.ts';
 
 export type Ends = { readonly wire: Wire; readonly conduct: Conduct; readonly reports: Reports };
@@ -63,6 +64,9 @@ export class Conversation {
       case 'report':
         if (conduct.unsolicited(about)) this.#run(about, () => this.#tell(frame.payload));
         return;
+      case 'site':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#host(frame));
+        return;
       default:
         this.#report(frame, about);
     }
@@ -110,6 +114,7 @@ export class Conversation {
   async #renew(token: string): Promise<void> {
     const renewed = admit(await this.#parts.authenticator.authenticate(token), this.#kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token is of another user.');
+    if (this.#session?.result.connection.host) requireUser(renewed, 'host');
     this.#principal = renewed;
     this.#ends.wire.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
@@ -126,6 +131,12 @@ export class Conversation {
     if (outcome === 'full')
       fail('capacity_exceeded', `A client has at most ${CLIENT_CONTEXTS} contexts and ${CLIENT_WINDOWS} windows.`);
     if (outcome === 'fenced') this.#ends.wire.close('node_lost');
+  }
+
+  async #host(frame: SiteFrame): Promise<void> {
+    const { core } = this.#parts;
+    await takeSite(frame, { core, session: this.#session, principal: this.#principal });
+    this.#ends.wire.send({ type: 'site_ack', ref: frame.ref });
   }
 
   #run(about: About, work: () => Promise<void>): void {

@@ -43,7 +43,10 @@ builder.scalarType('JSON', {
 builder.queryType({
   description: 'What is true now, as far as it was observed. Reading never changes, renews or releases any work.',
 });
-builder.mutationType({ description: 'Commands: invoking, awaiting and cancelling them.' });
+builder.mutationType({
+  description:
+    'Commands: invoking, awaiting and cancelling them. Events: ingesting them. And what operators do: disconnecting and draining.',
+});
 builder.subscriptionType({
   description:
     'Live changes from now on, without replay. A subscription queues 100 events and drops the oldest; `missed` on the next event says how many.',

@@ -4,10 +4,12 @@ import {
   streamKey,
   type Message,
   type MessageKind,
+  type PayloadState,
   type TerminalError,
 } from '../core/history/message.ts';
 import type { StreamSummary } from '../core/history/store.ts';
 import { fromJson } from '../core/json.ts';
+import { andThen, type Maybe } from '../core/maybe.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
@@ -23,14 +25,14 @@ const MessageKindEnum = wireEnum<MessageKind>('MessageKind', 'What a retained me
     'An end was reported after the command had ended, or by another instance: evidence that resolves nothing.',
 });
 
-type PayloadState = 'redacted' | 'included' | 'spilled_included' | 'expired' | 'unavailable' | 'none';
-
 const PayloadStateEnum = wireEnum<PayloadState>('PayloadState', 'What `payload` shows, and why not more.', {
-  redacted: 'There is a payload; it was not asked for.',
+  redacted:
+    'There is a payload; it was not asked for, or the answer holds 16 MiB of payloads that are kept apart: ask for fewer messages.',
   included: 'It is shown.',
   spilled_included: 'It is shown, out of the store for large payloads.',
   expired: 'It was kept apart and its time is over.',
-  unavailable: 'It was kept apart and cannot be read now.',
+  unavailable:
+    'It was to be kept apart and cannot be read: it could not be stored, or was lost or damaged. Its size and digest are what is left.',
   none: 'There is no payload.',
 });
 
@@ -87,20 +89,28 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       nullable: true,
       description: 'The payload, as it was sent; null unless it is included.',
       args: includeArgument,
-      resolve: ({ payload, userId, suffix }, { include }, { auditPayload }) => {
-        if (!include || payload === null) return null;
-        auditPayload({ stream: streamKey(userId, suffix) });
-        return fromJson(payload);
+      resolve: (message, { include }, { auditPayload, loaders }) => {
+        if (!include || !hasPayload(message)) return null;
+        auditPayload({ stream: streamKey(message.userId, message.suffix) });
+        return andThen(loaders.payload(message), ({ text }) => fromJson(text));
       },
     }),
     payloadState: t.field({
       type: PayloadStateEnum,
       description: 'What `payload` shows when asked with the same `include`.',
       args: includeArgument,
-      resolve: ({ payload }, { include }) => (payload === null ? 'none' : include ? 'included' : 'redacted'),
+      resolve: (message, { include }, { loaders }): Maybe<PayloadState> => {
+        if (!hasPayload(message)) return 'none';
+        return include ? andThen(loaders.payload(message), ({ state }) => state) : 'redacted';
+      },
     }),
     payloadBytes: t.exposeInt('payloadBytes', {
       description: 'Length of the payload’s JSON text in bytes; 0 without one.',
+    }),
+    payloadSha256: t.string({
+      nullable: true,
+      description: 'SHA-256 of the payload’s JSON text, base64url, where it is kept apart; else null.',
+      resolve: ({ spill }) => spill?.sha256 ?? null,
     }),
     error: t.expose('error', {
       type: TerminalErrorType,
@@ -109,6 +119,10 @@ const MessageType = builder.objectRef<Message>('Message').implement({
     }),
   }),
 });
+
+function hasPayload({ payload, spill }: Message): boolean {
+  return payload !== null || spill !== null;
+}
 
 export const MessageConnection = connectionOf('Message', MessageType, 'messages');
 

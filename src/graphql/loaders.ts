@@ -1,10 +1,17 @@
 import DataLoader from 'dataloader';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Connection } from '../core/connections/connection.ts';
+import type { ExecutionContext } from '../core/contexts/context.ts';
+import type { ContextQuery, WindowQuery, WorkerList, WorkerQuery } from '../core/contexts/room.ts';
+import type { CountedWindow } from '../core/contexts/store.ts';
 import type { Core, PendingRpc, Summary } from '../core/core.ts';
 import type { StreamSummary } from '../core/history/store.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../core/ids.ts';
+import { canonicalJson } from '../core/json.ts';
 import type { Maybe } from '../core/maybe.ts';
+import type { Page } from '../core/page.ts';
+import type { SiteView } from '../core/sites/room.ts';
+import { createPayloads, type Payloads } from './history-payload.ts';
 
 /**
  * Nested fields by batch: however many parents ask in one tick, core is asked once. What was loaded is remembered until `forget`,
@@ -17,6 +24,12 @@ export type Loaders = {
   readonly pendingOfUser: (userId: string, first: number) => Promise<Summary<PendingRpc>>;
   readonly pendingOfClient: (key: ClientKey, first: number) => Promise<Summary<PendingRpc>>;
   readonly waitersOfCommand: (key: CommandKey) => Promise<readonly PendingRpc[]>;
+  readonly contexts: (query: ContextQuery, first: number) => Promise<Page<ExecutionContext>>;
+  readonly windows: (query: WindowQuery, first: number) => Promise<Page<CountedWindow>>;
+  readonly workers: (query: WorkerQuery, first: number) => Promise<WorkerList>;
+  readonly sitesOfUser: (userId: string, first: number) => Promise<Summary<SiteView>>;
+  /** Payloads that were asked for; asking is for the resolver to judge. */
+  readonly payload: Payloads['load'];
   readonly forget: () => void;
 };
 
@@ -27,6 +40,19 @@ export function createLoaders(core: Core, who: Principal | null): Loaders {
   const streams = pages(itself, (ids: readonly string[], first) => core.history.ofUsers(who, ids, first));
   const ofUser = pages(itself, (ids: readonly string[], first) => core.rpc.ofUsers(who, ids, first));
   const ofClient = pages(clientKeyText, (keys: readonly ClientKey[], first) => core.rpc.ofClients(who, keys, first));
+  const contexts = pages(canonicalJson, (asked: readonly ContextQuery[], first) =>
+    core.contexts.lists(who, asked, first),
+  );
+  const windows = pages(canonicalJson, (asked: readonly WindowQuery[], first) =>
+    core.contexts.windowLists(who, asked, first),
+  );
+  const workers = pages(canonicalJson, (asked: readonly WorkerQuery[], first) =>
+    core.contexts.workers(who, asked, first),
+  );
+  const sites = pages(itself, (ids: readonly string[], first) => core.sites.ofUsers(who, ids, first));
+  const payloads = createPayloads(core);
+  const ofRooms = [connection, waiters, connections, streams, ofUser, ofClient, payloads];
+  const all = [...ofRooms, contexts, windows, workers, sites];
   return {
     connection: connection.load,
     connectionsOfUser: connections.load,
@@ -34,7 +60,12 @@ export function createLoaders(core: Core, who: Principal | null): Loaders {
     pendingOfUser: ofUser.load,
     pendingOfClient: ofClient.load,
     waitersOfCommand: waiters.load,
-    forget: () => [connection, waiters, connections, streams, ofUser, ofClient].forEach((loader) => loader.forget()),
+    contexts: contexts.load,
+    windows: windows.load,
+    workers: workers.load,
+    sitesOfUser: sites.load,
+    payload: payloads.load,
+    forget: () => all.forEach((loader) => loader.forget()),
   };
 }
 

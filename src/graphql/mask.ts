@@ -70,7 +70,14 @@ function passes(error: unknown): GraphQLError | null {
   if (!(origin instanceof GraphQLError)) return null;
   const ofRequest = !error.path;
   const ofArgument = origin !== error && !origin.path && Boolean(origin.nodes?.length);
-  return ofRequest || ofArgument ? error : null;
+  return ofRequest || ofArgument ? coded(error) : null;
+}
+
+/** GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. */
+function coded(error: GraphQLError): GraphQLError {
+  const { message, extensions } = error;
+  if (extensions['code'] !== undefined) return error;
+  return new GraphQLError(message, { ...place(error), extensions: { ...extensions, code: 'invalid_argument' } });
 }
 
 function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | undefined }): GraphQLError {

@@ -67,6 +67,16 @@ export const CompletenessType = builder.objectRef<Completeness>('Completeness').
   }),
 });
 
+type Count = { readonly count: number; readonly completeness: Completeness };
+
+export const CountResult = builder.objectRef<Count>('CountResult').implement({
+  description: 'How many, and whether all were counted.',
+  fields: (t) => ({
+    count: t.exposeInt('count', { description: 'How many were counted.' }),
+    completeness: t.expose('completeness', { type: CompletenessType, description: 'What was and was not observed.' }),
+  }),
+});
+
 const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
   description: 'Where a page stands in its listing. Paging goes forward only.',
   fields: (t) => ({

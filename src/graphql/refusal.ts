@@ -13,6 +13,10 @@ const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   capacity_exceeded: 'capacity',
   rate_limited: 'capacity',
   draining: 'relay',
+  session_inactive: 'site',
+  site_action_denied: 'site',
+  site_capability_denied: 'site',
+  site_mode_denied: 'site',
 };
 
 /** The expected refusal in a thrown error; throws it again when it is none, as those about who may not ask are. */
@@ -24,7 +28,7 @@ export function refusalOf(error: unknown): RefusalView {
   return { kind: 'refused', code, message, by, retryAfterMs: details.retryAfterMs ?? null, commandId };
 }
 
-const RefusalCodeEnum = builder.enumType('RefusalCode', {
+export const RefusalCodeEnum = builder.enumType('RefusalCode', {
   description: 'The closed table of codes, shared with every other face.',
   values: codeValues(),
 });

@@ -56,8 +56,8 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
     command: t.field({
       type: CommandType,
       nullable: true,
-      description: 'The case file.',
-      resolve: ({ command }) => command,
+      description: 'The case file; null for the holder of a grant.',
+      resolve: ({ command }, _, { who }) => (who?.kind === 'grant' ? null : command),
     }),
   }),
 });
@@ -72,7 +72,7 @@ const InvokeActionPending = builder.objectRef<InvocationView>('InvokeActionPendi
   interfaces: [InvocationType],
 });
 
-const InvokeActionResult = builder.unionType('InvokeActionResult', {
+export const InvokeActionResult = builder.unionType('InvokeActionResult', {
   description: 'The end of the command, its present state, or a refusal.',
   types: [InvokeActionOutcome, InvokeActionPending, Refusal],
   resolveType: ({ kind }) => {
@@ -81,7 +81,7 @@ const InvokeActionResult = builder.unionType('InvokeActionResult', {
   },
 });
 
-const waitFor = {
+export const waitFor = {
   type: WaitStageEnum,
   required: true,
   defaultValue: 'completed',
@@ -151,11 +151,11 @@ builder.mutationField('awaitCommand', (t) =>
   }),
 );
 
-function paramsOf(params: unknown): JsonText | null {
+export function paramsOf(params: unknown): JsonText | null {
   return params === undefined || params === null ? null : toJson(params);
 }
 
-function view(invocation: Invocation, reread: boolean): InvocationView | RefusalView {
+export function view(invocation: Invocation, reread: boolean): InvocationView | RefusalView {
   return invocation.kind === 'refused' ? invocation : { ...invocation, reread };
 }
 

@@ -9,7 +9,7 @@ import { ConnectionSnapshot } from './connections.ts';
 import { StageEnum } from './delivery.ts';
 import { wireEnum } from './enums.ts';
 import { fresh } from './live.ts';
-import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { CompletenessType, connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
 
 export const WaitStageEnum = wireEnum<WaitFor>(
   'WaitStage',
@@ -100,16 +100,6 @@ const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
     checkInstance: t.id({
       description: 'The instance believed live: a wait that expects another is reported with its mismatch.',
     }),
-  }),
-});
-
-type PendingCount = { readonly count: number; readonly completeness: Completeness };
-
-const CountResult = builder.objectRef<PendingCount>('CountResult').implement({
-  description: 'How many, and whether all were counted.',
-  fields: (t) => ({
-    count: t.exposeInt('count', { description: 'How many were counted.' }),
-    completeness: t.expose('completeness', { type: CompletenessType, description: 'What was and was not observed.' }),
   }),
 });
 

@@ -3,15 +3,24 @@ import { isEnumType, isIntrospectionType, type GraphQLEnumType, type GraphQLSche
 import { builder } from './builder.ts';
 import './actions.ts';
 import './connections.ts';
+import './contexts-windows.ts';
+import './contexts-workers.ts';
+import './contexts.ts';
+import './dedup.ts';
 import './delivery-command.ts';
 import './delivery-disconnect.ts';
 import './delivery-inspection.ts';
 import './delivery-nodes.ts';
 import './delivery-scopes.ts';
 import './delivery.ts';
+import './history-raw.ts';
 import './history.ts';
+import './ingest.ts';
 import './rpc-invoke.ts';
 import './rpc.ts';
+import './sites-events.ts';
+import './sites-sessions.ts';
+import './sites.ts';
 import './users.ts';
 import './viewer.ts';
 

@@ -1,9 +1,9 @@
-import { requireScope, type Principal, type Scope } from '../core/auth/principal.ts';
+import { requireScope, type Caller, type Scope } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
 
-const ViewerKindEnum = wireEnum<Principal['kind']>('ViewerKind', 'As what the asker is known.', {
+const ViewerKindEnum = wireEnum<Caller['kind']>('ViewerKind', 'As what the asker is known.', {
   admin: 'An administrator.',
   user: 'A user.',
 });
@@ -19,7 +19,7 @@ export const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keep
   shared: 'Several processes over one store.',
 });
 
-const Viewer = builder.objectRef<Principal>('Viewer').implement({
+const Viewer = builder.objectRef<Caller>('Viewer').implement({
   description: 'Who asks, and which node answers.',
   fields: (t) => ({
     kind: t.expose('kind', { type: ViewerKindEnum, description: 'As what the asker is known.' }),

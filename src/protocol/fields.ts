@@ -15,6 +15,7 @@ export type Kind =
   | 'contextStatus'
   | 'windowStatus'
   | 'ownership'
+  | 'siteOp'
   | 'title'
   | 'word'
   | 'count';
@@ -31,6 +32,8 @@ export const WINDOW_STATUSES = ['open', 'closed'] as const;
 export type WireWindowStatus = (typeof WINDOW_STATUSES)[number];
 export const OWNERSHIPS = ['user-owned', 'worker'] as const;
 export type WireOwnership = (typeof OWNERSHIPS)[number];
+export const SITE_OPS = ['register', 'remove'] as const;
+export type WireSiteOp = (typeof SITE_OPS)[number];
 
 /** What a kind holds where that is not just any string. */
 type Values = {
@@ -42,6 +45,7 @@ type Values = {
   contextStatus: WireContextStatus;
   windowStatus: WireWindowStatus;
   ownership: WireOwnership;
+  siteOp: WireSiteOp;
 };
 type ValueOf<K> = K extends keyof Values ? Values[K] : string;
 
@@ -77,6 +81,7 @@ const CHECKS: Readonly<Record<Kind, Check>> = {
   contextStatus: oneOf(CONTEXT_STATUSES),
   windowStatus: oneOf(WINDOW_STATUSES),
   ownership: oneOf(OWNERSHIPS),
+  siteOp: oneOf(SITE_OPS),
   title: textOf(0, 256),
   word: textOf(1, 64),
   count: {

@@ -22,6 +22,8 @@ export const UP = {
   actions: {},
   /** Where execution can happen at this client now. Payload: `{ contexts?, windows? }`, each `{ snapshot?, set?, removed? }`; rows as in report.ts. */
   report: {},
+  /** Hosts a cooperative site (`op`: `register`, with its definition as payload) or gives it up (`remove`). Answered by `site_ack` or `refused`. */
+  site: { ref: 'id', op: 'siteOp', site_id: 'id' },
   pong: {},
   /** Payload: the params (left out: {}). Answered by `stage` and `outcome`, or by `refused`, each with this `ref`. */
   invoke: {
@@ -76,6 +78,8 @@ export const DOWN = {
   cancel: { command_id: 'id', reason: 'text?' },
   /** The end of this command that the client reported was taken: the client may forget it. `recorded`: one of RECORDED. */
   result_ack: { command_id: 'id', recorded: 'text' },
+  /** To a client: its `site` of this `ref` was done. */
+  site_ack: { ref: 'id' },
   /** To a caller: how far its command has come. */
   stage: { ref: 'id', command_id: 'id', stage: 'text' },
   /** To a caller: its wait is over. Without `outcome`, the command still lives. Payload: the result. */
@@ -116,7 +120,18 @@ export const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] a
 export type Recorded = (typeof RECORDED)[number];
 
 /** Frames whose second part is read; on any other, a payload is a fault. */
-const WITH_PAYLOAD = new Set(['hello', 'progress', 'result', 'cancelled', 'actions', 'report', 'invoke', 'command', 'outcome']);
+const WITH_PAYLOAD = new Set([
+  'hello',
+  'progress',
+  'result',
+  'cancelled',
+  'actions',
+  'report',
+  'site',
+  'invoke',
+  'command',
+  'outcome',
+]);
 
 export type UpType = keyof typeof UP;
 export type DownType = keyof typeof DOWN;

@@ -37,8 +37,13 @@ export const CONTEXTS_MAX = 1000;
 export const WINDOWS_MAX = 100;
 export const METADATA_MAX_BYTES = 16 * 1024;
 
-/** Total. What is wrong with one row, in words that begin with its member; null when it is as the table says. */
-export function rowFault(table: Table, row: unknown): string | null {
+/** Total. The row, or what is wrong with it, in words that begin with its member. Members that the table does not name are ignored. */
+export function parseRow<T extends Table>(table: T, row: unknown): Fields<T> | string {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
-  return checkFields(table, row as Record<string, unknown>);
+  return checkFields(table, row as Record<string, unknown>) ?? withoutNulls<T>(row as Record<string, unknown>);
+}
+
+/** A member that is null counts as left out. */
+function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): Fields<T> {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Fields<T>;
 }

@@ -4,18 +4,24 @@ import { isCode, statusOf, type Code } from '../protocol/codes.ts';
 import type { Body, Variant } from './body.ts';
 import { isRecord } from './input.ts';
 import type { Input } from './inputs.ts';
+import { onlyItemRefusal, type ItemRefusal } from './item-refusal.ts';
 import { snakeCase } from './names.ts';
 import type { Explain } from './explain.ts';
 import { detailOf, problem, type Answer, type Explained } from './problem.ts';
 
 /** What a route needs to know to answer. */
-export type Answering = { readonly body: Body; readonly inputs: ReadonlyMap<string, Input> };
+export type Answering = {
+  readonly body: Body;
+  readonly inputs: ReadonlyMap<string, Input>;
+  /** Given where the request's body was one value of those that it might have been a list of. */
+  readonly onlyItem: ItemRefusal | null;
+};
 
 const NOT_FOUND: Explained = { code: 'not_found', detail: 'There is no such thing, or it is not yours.' };
 
 /**
  * The result of an execution as an answer. Any error makes the whole answer a problem: partial data is never sent. A null on the way to
- * the body is 404. Where the body is a union or an interface, its type and outcome decide on the status.
+ * the body is 404. A refused item that was sent alone is a problem. Where the body is a union or an interface, its type and outcome decide on the status.
  */
 export function answerOf(answering: Answering, result: ExecutionResult, explain: Explain): Answer {
   const { errors } = result;
@@ -23,6 +29,8 @@ export function answerOf(answering: Answering, result: ExecutionResult, explain:
   let value: unknown = result.data;
   for (const name of answering.body.path) value = isRecord(value) ? value[name] : null;
   if (value === null || value === undefined) return problem(NOT_FOUND);
+  const refusal = answering.onlyItem && onlyItemRefusal(answering.onlyItem, value);
+  if (refusal) return problem(refusal);
   if (answering.body.variants.length === 0 || !isRecord(value)) return { status: 200, body: value };
   return variantAnswer(answering.body.variants, value);
 }

@@ -58,7 +58,7 @@ export function findBody(source: OperationSource, report: Report): Body | null {
 type Place = { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] };
 
 /** Goes down from the root by names of the answer, through objects only. */
-function findPlace({ schema, operation }: OperationSource, path: readonly string[], scope: Scope): Place | null {
+export function findPlace({ schema, operation }: OperationSource, path: readonly string[], scope: Scope): Place | null {
   let owner: unknown = schema.getRootType(operation.operation);
   let sets: readonly (SelectionSetNode | undefined)[] = [operation.selectionSet];
   let place: Place | null = null;

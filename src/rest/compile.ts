@@ -16,6 +16,7 @@ import type { Plan, Plans } from '../graphql/plan.ts';
 import { findBody, withTypename, type Body } from './body.ts';
 import { REST_SDL, readDirective, type Report, type RestDirective } from './directive.ts';
 import type { DocumentText } from './documents.ts';
+import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
 import { readInputs, type Input, type OperationSource } from './inputs.ts';
 
 /** One operation of a document, ready to be served. */
@@ -26,6 +27,7 @@ export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs'>
   readonly mutates: boolean;
   readonly inputs: ReadonlyMap<string, Input>;
   readonly body: Body;
+  readonly itemRefusal: ItemRefusal | null;
   readonly plan: Plan;
 };
 
@@ -85,15 +87,16 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   const source: OperationSource = { schema, document, operation, directive };
   const inputs = readInputs(source, report);
   const body = findBody(source, report);
+  const itemRefusal = findItemRefusal(source, body, report);
   if (body === null || faults.length > before) return null;
   const plan = plans.of(withTypename(document, body), id);
-  return plan && makeRoute(source, { id, inputs, body, plan });
+  return plan && makeRoute(source, { id, inputs, body, itemRefusal, plan });
 }
 
-type Parts = { readonly id: string; readonly inputs: readonly Input[]; readonly body: Body; readonly plan: Plan };
+type Parts = Pick<Route, 'id' | 'body' | 'itemRefusal' | 'plan'> & { readonly inputs: readonly Input[] };
 
 function makeRoute({ operation, directive }: OperationSource, parts: Parts): Route {
-  const { id, inputs, body, plan } = parts;
+  const { id, inputs, body, itemRefusal, plan } = parts;
   const { method, path, access, bodyAs } = directive;
   return {
     id,
@@ -105,6 +108,7 @@ function makeRoute({ operation, directive }: OperationSource, parts: Parts): Rou
     mutates: operation.operation === 'mutation',
     inputs: new Map(inputs.map((input) => [input.name, input])),
     body,
+    itemRefusal,
     plan,
   };
 }

@@ -22,6 +22,8 @@ directive @rest(
   body: String
   "The variable that the whole request body is read into, instead of one variable per member."
   bodyAs: String
+  "Where bodyAs takes a list: the way to the answer's items, then the member that says why one was refused, joined by dots. Where the body was one value and no list, that refusal is the answer."
+  itemRefusal: String
 ) on QUERY | MUTATION
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
@@ -34,6 +36,8 @@ export type RestDirective = {
   readonly access: Access;
   readonly body: readonly string[] | null;
   readonly bodyAs: string | null;
+  /** Names from the body of the answer down to its items, then the member of an item that is null unless it was refused. */
+  readonly itemRefusal: readonly string[] | null;
 };
 
 /** Takes each fault of a document, in words; compilation goes on to find the others. */
@@ -55,7 +59,8 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   if (access === undefined) report(`@rest needs access: one of ${ACCESSES.join(', ')}`);
   if (method === undefined || access === undefined) return null;
   const body = given.get('body')?.split('.') ?? null;
-  return { method: METHOD_OF[method], path, access, body, bodyAs: given.get('bodyAs') ?? null };
+  const itemRefusal = given.get('itemRefusal')?.split('.') ?? null;
+  return { method: METHOD_OF[method], path, access, body, bodyAs: given.get('bodyAs') ?? null, itemRefusal };
 }
 
 /** The names of a path's parameters, in order. */

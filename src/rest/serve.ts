@@ -43,7 +43,9 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     const { variables, faults } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return send(res, problem(invalidInput(faults)));
     const result = route.plan.run(serving.contextOf(askedBy(route, call)), variables);
-    const done = (executed: ExecutionResult) => send(res, answerOf(route, executed, serving.explain));
+    const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
+    const answering = { ...route, onlyItem };
+    const done = (executed: ExecutionResult) => send(res, answerOf(answering, executed, serving.explain));
     if (result instanceof Promise)
       result.then(done).catch((error: unknown) => send(res, problem(serving.explain(error))));
     else done(result);

@@ -4,6 +4,7 @@ import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { connectionContract } from './connections.ts';
 import { contextContract } from './contexts.ts';
+import { dedupContract } from './dedup.ts';
 import { historyContract, type HistoryBounds } from './history.ts';
 import type { Bench } from './kit.ts';
 
@@ -23,3 +24,4 @@ async function memory(history: HistoryBounds = {}): Promise<Bench> {
 connectionContract('memory', () => memory());
 contextContract('memory', () => memory());
 historyContract('memory', memory);
+dedupContract('memory', () => memory());

@@ -34,8 +34,7 @@ afterAll(() => demo?.[Symbol.asyncDispose]());
 /** The first command of the client with such a message whose case file is as it is looked for. */
 function commandThat(
   what: string,
-  kind: string,
-  [userId, clientId]: [string, string],
+  [kind, userId, clientId]: readonly [kind: string, userId: string, clientId: string],
   is: (file: CaseFile) => boolean,
 ) {
   return until(`${clientId} has a command that ${what}`, async () => {
@@ -66,12 +65,12 @@ describe('callboard demo', () => {
 
   it('makes calls that complete, that the handler fails, that clients refuse, and whose result comes late', async () => {
     await Promise.all([
-      commandThat('completed', 'result', ['bob', 'kiosk'], ({ outcome }) => outcome === 'COMPLETED'),
-      commandThat('failed', 'error', ['alice', 'ops-console'], ({ error }) => error?.code === 'handler_failed'),
-      commandThat('was denied', 'error', ['alice', 'ops-console'], ({ error }) => error?.code === 'client_denied'),
-      commandThat('has wrong arguments', 'error', ['bob', 'kiosk'], ({ error }) => error?.code === 'arguments_invalid'),
+      commandThat('completed', ['result', 'bob', 'kiosk'], ({ outcome }) => outcome === 'COMPLETED'),
+      commandThat('failed', ['error', 'alice', 'ops-console'], ({ error }) => error?.code === 'handler_failed'),
+      commandThat('was denied', ['error', 'alice', 'ops-console'], ({ error }) => error?.code === 'client_denied'),
+      commandThat('has wrong arguments', ['error', 'bob', 'kiosk'], ({ error }) => error?.code === 'arguments_invalid'),
     ]);
-    const late = await commandThat('has a late result', 'late_result', ['alice', 'ops-console'], ({ error }) => {
+    const late = await commandThat('has a late result', ['late_result', 'alice', 'ops-console'], ({ error }) => {
       return error?.code === 'response_timeout';
     });
     expect(late).toMatchObject({
@@ -81,7 +80,7 @@ describe('callboard demo', () => {
   });
 
   it.runIf(browser)('has calls that the page answers', async () => {
-    await commandThat('completed', 'result', ['carol', 'page'], ({ outcome }) => outcome === 'COMPLETED');
+    await commandThat('completed', ['result', 'carol', 'page'], ({ outcome }) => outcome === 'COMPLETED');
   });
 
   it('lets clients resume and be replaced, as the printed subscription shows', async () => {

@@ -83,6 +83,7 @@ function VALID(): string[] {
     '{"type":"result","command_id":"c1"}\n{"a":[1,2,{"b":null}]}',
     '{"type":"error","command_id":"c1","code":"handler_failed","message":"no"}',
     '{"type":"actions"}\n{"actions":[{"name":"open","checks_arguments":true,"metadata":[1.0]}]}',
+    '{"type":"report"}\n{"contexts":{"set":[{"context_id":"c","status":"idle","ownership":"worker","metadata":[1.0]}],"removed":["d"]},"windows":{"snapshot":true}}',
     '{"type":"invoke","ref":"r1","client_id":"tab","action":"open","wait_for":"admitted"}\n{"x":1}',
     '{"type":"await","ref":"r2","client_id":"tab","command_id":"c1","within_ms":0}',
     '{"type":"cancel","ref":"r3","client_id":"tab","command_id":"c1"}',

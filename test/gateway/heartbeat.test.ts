@@ -155,7 +155,7 @@ describe('the token', () => {
   test('a scope that a renewal takes away is gone at once', async () => {
     await using at = await house();
     const peer = await client(at);
-    peer.send({ type: 'auth', token: 'user:alice:connect' });
+    peer.send({ type: 'auth', token: 'user:alice:connect,host' });
     await peer.next('renewed');
     peer.send({ type: 'invoke', ref: 'r', client_id: 'tab', action: 'open' });
     expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', ref: 'r' });

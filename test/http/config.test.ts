@@ -158,9 +158,9 @@ describe('configuration', () => {
   });
 
   it('says which variables it ignored and which settings do nothing in this version', () => {
-    const { warnings } = readConfig({ CALLBOARD_ADMIN_TOKENS: 'typo', CALLBOARD_SPILL_DIR: '/tmp' }, []);
+    const { warnings } = readConfig({ CALLBOARD_ADMIN_TOKENS: 'typo', CALLBOARD_FAST_PATH: 'true' }, []);
     expect(warnings).toEqual([
-      'CALLBOARD_SPILL_DIR has no effect in this version.',
+      'CALLBOARD_FAST_PATH has no effect in this version.',
       'CALLBOARD_ADMIN_TOKENS is not a setting and was ignored.',
     ]);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { compileGlob } from '../../src/core/auth/glob.ts';
 import type { Deed } from '../../src/core/auth/policy.ts';
-import type { Principal, Scope } from '../../src/core/auth/principal.ts';
+import type { Caller, Scope } from '../../src/core/auth/principal.ts';
 import { compilePolicy, type PolicyRule } from '../../src/core/auth/rules.ts';
 
-const admin: Principal = { kind: 'admin', name: 'token-1', expiresAt: null };
-const user = (userId: string, ...scopes: Scope[]): Principal => ({
+const admin: Caller = { kind: 'admin', name: 'token-1', expiresAt: null };
+const user = (userId: string, ...scopes: Scope[]): Caller => ({
   kind: 'user',
   userId,
   scopes: new Set(scopes),
@@ -19,7 +19,7 @@ const deed = (over: Partial<Deed> = {}): Deed => ({
   ...over,
 });
 
-function decide(rules: readonly Omit<PolicyRule, 'name'>[], who: Principal, what: Deed): boolean | string {
+function decide(rules: readonly Omit<PolicyRule, 'name'>[], who: Caller, what: Deed): boolean | string {
   const named = rules.map((rule, index) => ({ name: `r${index}`, ...rule }));
   const verdict = compilePolicy({ rules: named, scopes: [], userCapacity: null }).decide(who, what);
   return verdict.allowed || verdict.rule;
@@ -75,7 +75,7 @@ describe('policy rules', () => {
       deed(),
       true,
     ],
-  ] satisfies [string, Omit<PolicyRule, 'name'>[], Principal, Deed, boolean | string][])(
+  ] satisfies [string, Omit<PolicyRule, 'name'>[], Caller, Deed, boolean | string][])(
     '%s',
     (_says, rules, who, what, expected) => {
       expect(decide(rules, who, what)).toBe(expected);

@@ -95,6 +95,45 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     // It is too late for it: the owner's call changes nothing.
     { access: 'invoke', target: (ids) => `${command(ids)}/cancel`, body: () => ({}), found: 200, absent: 404 },
   ],
+  'GET /delivery/summary': [
+    { access: 'admin', target: () => '/delivery/summary', found: 200, absent: 200, plain: true },
+  ],
+  'GET /delivery/nodes': [{ access: 'admin', target: () => '/delivery/nodes', found: 200, absent: 200, plain: true }],
+  'GET /delivery/tenants': [{ access: 'admin', target: () => '/delivery/tenants', found: 200, absent: 200 }],
+  'GET /delivery/status': [
+    {
+      access: 'admin',
+      target: ({ user, client, command: id }) =>
+        `/delivery/status?user_id=${user}&client_id=${client}&command_id=${id}`,
+      found: 200,
+      absent: 404,
+    },
+  ],
+  'GET /delivery/commands': [
+    { access: 'admin', target: () => '/delivery/commands', found: 200, absent: 200 },
+    { access: 'admin', target: ({ user }) => `/delivery/commands?user_id=${user}`, found: 200, absent: 200 },
+  ],
+  // Done to what is not there: the rows after these need the clients and the node.
+  'POST /connections/{user_id}/{client_id}/disconnect': [
+    {
+      access: 'admin',
+      target: ({ user }) => `/connections/${user}/nowhere/disconnect`,
+      body: () => ({}),
+      found: 404,
+      absent: 404,
+      plain: true,
+    },
+  ],
+  'POST /delivery/nodes/{node_id}/drain': [
+    {
+      access: 'admin',
+      target: () => '/delivery/nodes/nowhere/drain',
+      body: () => ({}),
+      found: 404,
+      absent: 404,
+      plain: true,
+    },
+  ],
 };
 
 /** What the server answers by itself: to everybody, to administrators, or by an upgrade alone. `file`: to everybody, where it was built. */

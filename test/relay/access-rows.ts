@@ -104,6 +104,12 @@ export const FIELDS: Readonly<Record<string, readonly Row[]>> = {
       alikeAtHome: true,
     },
   ],
+  'Query.delivery': [{ rule: 'admin', call: 'delivery', found: 'shows' }],
+  // Done to what is not there: the rows after these need the clients and the node.
+  'Mutation.disconnectClient': [
+    { rule: 'admin', call: 'disconnectClient(userId: $user, clientId: "nowhere")', found: 'not_found' },
+  ],
+  'Mutation.drainNode': [{ rule: 'admin', call: 'drainNode(nodeId: "nowhere")', found: 'not_found' }],
   'Mutation.invokeAction': [
     {
       rule: 'owned',

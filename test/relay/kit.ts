@@ -39,9 +39,11 @@ export type Stage = Relay & {
   caller(who: Asker): Promise<Welcomed>;
 };
 
-export async function stage(config: Partial<Settings> = {}, options: Partial<CallboardOptions> = {}): Promise<Stage> {
-  const clock = new FakeClock(Date.now());
-  const house = await relay(config, { clock, ...options });
+export async function stage(
+  config: Partial<Settings> = {},
+  { clock = new FakeClock(Date.now()), ...options }: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {},
+): Promise<Stage> {
+  const house = await relay(config, { ...options, clock });
   const port = Number(new URL(house.url).port);
   const peers: Peer[] = [];
   const token = createTokens(clock);

@@ -1,3 +1,5 @@
+import type { CallboardOptions } from '../../src/callboard.ts';
+import type { FakeClock } from '../kit/clock.ts';
 import { stage, until, type Stage, type Welcomed } from './kit.ts';
 
 /** Every id, text and payload of the user whose things are tried holds this word, so that a leak of any of it is seen. */
@@ -41,8 +43,8 @@ export function withoutGiven(text: string, { params, ...names }: Ids): string {
 export type World = Stage & { readonly tab: Welcomed; readonly otherTab: Welcomed };
 
 /** Two users with the same kind of things: one's are marked, so that the other must never see them. */
-export async function world(): Promise<World> {
-  const house = await stage();
+export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
+  const house = await stage({}, options);
   const tab = await furnish(house, PLANTED, MARK);
   const otherTab = await furnish(house, ofOther, 'plain');
   return { ...house, tab, otherTab };

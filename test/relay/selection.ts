@@ -14,6 +14,8 @@ import { schema } from '../../src/graphql/schema.ts';
 
 /** Arguments given wherever a field has them: payloads are asked for, and lists kept short. */
 const GIVEN: Readonly<Record<string, string>> = { include: 'true', reveal: 'true', first: '2' };
+/** Arguments given where a nested field requires them: the same for every asker, and of nobody. */
+const REQUIRED: Readonly<Record<string, string>> = { userId: '"nobody"', clientId: '"none"', commandId: '"none"' };
 /** Objects within objects; a query may be 12 deep. */
 const DEPTH = 8;
 
@@ -39,7 +41,7 @@ function select(field: GraphQLField<unknown, unknown>, path: readonly string[]):
 
 function argumentsOf({ name, args }: GraphQLField<unknown, unknown>): string {
   const given = args.flatMap((argument) => {
-    const value = GIVEN[argument.name];
+    const value = GIVEN[argument.name] ?? (isRequiredArgument(argument) ? REQUIRED[argument.name] : undefined);
     if (value === undefined && isRequiredArgument(argument))
       throw new Error(`${name}: ${argument.name} needs an example`);
     return value === undefined ? [] : [`${argument.name}: ${value}`];

@@ -99,6 +99,7 @@ describe('several errors', () => {
   const answering = {
     inputs: new Map(),
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
+    onlyItem: null,
   };
 
   test('are each explained, and a failure of the relay outweighs a fault of the request', () => {
@@ -218,6 +219,7 @@ function matchOf(plan: { run: () => Promise<{ data: { a: number } }> }): Match {
     path: '/a',
     access: 'ADMIN',
     bodyAs: null,
+    itemRefusal: null,
     summary: null,
     mutates: true,
     inputs: new Map(),

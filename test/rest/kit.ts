@@ -8,7 +8,7 @@ import { createMask } from '../../src/graphql/mask.ts';
 import { createPlans } from '../../src/graphql/plan.ts';
 import { wireSchema } from '../../src/graphql/schema.ts';
 import { createRestDoor, type RestDoor } from '../../src/rest/door.ts';
-import { admin, testCore, user, type TestCore } from '../kit/core.ts';
+import { admin, testCore, user, type TestCore, type TestOptions } from '../kit/core.ts';
 import { conformanceOf } from './conformance.ts';
 
 export type Reply = {
@@ -84,8 +84,8 @@ export async function startDoor(door: RestDoor): Promise<TestDoor> {
 }
 
 /** The shipped documents over a real core in memory. */
-export async function startRelay(): Promise<TestDoor & TestCore> {
-  const cored = await testCore();
+export async function startRelay(options: TestOptions = {}): Promise<TestDoor & TestCore> {
+  const cored = await testCore(options);
   const { core, backend, clock, counts } = cored;
   const door = createRestDoor({
     schema: wireSchema,

@@ -6,7 +6,7 @@ const invokePath = '/connections/alice/tab/actions/open';
 
 describe('descriptions', () => {
   test('a real answer of every route, in each status that it can succeed with, is as its OpenAPI description says', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRelay({ rawMessages: true });
     const client = await connect(relay.core, user('alice'), { metadata: '{"a":1}' as never });
     const waiting = relay.ask({ method: 'POST', path: invokePath, who: 'alice', body: { command_id: 'done' } });
     await expect.poll(() => client.sent.length).toBe(1);
@@ -28,6 +28,9 @@ describe('descriptions', () => {
     await relay.ask(again);
     for (const id of ['done', 'live', 'lost']) await relay.ask(`/commands/alice/tab/${id}`);
     await relay.ask({ method: 'POST', path: '/commands/alice/tab/live/cancel', who: 'alice', body: {} });
+    const event = { kind: 'event', stream_suffix: 'sites/a/events', client_id: 'tab', instance_id: 'i1' };
+    for (const body of [event, [event, { ...event, stream_suffix: 'clients/tab' }]])
+      await relay.ask({ method: 'POST', path: '/ingest', who: 'alice', body });
     for (const path of [
       '/users',
       '/users/alice',
@@ -38,6 +41,10 @@ describe('descriptions', () => {
       '/history/streams?user_id=alice',
       '/history/messages?stream=alice/clients/tab&include_payload=true',
       '/history/command/alice/done?include_payload=true',
+      '/history/raw-messages',
+      '/history/raw-messages?values_only=true&stream=alice/clients/tab',
+      '/dedup/stats',
+      '/dedup/backend',
       '/delivery/summary',
       '/delivery/nodes',
       '/delivery/tenants',
@@ -65,12 +72,21 @@ describe('access', () => {
     for (const { method, path, access } of relay.door.operations) {
       const url = `${path.replaceAll(/\{\w+\}/g, '%00')}?nonsense`;
       const statuses: Record<string, number> = {};
-      for (const who of ['', 'alice:connect', 'alice:invoke', 'admin']) {
+      for (const who of ['', 'alice:connect', 'alice:invoke', 'alice:host', 'admin']) {
         const reply = await relay.ask({ method, path: url, who, ...(method === 'POST' && { body: [] }) });
         statuses[who] = reply.status;
       }
-      const scoped = access === 'ADMIN' ? 403 : 400;
-      expect([path, statuses]).toEqual([path, { '': 401, 'alice:connect': 403, 'alice:invoke': scoped, admin: 400 }]);
+      const may = (...whom: string[]): number => (whom.includes(access) ? 400 : 403);
+      expect([path, statuses]).toEqual([
+        path,
+        {
+          '': 401,
+          'alice:connect': may('GRANT', 'ANY'),
+          'alice:invoke': may('INVOKE', 'GRANT', 'ANY'),
+          'alice:host': may('HOST', 'GRANT', 'ANY'),
+          admin: may('ADMIN', 'INVOKE', 'GRANT', 'ANY'),
+        },
+      ]);
     }
   });
 });

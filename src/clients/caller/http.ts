@@ -1,10 +1,26 @@
+import { askRelay, type AskRequest, type HttpAnswer } from '../link/ask.ts';
+import type { Clock } from '../link/clock.ts';
 import { randomId } from '../link/random.ts';
+import type { TokenSource } from '../link/token.ts';
 import { CallerError } from './errors.ts';
-import { AWAIT_WITHIN_MS, budgetOf, toInvocation, toReceipt } from './invocation.ts';
-import { askRelay, type HttpAnswer, type HttpCallerOptions, type HttpRequest } from './request.ts';
-import type { AwaitOptions, Caller, Failure, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
+import { AWAIT_WITHIN_MS, budgetOf, toReceipt } from './invocation.ts';
+import { readHttpOutcome, readHttpRefusal } from './outcome.ts';
+import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
 
-export type { HttpCallerOptions } from './request.ts';
+export type HttpCallerOptions = {
+  /** The relay's base address, such as `http://127.0.0.1:4400`. */
+  readonly url: string;
+  /** A function is asked before each request, and once more when the relay turns its token down. */
+  readonly token: TokenSource;
+  /** How often a request is sent again when its connection broke. Default 3. */
+  readonly retries?: number;
+  readonly fetch?: typeof globalThis.fetch;
+  readonly clock?: Clock;
+  /** 0 (included) to 1 (excluded). */
+  readonly random?: () => number;
+};
+
+type Asked = Omit<AskRequest, 'signal' | 'fault'> & { readonly handle: Handle };
 
 /** A caller over the relay's REST paths: one request per wait. `onStage` is never called. */
 export function createHttpCaller(options: HttpCallerOptions): Caller {
@@ -61,11 +77,13 @@ class HttpCaller implements Caller {
     await this.close();
   }
 
-  #ask(request: Omit<HttpRequest, 'signal'>, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+  #ask({ handle, ...request }: Asked, signal: AbortSignal | undefined): Promise<HttpAnswer> {
     const closing = this.#closing.signal;
-    const both = signal ? AbortSignal.any([closing, signal]) : closing;
-    if (both.aborted) return Promise.reject(both.reason);
-    return askRelay(this.#options, { ...request, signal: both });
+    return askRelay(this.#options, {
+      ...request,
+      signal: signal ? AbortSignal.any([closing, signal]) : closing,
+      fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),
+    });
   }
 }
 
@@ -77,47 +95,21 @@ function commandPath({ userId, clientId, commandId }: Handle): string {
   return `/commands/${pathOf(userId, clientId, commandId)}`;
 }
 
-/** An end that came with a status of its own (504) is an invocation all the same; any other refusal is thrown. */
 function invocationOf<T>(handle: Handle, answer: HttpAnswer): Invocation<T> {
-  const { status, body } = answer;
-  const outcome = textOf(body['outcome']);
-  if (status >= 300 && outcome === null) throw refusalOf(handle, answer);
-  const stage = textOf(body['stage']);
-  const execution = textOf(body['execution']);
-  if (stage === null || execution === null) throw badAnswer(handle, status);
-  // The caller's own claim: nothing is known here of what its actions answer.
-  const result = (body['result'] ?? null) as T;
-  return toInvocation({
-    handle,
-    rpcId: textOf(body['rpc_id']),
-    outcome,
-    stage,
-    execution,
-    result,
-    error: failureOf(body),
-  });
+  const read = readHttpOutcome<T>(answer);
+  if (read === 'refused') throw refusalOf(handle, answer);
+  if (read === null) throw badAnswer(handle, answer.status);
+  const { outcome, ...evidence } = read;
+  return { handle, ...evidence, ...outcome };
 }
 
-function failureOf(body: HttpAnswer['body']): Failure | null {
-  const error = body['error'];
-  const inner = typeof error === 'object' && error !== null ? { ...error } : body;
-  const code: unknown = 'code' in inner ? inner.code : undefined;
-  const message: unknown = 'message' in inner ? inner.message : body['detail'];
-  return typeof code === 'string' ? { code, message: textOf(message) ?? code } : null;
-}
-
-function refusalOf(handle: Handle, { status, body, retryAfterMs }: HttpAnswer): CallerError {
-  const code = textOf(body['code']);
-  if (code === null) return badAnswer(handle, status);
-  const message = textOf(body['detail']) ?? textOf(body['title']) ?? code;
-  const by = textOf(body['by']) ?? textOf(body['refused_by']);
-  return new CallerError(code, message, { handle, by, retryAfterMs });
+function refusalOf(handle: Handle, answer: HttpAnswer): CallerError {
+  const refusal = readHttpRefusal(answer);
+  if (refusal === null) return badAnswer(handle, answer.status);
+  const { code, message, by } = refusal;
+  return new CallerError(code, message, { handle, by, retryAfterMs: answer.retryAfterMs });
 }
 
 function badAnswer(handle: Handle, status: number): CallerError {
   return new CallerError('bad_answer', `HTTP ${status} is not a relay's answer.`, { handle });
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
 }

@@ -1,30 +1,15 @@
 import { CallerError } from './errors.ts';
-import type { Evidence, Failure, Handle, Invocation, Receipt } from './types.ts';
+import { readOutcome, type RawOutcome } from './outcome.ts';
+import type { Evidence, Handle, Invocation, Receipt } from './types.ts';
 
-/** An answer as it came, over whichever wire. `outcome` null: the command lives. */
-export type Answer<T> = Evidence & {
-  readonly outcome: string | null;
-  readonly result: T;
-  readonly error: Failure | null;
-};
+/** An answer as it came, over whichever wire. */
+export type Answer<T> = Evidence & RawOutcome<T>;
 
 /** Throws CallerError `bad_answer` for an outcome that there is not. */
 export function toInvocation<T>({ outcome, result, error, ...evidence }: Answer<T>): Invocation<T> {
-  const failure = error ?? { code: outcome ?? 'internal', message: 'The relay gave no reason.' };
-  switch (outcome) {
-    case null:
-      return { ...evidence, outcome: 'pending' };
-    case 'completed':
-      return { ...evidence, outcome, result };
-    case 'cancelled':
-      return { ...evidence, outcome, partial: result };
-    case 'failed':
-    case 'expired':
-    case 'outcome_unknown':
-      return { ...evidence, outcome, error: failure };
-    default:
-      throw new CallerError('bad_answer', `There is no outcome ${outcome}.`, { handle: evidence.handle });
-  }
+  const end = readOutcome({ outcome, result, error });
+  if (end) return { ...evidence, ...end };
+  throw new CallerError('bad_answer', `There is no outcome ${outcome}.`, { handle: evidence.handle });
 }
 
 /** Throws CallerError `bad_answer` for a state that there is not. */
@@ -39,5 +24,3 @@ export function budgetOf(options: { readonly connectWithinMs?: number; readonly 
 }
 
 export const AWAIT_WITHIN_MS = 30_000;
-/** What a wait gets on top of its budget before the caller gives the relay up. */
-export const GRACE_MS = 15_000;

@@ -1,3 +1,4 @@
+import { GRACE_MS } from '../link/ask.ts';
 import { sleep, systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded, type ErrorSink } from '../link/guard.ts';
@@ -20,7 +21,7 @@ import {
   type RefusedFrame,
 } from './asks.ts';
 import { CallerError } from './errors.ts';
-import { AWAIT_WITHIN_MS, budgetOf, GRACE_MS, toReceipt } from './invocation.ts';
+import { AWAIT_WITHIN_MS, budgetOf, toReceipt } from './invocation.ts';
 import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
 
 export type LinkCallerOptions = {
@@ -171,7 +172,7 @@ class LinkCaller implements Caller {
   }
 
   #frame(frame: LinkFrame): void {
-    if (!('ref' in frame) || frame.ref === undefined) return;
+    if (!('ref' in frame) || frame.ref === undefined || frame.type === 'site_ack') return;
     const ask = this.#asked.get(frame.ref);
     if (!ask) return;
     if (frame.type === 'stage') {

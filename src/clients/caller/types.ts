@@ -53,15 +53,15 @@ export type Evidence = {
  * - `outcome_unknown`: it may have run, and nothing more is known.
  * - `pending`: it lives; the wait reached its stage or its time. Await the handle to wait on.
  */
-export type Invocation<T = unknown> = Evidence &
-  (
-    | { readonly outcome: 'completed'; readonly result: T }
-    | { readonly outcome: 'failed'; readonly error: Failure }
-    | { readonly outcome: 'cancelled'; readonly partial: unknown }
-    | { readonly outcome: 'expired'; readonly error: Failure }
-    | { readonly outcome: 'outcome_unknown'; readonly error: Failure }
-    | { readonly outcome: 'pending' }
-  );
+export type Invocation<T = unknown> = Evidence & Outcome<T>;
+
+export type Outcome<T = unknown> =
+  | { readonly outcome: 'completed'; readonly result: T }
+  | { readonly outcome: 'failed'; readonly error: Failure }
+  | { readonly outcome: 'cancelled'; readonly partial: unknown }
+  | { readonly outcome: 'expired'; readonly error: Failure }
+  | { readonly outcome: 'outcome_unknown'; readonly error: Failure }
+  | { readonly outcome: 'pending' };
 
 /** `cancelled`: it was not written and never will be. `requested`: its client was asked. `too_late`: it had ended. */
 export type Receipt = { readonly handle: Handle; readonly state: 'cancelled' | 'requested' | 'too_late' };

@@ -28,6 +28,17 @@ export class ActionCancelled extends Error {
   }
 }
 
+/** The relay did not take a site's definition, or its removal. `code` is one of callboard's. */
+export class SiteRefusedError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = 'SiteRefusedError';
+    this.code = code;
+  }
+}
+
 /** The first line of a message, cut at 256 characters: never a stack, not even one that was put into a message. */
 export function boundedMessage(text: string): string {
   const line = text.split('\n', 1)[0] ?? '';

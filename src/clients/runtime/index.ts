@@ -1,6 +1,6 @@
 /** `callboard/runtime`: a client that advertises actions and runs commands, in Node and in browsers. */
 export { createRuntime } from './runtime.ts';
-export { ActionCancelled, ActionError, type ActionErrorCode } from './errors.ts';
+export { ActionCancelled, ActionError, SiteRefusedError, type ActionErrorCode } from './errors.ts';
 export { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
 export type {
   Action,
@@ -14,6 +14,8 @@ export type {
   Runtime,
   RuntimeOptions,
   SiteCall,
+  SiteDefinition,
+  SiteRegistration,
   Verdict,
 } from './types.ts';
 export type { Clock } from '../link/clock.ts';

@@ -3,6 +3,8 @@ export const MAX_ACTIONS = 256;
 export const MAX_ACTION_BYTES = 64 * 1024;
 export const MAX_METADATA_BYTES = 16 * 1024;
 export const MAX_FRAME_BYTES = 1024 * 1024;
+/** Cooperative sites that one client hosts: as many as the relay lets one user have. */
+export const MAX_SITES = 100;
 /** Ends kept until their `result_ack`. */
 export const OUTBOX_ENDS = 256;
 export const OUTBOX_BYTES = 1024 * 1024;

@@ -2,7 +2,7 @@ import { ID } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
 import { toJson } from './ends.ts';
 import { fits, MAX_METADATA_BYTES } from './limits.ts';
-import type { RuntimeOptions } from './types.ts';
+import type { RuntimeOptions, SiteDefinition } from './types.ts';
 
 /** Throws TypeError, naming the option. */
 export function checkId(option: string, id: string): string {
@@ -32,4 +32,14 @@ export type Hello = {
 export function helloFrame({ token, clientId, instanceId, clientType, metadata, actions }: Hello): string {
   const ids = { client_id: clientId, instance_id: instanceId, client_type: clientType };
   return upFrame({ type: 'hello', token, ...ids }, `{"metadata":${metadata},"actions":${actions}}`);
+}
+
+/** The payload that registers a site. */
+export function siteJson({ title, eventNames, actions, capabilityProfile: profile }: SiteDefinition): string {
+  return JSON.stringify({
+    title: title ?? null,
+    event_names: eventNames ?? [],
+    actions: actions ?? [],
+    capability_profile: { action_invocation: profile?.actionInvocation ?? false, sharing: profile?.sharing ?? false },
+  });
 }

@@ -4,29 +4,17 @@ import { guarded } from '../link/guard.ts';
 import { Link } from '../link/link.ts';
 import { randomId } from '../link/random.ts';
 import type { LinkFrame } from '../link/session.ts';
-import type { LinkStatus, Welcome } from '../link/status.ts';
+import { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
+import { takeToken } from '../link/token.ts';
 import { Commands, type CommandFrame } from './commands.ts';
-import { endFrame, failure, type End } from './ends.ts';
-import { Ledger } from './ledger.ts';
-import {
-  CLOSE_MS,
-  fits,
-  MAX_FRAME_BYTES,
-  PROGRESS_BACKLOG_BYTES,
-  PROGRESS_RATE,
-  RESEND_AT_ONCE,
-  RESEND_MS,
-} from './limits.ts';
-import { checkId, helloFrame, metadataJson } from './options.ts';
-import { createOutbox, type Outbox } from './outbox.ts';
+import { Deliverer, type Refused } from './deliverer.ts';
+import type { End } from './ends.ts';
+import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
+import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
 import { createRegistry, type Registry } from './registry.ts';
+import { Sites } from './sites.ts';
 import { createThrottle } from './throttle.ts';
-import type { ActionSpec, Handler, Runtime, RuntimeOptions } from './types.ts';
-
-type Refused = Extract<LinkFrame, { type: 'refused' }>;
-
-/** Refusals of an end that time may mend: the end is kept and sent again. */
-const PASSING = new Set(['store_unavailable', 'draining', 'rate_limited', 'internal']);
+import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 /**
  * A client of the relay: advertises actions and runs the commands that come for them, each at most once, and keeps each end until the relay
@@ -45,14 +33,12 @@ class LinkRuntime implements Runtime {
   readonly #link: Link;
   readonly #registry: Registry;
   readonly #commands: Commands;
-  readonly #ledger = new Ledger();
-  readonly #outbox: Outbox;
+  readonly #ends: Deliverer;
+  readonly #sites: Sites;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #idle = new Set<() => void>();
   readonly #mayProgress: () => boolean;
-  #maxFrame = MAX_FRAME_BYTES;
   #advertising = false;
-  #resending = false;
   #closing: Promise<void> | null = null;
 
   constructor(options: RuntimeOptions) {
@@ -62,7 +48,19 @@ class LinkRuntime implements Runtime {
     this.clientId = checkId('clientId', options.clientId);
     this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
     this.#metadata = metadataJson(options);
-    this.#outbox = createOutbox((commandId) => this.#dropped(commandId, 'outbox_full'));
+    this.#ends = new Deliverer({
+      clock: this.#clock,
+      send: (text) => this.#link.sendText(text),
+      dropped: (commandId, reason) => this.#dropped(commandId, reason),
+      onTaken: () => this.#checkIdle(),
+    });
+    this.#sites = new Sites({
+      clock: this.#clock,
+      send: ({ ref, siteId, payload }) => {
+        const op = payload === null ? 'remove' : 'register';
+        return this.#link.send({ type: 'site', ref, op, site_id: siteId }, payload);
+      },
+    });
     this.#registry = createRegistry(() => this.#advertise());
     this.#commands = new Commands({
       ...options,
@@ -80,6 +78,10 @@ class LinkRuntime implements Runtime {
     for (const { name, run, ...spec } of options.actions ?? []) this.handle(name, spec, run);
   }
 
+  get url(): string {
+    return this.#options.url;
+  }
+
   get status(): LinkStatus {
     return this.#link.status;
   }
@@ -89,7 +91,7 @@ class LinkRuntime implements Runtime {
   }
 
   get unacknowledged(): number {
-    return this.#outbox.size;
+    return this.#ends.size;
   }
 
   connect(): void {
@@ -107,6 +109,21 @@ class LinkRuntime implements Runtime {
 
   handle(name: string, spec: ActionSpec, run: Handler): () => void {
     return this.#registry.add(name, spec, run);
+  }
+
+  site(definition: SiteDefinition): SiteRegistration {
+    const siteId = checkId('siteId', definition.siteId);
+    const registered = this.#sites.wish(siteId, siteJson(definition));
+    registered.catch(() => {});
+    return { siteId, registered, remove: () => this.removeSite(siteId) };
+  }
+
+  removeSite(siteId: string): Promise<void> {
+    return this.#sites.wish(siteId, null);
+  }
+
+  token(): Promise<string> {
+    return takeToken(this.#options.token);
   }
 
   close({ withinMs = CLOSE_MS }: { readonly withinMs?: number } = {}): Promise<void> {
@@ -136,7 +153,7 @@ class LinkRuntime implements Runtime {
   }
 
   #checkIdle(): void {
-    if (this.#commands.size > 0 || this.#outbox.size > 0) return;
+    if (this.#commands.size > 0 || this.#ends.size > 0) return;
     for (const resolve of this.#idle) resolve();
     this.#idle.clear();
   }
@@ -160,12 +177,14 @@ class LinkRuntime implements Runtime {
 
   #statusChanged(status: LinkStatus): void {
     if (status.state === 'connected') {
-      this.#maxFrame = status.welcome.max_frame_bytes;
-      this.#resend();
+      this.#ends.maxFrame = status.welcome.max_frame_bytes;
+      this.#ends.resend();
+      this.#sites.welcomed();
     }
     if (status.state === 'closed') {
       this.#commands.abort();
-      for (const commandId of this.#outbox.clear()) this.#dropped(commandId, 'closed');
+      this.#ends.close();
+      this.#sites.close(new LinkClosedError(status.reason));
       this.#checkIdle();
     }
     const { onStatus, onError } = this.#options;
@@ -176,71 +195,37 @@ class LinkRuntime implements Runtime {
   #frame(frame: LinkFrame): void {
     if (frame.type === 'command') this.#command(frame);
     else if (frame.type === 'cancel') this.#commands.cancel(frame.command_id, frame.reason);
-    else if (frame.type === 'result_ack') this.#taken(frame.command_id);
+    else if (frame.type === 'result_ack') this.#ends.taken(frame.command_id);
+    else if (frame.type === 'site_ack') this.#sites.taken(frame.ref);
     else if (frame.type === 'refused') this.#refused(frame);
   }
 
   /** The relay writes a command once; this holds even if it does not. */
   #command(frame: CommandFrame): void {
-    const known = this.#ledger.get(frame.command_id);
-    if (!known) {
-      this.#ledger.begin(frame.command_id);
-      this.#commands.start(frame);
-    } else if (known.state === 'ended') {
-      const gone = failure('result_unavailable', 'It ran before, and its end is no longer kept.');
-      this.#deliver(frame.command_id, known.text ?? endFrame(frame.command_id, gone, this.#maxFrame));
-    } else if (this.#commands.started(frame.command_id)) {
+    const known = this.#ends.begin(frame.command_id);
+    if (known === 'new') this.#commands.start(frame);
+    else if (known === 'running' && this.#commands.started(frame.command_id)) {
       this.#link.send({ type: 'ack', command_id: frame.command_id });
     }
   }
 
   #progress(commandId: string, json: string): boolean {
     const text = upFrame({ type: 'progress', command_id: commandId }, json);
-    if (this.#link.backlog() > PROGRESS_BACKLOG_BYTES || !fits(text, this.#maxFrame)) return false;
+    if (this.#link.backlog() > PROGRESS_BACKLOG_BYTES || !fits(text, this.#ends.maxFrame)) return false;
     return this.status.state === 'connected' && this.#mayProgress() && this.#link.sendText(text);
   }
 
   #end(commandId: string, end: End): void {
-    const text = endFrame(commandId, end, this.#maxFrame);
-    this.#ledger.end(commandId, text);
-    this.#deliver(commandId, text);
+    this.#ends.end(commandId, end);
     this.#checkIdle();
   }
 
-  #deliver(commandId: string, text: string): void {
-    if (this.status.state === 'closed') return this.#dropped(commandId, 'closed');
-    this.#outbox.put(commandId, text);
-    this.#link.sendText(text);
-  }
-
-  #taken(commandId: string): void {
-    this.#outbox.remove(commandId);
-    this.#checkIdle();
-  }
-
-  #refused({ code, frame, command_id, retry_after_ms, message }: Refused): void {
+  #refused(frame: Refused): void {
     const { onError } = this.#options;
-    guarded(() => onError?.(new Error(`The relay refused ${frame ?? 'a frame'}: ${code}: ${message}`)), undefined);
-    if (command_id === undefined || (frame !== 'result' && frame !== 'error' && frame !== 'cancelled')) return;
-    if (PASSING.has(code)) return this.#resendIn(Math.max(RESEND_MS, retry_after_ms ?? 0));
-    if (this.#outbox.remove(command_id)) this.#dropped(command_id, code);
-    this.#checkIdle();
-  }
-
-  #resendIn(ms: number): void {
-    if (this.#resending) return;
-    this.#resending = true;
-    this.#clock.after(ms, () => {
-      this.#resending = false;
-      this.#resend();
-    });
-  }
-
-  /** Oldest first; those that are taken meanwhile make room for the next. */
-  #resend(): void {
-    const texts = this.#outbox.texts();
-    for (const text of texts.slice(0, RESEND_AT_ONCE)) this.#link.sendText(text);
-    if (texts.length > RESEND_AT_ONCE) this.#resendIn(RESEND_MS);
+    const { code, message, frame: type = 'a frame' } = frame;
+    guarded(() => onError?.(new Error(`The relay refused ${type}: ${code}: ${message}`)), undefined);
+    this.#ends.refused(frame);
+    this.#sites.refused(frame);
   }
 
   #dropped(commandId: string, reason: string): void {

@@ -86,7 +86,31 @@ export type RuntimeOptions = {
   readonly random?: () => number;
 };
 
+/** A cooperative site as its host defines it. Left out: no title, any event name, no action, and viewers may only listen. */
+export type SiteDefinition = {
+  readonly siteId: string;
+  readonly title?: string | null;
+  /** The names that may be published; empty: any. */
+  readonly eventNames?: readonly string[];
+  /** The actions of this client that viewers may invoke. */
+  readonly actions?: readonly string[];
+  readonly capabilityProfile?: { readonly actionInvocation?: boolean; readonly sharing?: boolean };
+};
+
+export interface SiteRegistration {
+  readonly siteId: string;
+  /**
+   * Resolves when the relay took the definition (or a later one of the same site), pending while there is no link. Rejects with
+   * SiteRefusedError, or with LinkClosedError when the runtime closes; left alone, neither is an unhandled rejection.
+   */
+  readonly registered: Promise<void>;
+  /** As `removeSite`. */
+  remove(): Promise<void>;
+}
+
 export interface Runtime extends AsyncDisposable {
+  /** The relay's `/connect`, as given. */
+  readonly url: string;
   readonly clientId: string;
   readonly instanceId: string;
   readonly status: LinkStatus;
@@ -105,6 +129,18 @@ export interface Runtime extends AsyncDisposable {
    * Returns what removes it: commands that run go on.
    */
   handle(name: string, spec: ActionSpec, run: Handler): () => void;
+  /**
+   * Hosts a cooperative site from now on: registers it, and again after each `welcome`. The same site again replaces its definition. A
+   * definition that the relay refuses gives way to the one before it. The token needs the scope `host`. Throws TypeError for a wrong id.
+   */
+  site(definition: SiteDefinition): SiteRegistration;
+  /**
+   * Removes a site and its sessions at the relay, also one that another run registered. Resolves when the relay did so, pending while there
+   * is no link; rejects with SiteRefusedError (`not_found`, say) or LinkClosedError.
+   */
+  removeSite(siteId: string): Promise<void>;
+  /** A token to ask the relay over HTTP with, from the same source as the link's. Rejects with what that throws. */
+  token(): Promise<string>;
   /**
    * Takes no more commands, lets those that run finish and their ends be taken for at most `withinMs` (5000), aborts the rest, leaves.
    * Never rejects; calling it again gives the same promise.

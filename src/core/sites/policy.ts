@@ -94,7 +94,7 @@ function shareDenied(
 
 /** What a grant may not name: the first grant of a session is held to it as any other. */
 export function namesDenied(
-  grant: Grant,
+  grant: Pick<Grant, 'events' | 'actions'>,
   site: Site,
   { events, actions, share }: Omit<Extract<Deed, { kind: 'share' }>, 'kind'>,
 ): SessionVerdict | null {

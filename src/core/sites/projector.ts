@@ -1,6 +1,9 @@
+import type { Deps } from '../deps.ts';
 import type { Message } from '../history/message.ts';
-import type { JsonText } from '../json.ts';
-import type { Maybe } from '../maybe.ts';
+import { toJson, type JsonText, type JsonValue } from '../json.ts';
+import { andThen, type Maybe } from '../maybe.ts';
+import { isEventName } from './definition.ts';
+import { siteKeyText, siteStream, type Site, type SiteEvent } from './site.ts';
 
 /** The rule of projection that a retained message did not meet, in the order in which they are asked. */
 export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
@@ -14,14 +17,56 @@ export interface Projector {
   project(message: Message, payload: JsonText | null): Maybe<Projection>;
 }
 
-const CANONICAL = /^sites\/[^/]+\/events$/;
-
-/** Where there are no sites: nothing has an owner, so nothing is published. */
-export const noSites: Projector = {
-  project: ({ suffix }) => ({ published: false, refusedBy: refusalWithoutSite(suffix) }),
+/** What the four rules are asked about. The message's user is the one whose token ingested it. */
+export type ProjectionFacts = {
+  readonly message: Pick<Message, 'userId' | 'suffix' | 'kind'>;
+  readonly payload: JsonValue;
+  readonly site: Site | null;
 };
 
-function refusalWithoutSite(suffix: string): ProjectionRefusal | null {
-  if (suffix !== 'sites' && !suffix.startsWith('sites/')) return null;
-  return CANONICAL.test(suffix) ? 'owner' : 'stream';
+export type ProjectionVerdict =
+  | { readonly refusedBy: ProjectionRefusal }
+  | { readonly refusedBy: null; readonly event: Pick<SiteEvent, 'name' | 'data'> };
+
+/** The four rules, in the order documented: each is only asked when those before it hold. Pure. */
+export function projectSiteEvent({ message, payload, site }: ProjectionFacts): ProjectionVerdict {
+  const siteId = siteOfStream(message.suffix);
+  if (siteId === null || message.kind !== 'event') return { refusedBy: 'stream' };
+  if (site?.siteId !== siteId || site.userId !== message.userId) return { refusedBy: 'owner' };
+  const { name, data } = isRecord(payload) ? payload : {};
+  if (!isEventName(name)) return { refusedBy: 'name' };
+  if (site.eventNames.length > 0 && !site.eventNames.includes(name)) return { refusedBy: 'allowlist' };
+  return { refusedBy: null, event: { name, data: toJson(data) } };
+}
+
+/** A site has one stream, of its owner; only there are events published. */
+export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
+  return {
+    project(message, text) {
+      const { suffix, userId } = message;
+      if (suffix !== 'sites' && !suffix.startsWith('sites/')) return { published: false, refusedBy: null };
+      const siteId = siteOfStream(suffix);
+      const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
+      return andThen(found, ([site = null]) => {
+        const payload: JsonValue = text === null ? null : JSON.parse(text);
+        const verdict = projectSiteEvent({ message, payload, site });
+        if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
+        if (site) {
+          const event = { ...verdict.event, messageId: message.id, publishedAt: message.at };
+          backend.bus.publish(`site:${siteKeyText(site)}`, event);
+        }
+        return { published: true, refusedBy: null };
+      });
+    },
+  };
+}
+
+/** The site whose canonical stream this suffix is; null: of none. */
+function siteOfStream(suffix: string): string | null {
+  const [, siteId] = suffix.split('/');
+  return siteId !== undefined && suffix === siteStream(siteId) ? siteId : null;
+}
+
+function isRecord(value: JsonValue): value is { readonly [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -77,13 +77,17 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
     },
     async ofUsers(who, userIds, first) {
       const found = await backend.sites.ofUsers(userIds, first);
-      return Promise.all(
-        found.map(async (summary, i): Promise<Summary<SiteView>> => {
-          const scan = summaryScan(summary, (site) => [site.userId, site.siteId]);
-          const listing = sitesListing(who, userIds[i] ?? null);
-          return { ...(await views(cursors.page(listing, scan, source(), (row) => row))), total: summary.total };
-        }),
+      const all = await hosted(
+        deps,
+        found.flatMap(({ rows }) => rows),
       );
+      let next = 0;
+      return found.map(({ total, rows }, i): Summary<SiteView> => {
+        const own = all.slice(next, (next += rows.length));
+        const scan = summaryScan({ total, rows: own }, (site) => [site.userId, site.siteId]);
+        const listing = sitesListing(who, userIds[i] ?? null);
+        return { ...cursors.page(listing, scan, source(), (site) => siteView(site, null)), total };
+      });
     },
   };
 }

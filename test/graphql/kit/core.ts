@@ -3,24 +3,27 @@ import type { Connection } from '../../../src/core/connections/connection.ts';
 import type { Core, Invocation, PendingRpc, Who } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import { fail } from '../../../src/core/errors.ts';
-import type { Message } from '../../../src/core/history/message.ts';
+import type { Message, ShownPayload } from '../../../src/core/history/message.ts';
 import type { StreamSummary } from '../../../src/core/history/store.ts';
 import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
 import type { CommandUpdate } from '../../../src/core/core.ts';
 import { FakeClock } from '../../kit/clock.ts';
+import { contextsRoom, type FakeSites } from './contexts.ts';
 import { paged, summed, type Listing } from './pages.ts';
 import { T0 } from './rows.ts';
 
 /** What a fake core holds, and what it answers to commands. */
-export type FakeData = {
+export type FakeData = FakeSites & {
   readonly connections: readonly Connection[];
   readonly streams: readonly StreamSummary[];
   readonly messages: readonly Message[];
   readonly waits: readonly PendingRpc[];
   readonly commands: readonly Command[];
   readonly result: JsonText | null;
+  /** Payloads that are kept apart, by message. */
+  readonly spilled: Readonly<Record<string, ShownPayload>>;
   readonly invoke: (who: Who, request: unknown) => Invocation;
   readonly cancel: () => { readonly state: 'cancelled' | 'requested' | 'too_late'; readonly command: Command };
 };
@@ -33,12 +36,15 @@ export type FakeCore = {
 };
 
 const NOTHING: FakeData = {
+  contexts: [],
+  windows: [],
   connections: [],
   streams: [],
   messages: [],
   waits: [],
   commands: [],
   result: null,
+  spilled: {},
   invoke: () => fail('internal', 'not prepared'),
   cancel: () => fail('internal', 'not prepared'),
 };
@@ -56,8 +62,11 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     users: users(data, calls),
     connections: connections(data, calls),
     actions: actions(data),
+    contexts: contextsRoom(data, calls),
     rpc: rpc(data, calls),
     history: history(data, calls),
+    dedup: { allow: (who) => void requireAdmin(who), stats: unprepared, backend: unprepared },
+    ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
     delivery: delivery(data, calls, updates),
     links: { open: () => fail('internal', 'no links here') },
     start: async () => {},
@@ -169,7 +178,7 @@ function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] 
   };
 }
 
-function history({ streams, messages }: FakeData, calls: string[]): Core['history'] {
+function history({ streams, messages, spilled }: FakeData, calls: string[]): Core['history'] {
   const listing = (who: Who, filter: unknown): Listing<StreamSummary> => ({
     name: 'streams',
     filter,
@@ -212,6 +221,12 @@ function history({ streams, messages }: FakeData, calls: string[]): Core['histor
       const rows = messages.filter((row) => row.commandId === commandId);
       return paged(rows, page, ofMessages(who, { userId, commandId }));
     },
+    async payloads(asked) {
+      calls.push(`history.payloads ${asked.map(({ id }) => id).join(' ')}`);
+      return asked.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
+    },
+    raw: unprepared,
+    cleanSpill: () => 0,
   };
 }
 

@@ -1,0 +1,70 @@
+import { textOf, type HttpAnswer } from '../link/ask.ts';
+import type { Failure, Outcome } from './types.ts';
+
+/** An end as it came, over whichever wire. `outcome` null: the command lives. */
+export type RawOutcome<T> = {
+  readonly outcome: string | null;
+  readonly result: T;
+  readonly error: Failure | null;
+};
+
+/** Null for an outcome that there is not. */
+export function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outcome<T> | null {
+  const failure = error ?? { code: outcome ?? 'internal', message: 'The relay gave no reason.' };
+  switch (outcome) {
+    case null:
+      return { outcome: 'pending' };
+    case 'completed':
+      return { outcome, result };
+    case 'cancelled':
+      return { outcome, partial: result };
+    case 'failed':
+    case 'expired':
+    case 'outcome_unknown':
+      return { outcome, error: failure };
+    default:
+      return null;
+  }
+}
+
+/** What an invocation over HTTP came to, and what is proven of it. */
+export type HttpOutcome<T> = {
+  readonly rpcId: string | null;
+  readonly stage: string;
+  readonly execution: string;
+  readonly outcome: Outcome<T>;
+};
+
+/**
+ * An end that came with a status of its own (504) is an outcome all the same. `refused`: any other answer that is no success. Null: what
+ * answers does not speak as a relay does.
+ */
+export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T> | 'refused' | null {
+  const said = textOf(body['outcome']);
+  if (status >= 300 && said === null) return 'refused';
+  const stage = textOf(body['stage']);
+  const execution = textOf(body['execution']);
+  if (stage === null || execution === null) return null;
+  // The caller's own claim: nothing is known here of what its actions answer.
+  const result = (body['result'] ?? null) as T;
+  const outcome = readOutcome({ outcome: said, result, error: failureOf(body) });
+  return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };
+}
+
+export type HttpRefusal = { readonly code: string; readonly message: string; readonly by: string | null };
+
+/** Null: not a relay's. */
+export function readHttpRefusal({ body }: HttpAnswer): HttpRefusal | null {
+  const code = textOf(body['code']);
+  if (code === null) return null;
+  const message = textOf(body['detail']) ?? textOf(body['title']) ?? code;
+  return { code, message, by: textOf(body['by']) ?? textOf(body['refused_by']) };
+}
+
+function failureOf(body: HttpAnswer['body']): Failure | null {
+  const error = body['error'];
+  const inner = typeof error === 'object' && error !== null ? { ...error } : body;
+  const code: unknown = 'code' in inner ? inner.code : undefined;
+  const message: unknown = 'message' in inner ? inner.message : body['detail'];
+  return typeof code === 'string' ? { code, message: textOf(message) ?? code } : null;
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from './problem.ts';
+
+export const MAX_BODY_BYTES = 1024 * 1024;
+
+/** The JSON object of a body, {} without one. Judges by the headers first; throws Refusal, and then the rest of the body is left unread. */
+export async function readObject(request: IncomingMessage, goOn: () => void): Promise<Record<string, unknown>> {
+  const { headers } = request;
+  const length = Number(headers['content-length'] ?? 0);
+  if (length === 0 && headers['transfer-encoding'] === undefined) return {};
+  if (length > MAX_BODY_BYTES) throw tooLarge();
+  if (!isJson(headers)) throw new Refusal('unsupported_media_type', 'A body must be application/json in UTF-8.');
+  goOn();
+  return parse(await collect(request));
+}
+
+function isJson(headers: IncomingMessage['headers']): boolean {
+  const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';');
+  const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith('charset='));
+  const utf8 = charset === undefined || /^charset="?utf-8"?$/.test(charset);
+  return type.trim() === 'application/json' && utf8 && (headers['content-encoding'] ?? 'identity') === 'identity';
+}
+
+async function collect(request: IncomingMessage): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // `for await` over the request would destroy its socket, and with it the answer.
+  await new Promise<void>((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= MAX_BODY_BYTES) return;
+      request.off('data', take);
+      request.pause();
+      reject(tooLarge());
+    };
+    request.on('data', take);
+    request.once('end', resolve);
+    const broken = (): void => reject(new Refusal('invalid_argument', 'The body ended before its announced length.'));
+    request.once('error', broken);
+    request.once('close', broken);
+  });
+  return Buffer.concat(chunks);
+}
+
+function parse(bytes: Uint8Array): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Said below.
+  }
+  throw new Refusal('invalid_argument', 'The body must be a JSON object.');
+}
+
+function tooLarge(): Refusal {
+  return new Refusal('payload_too_large', `A body may hold ${MAX_BODY_BYTES} bytes.`);
+}

@@ -1,0 +1,116 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { guarded, type ErrorSink } from '../link/guard.ts';
+import { readObject } from './body.ts';
+import { refusalOf, type Rules } from './doorman.ts';
+import { problem, problemOf, Refusal, type Answer } from './problem.ts';
+import { findRoute, type SitesOptions } from './sites.ts';
+
+export type ControlServerOptions = SitesOptions & {
+  /** What local applications must bear. */
+  readonly token: string;
+  /** 0: a free one. */
+  readonly port: number;
+  /** Default `127.0.0.1`. */
+  readonly host?: '127.0.0.1' | '::1';
+  /** What went wrong here without being anybody's request. */
+  readonly onError?: ErrorSink;
+};
+
+export interface ControlServer extends AsyncDisposable {
+  /** Its base address. */
+  readonly url: string;
+  readonly port: number;
+  /** Stops listening and ends what is under way. The sites stay registered: they are the runtime's. */
+  close(): Promise<void>;
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
+const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
+
+/**
+ * Lets programs of this machine define cooperative sites and publish their events by plain HTTP, through this runtime: `PUT` and `DELETE`
+ * `/sites/{site_id}`, `POST /sites/{site_id}/events`. It is for one machine and one trust: whoever bears the token may do all of it.
+ * Requests of other machines, of web pages and without the token are refused before their bodies are read. Rejects with what listening
+ * refuses; with TypeError for another address than loopback, or without a token.
+ */
+export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
+  const { token, host = '127.0.0.1' } = options;
+  if (!LOOPBACK.has(host)) throw new TypeError('host: 127.0.0.1 or ::1 expected');
+  if (!/^\S+$/.test(token)) throw new TypeError('token: a text without blanks expected');
+  const closing = new AbortController();
+  const server = createServer(TIMES);
+  const port = await listen(server, options.port, host);
+  const visit = (request: IncomingMessage, response: ServerResponse, goOn = (): void => {}): void => {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort(new DOMException('The asker hung up.', 'AbortError')));
+    const signal = AbortSignal.any([gone.signal, closing.signal]);
+    const door = { options, rules: { port, token }, goOn, signal };
+    void answerOf(request, door).then((answer) => send({ request, response }, answer));
+  };
+  server.on('request', (request, response) => visit(request, response));
+  // Without this, Node would ask for the body of whoever announces one before anything is judged.
+  server.on('checkContinue', (request, response) => visit(request, response, () => response.writeContinue()));
+  const close = async (): Promise<void> => {
+    closing.abort(new Refusal('draining', 'The server is closing.'));
+    await end(server);
+  };
+  const url = `http://${host === '::1' ? '[::1]' : host}:${port}`;
+  return { url, port, close, [Symbol.asyncDispose]: close };
+}
+
+type Door = {
+  readonly options: ControlServerOptions;
+  readonly rules: Rules;
+  /** Tells an asker that waits for it to send its body. */
+  readonly goOn: () => void;
+  readonly signal: AbortSignal;
+};
+
+/** Never rejects. */
+async function answerOf(request: IncomingMessage, { options, rules, goOn, signal }: Door): Promise<Answer> {
+  const refusal = refusalOf(request, rules);
+  if (refusal) return refusal;
+  try {
+    const route = findRoute(options, request.method ?? '', request.url ?? '');
+    const body = route.takesBody ? await readObject(request, goOn) : {};
+    return await route.answer(body, signal);
+  } catch (error) {
+    const known = problemOf(error);
+    if (known) return known;
+    if (!signal.aborted) guarded(() => options.onError?.(error), undefined);
+    return problem('internal', 'The control server failed.');
+  }
+}
+
+type Visit = { readonly request: IncomingMessage; readonly response: ServerResponse };
+
+function send({ request, response }: Visit, { status, body, headers }: Answer): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+    // What is left of a body that was not read cannot be told from a next request.
+    ...(!request.complete && { connection: 'close' }),
+  });
+  response.end(body && JSON.stringify(body));
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.once('error', reject);
+  server.listen({ port, host, exclusive: true }, () => {
+    const address = server.address();
+    server.off('error', reject);
+    resolve(typeof address === 'object' && address !== null ? address.port : port);
+  });
+  return promise;
+}
+
+function end(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeAllConnections();
+  return promise;
+}

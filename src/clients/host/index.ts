@@ -1,0 +1,9 @@
+/** `callboard/host` (Node only): publishes the events of a cooperative site, and lets local applications do so by plain HTTP. */
+export { createSiteEventPublisher } from './publisher.ts';
+export type { HostRuntime, NewSiteEvent, PublisherOptions, PublishReceipt, SiteEventPublisher } from './publisher.ts';
+export { startCooperativeSiteControlServer } from './control-server.ts';
+export type { ControlServer, ControlServerOptions } from './control-server.ts';
+export { HostError, type HostErrorDetails } from './errors.ts';
+export { SiteRefusedError } from '../runtime/errors.ts';
+export type { Runtime, SiteDefinition, SiteRegistration } from '../runtime/types.ts';
+export type { Clock } from '../link/clock.ts';

@@ -1,0 +1,66 @@
+import type { SiteDefinition } from '../runtime/types.ts';
+import type { NewSiteEvent } from './publisher.ts';
+import { Refusal } from './problem.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+type Check = { readonly expected: string; test(value: unknown): boolean };
+
+const TEXT: Check = { expected: 'a string', test: (value) => typeof value === 'string' };
+const NAMES: Check = { expected: 'an array of strings', test: isTexts };
+const FLAG: Check = { expected: 'true or false', test: (value) => typeof value === 'boolean' };
+const OBJECT: Check = { expected: 'an object', test: isObject };
+const ANY: Check = { expected: 'JSON', test: () => true };
+
+const DEFINITION = { title: TEXT, event_names: NAMES, actions: NAMES, capability_profile: OBJECT };
+const PROFILE = { action_invocation: FLAG, sharing: FLAG };
+const EVENT = { name: TEXT, data: ANY, message_id: TEXT };
+
+/** Throws Refusal `invalid_argument` naming every wrong member. What names may be, the relay judges. */
+export function readDefinition(siteId: string, body: Members): SiteDefinition {
+  const wrong = faultsOf(DEFINITION, body);
+  const profile = isObject(body['capability_profile']) ? body['capability_profile'] : {};
+  refuse([...wrong, ...faultsOf(PROFILE, profile, 'capability_profile.')]);
+  const { title, event_names: eventNames, actions } = body;
+  const { action_invocation: actionInvocation, sharing } = profile;
+  return {
+    siteId,
+    title: typeof title === 'string' ? title : null,
+    eventNames: isTexts(eventNames) ? eventNames : [],
+    actions: isTexts(actions) ? actions : [],
+    capabilityProfile: { actionInvocation: actionInvocation === true, sharing: sharing === true },
+  };
+}
+
+/** Throws Refusal `invalid_argument` naming every wrong member. */
+export function readEvent(body: Members): NewSiteEvent {
+  const { name, data, message_id: messageId } = body;
+  const missing = name === undefined || name === null ? [{ parameter: 'name', detail: 'required' }] : [];
+  refuse([...missing, ...faultsOf(EVENT, body)]);
+  return { name: String(name), data: data ?? null, ...(typeof messageId === 'string' && { messageId }) };
+}
+
+/** A member that is null counts as left out. */
+function faultsOf(checks: Readonly<Record<string, Check>>, members: Members, prefix = ''): readonly Fault[] {
+  return Object.entries(members).flatMap(([name, value]) => {
+    const parameter = prefix + name;
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+    if (!check) return [{ parameter, detail: 'there is no such member' }];
+    return value === null || check.test(value) ? [] : [{ parameter, detail: `expected ${check.expected}` }];
+  });
+}
+
+type Fault = { readonly parameter: string; readonly detail: string };
+
+function refuse(errors: readonly Fault[]): void {
+  if (errors.length === 0) return;
+  const detail = errors.map((fault) => `${fault.parameter}: ${fault.detail}`).join('; ');
+  throw new Refusal('invalid_argument', detail, { errors });
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,65 @@
+import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
+import { LinkClosedError } from '../link/status.ts';
+import { SiteRefusedError } from '../runtime/errors.ts';
+import { HostError } from './errors.ts';
+
+export type Answer = {
+  readonly status: number;
+  /** Left out: an answer without a body. */
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+export type Problem = Answer & { readonly body: object };
+
+export type ProblemDetails = {
+  readonly errors?: readonly { readonly parameter: string; readonly detail: string }[];
+  readonly messageId?: string | null;
+  readonly retryAfterMs?: number | null;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** An answer that is thrown. */
+export class Refusal extends Error {
+  readonly answer: Problem;
+
+  constructor(code: Code, detail: string, details: ProblemDetails = {}) {
+    super(detail);
+    this.name = 'Refusal';
+    this.answer = problem(code, detail, details);
+  }
+}
+
+/** RFC 9457, as the relay answers it. */
+export function problem(code: Code, detail: string, details: ProblemDetails = {}): Problem {
+  const { errors, messageId, retryAfterMs, headers } = details;
+  const status = statusOf(code);
+  const words = code.replaceAll('_', ' ');
+  const title = words.charAt(0).toUpperCase() + words.slice(1);
+  const more = { ...(errors && { errors }), ...(messageId != null && { message_id: messageId }) };
+  return {
+    status,
+    body: { type: 'about:blank', title, status, code, detail, ...more },
+    headers: {
+      ...headers,
+      'content-type': 'application/problem+json',
+      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+      ...(retryAfterMs != null && { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),
+    },
+  };
+}
+
+/** What went wrong beyond this server, as its asker is told. Null: it is a fault of ours. */
+export function problemOf(error: unknown): Problem | null {
+  if (error instanceof Refusal) return error.answer;
+  if (error instanceof LinkClosedError) return problem('runtime_disconnected', error.message);
+  if (error instanceof SiteRefusedError) return ofRelay(error.code, error.message);
+  if (!(error instanceof HostError)) return null;
+  const { code, message, messageId, retryAfterMs } = error;
+  return ofRelay(code, message, { messageId, retryAfterMs });
+}
+
+/** The relay's refusal with its own code; but that it does not know the runtime is no fault of whoever asks here. */
+function ofRelay(code: string, message: string, details: ProblemDetails = {}): Problem {
+  if (isCode(code) && code !== 'unauthenticated' && statusOf(code) >= 400) return problem(code, message, details);
+  return problem('runtime_disconnected', `The relay did not take it: ${message}`, details);
+}

@@ -1,0 +1,119 @@
+import { ID } from '../../protocol/fields.ts';
+import { systemClock } from '../link/clock.ts';
+import type { Runtime, SiteDefinition } from '../runtime/types.ts';
+import { HostError } from './errors.ts';
+import { readDefinition, readEvent } from './members.ts';
+import { Refusal, type Answer } from './problem.ts';
+import { createSiteEventPublisher, requireLink, type PublisherOptions } from './publisher.ts';
+
+export type SitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & { readonly runtime: Runtime };
+
+/** One route: how it answers a body, which is read only once the route is known. */
+export type Route = {
+  readonly takesBody: boolean;
+  answer(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answer>;
+};
+
+/** How long the relay may take to answer a registration. */
+const REGISTER_MS = 10_000;
+const KEPT = 'It is kept, and told to the relay at the next connection.';
+
+/** The route of a request. Throws Refusal `not_found`, `method_not_allowed` or `invalid_argument`. */
+export function findRoute(options: SitesOptions, method: string, target: string): Route {
+  const [path = '', query] = target.split('?', 2);
+  const [, encoded, events] = /^\/sites\/([^/]+)(\/events)?$/.exec(path) ?? [];
+  const siteId = encoded === undefined ? null : decode(encoded);
+  if (siteId === null || !ID.test(siteId)) throw new Refusal('not_found', 'There is nothing at this path.');
+  const routes = events === undefined ? siteRoutes(options, siteId) : eventRoutes(options, siteId);
+  const route = routes.get(method);
+  if (!route) {
+    const allow = [...routes.keys()].join(', ');
+    throw new Refusal('method_not_allowed', `Only ${allow} may be used here.`, { headers: { allow } });
+  }
+  if (query !== undefined && query !== '') throw new Refusal('invalid_argument', 'There are no query parameters here.');
+  return route;
+}
+
+function siteRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string, Route> {
+  const { runtime } = options;
+  const put: Route = {
+    takesBody: true,
+    async answer(body) {
+      const definition = readDefinition(siteId, body);
+      await confirmed(options, runtime.site(definition).registered);
+      return { status: 200, body: descriptorOf(runtime, definition) };
+    },
+  };
+  const remove: Route = {
+    takesBody: false,
+    async answer() {
+      await confirmed(options, runtime.removeSite(siteId));
+      return { status: 204 };
+    },
+  };
+  return new Map([
+    ['PUT', put],
+    ['DELETE', remove],
+  ]);
+}
+
+function eventRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string, Route> {
+  const publisher = createSiteEventPublisher({ ...options, siteId });
+  const post: Route = {
+    takesBody: true,
+    async answer(body, signal) {
+      const { messageId, retained, duplicate, published, refusedBy } = await publisher.publish(readEvent(body), {
+        signal,
+      });
+      const said = { message_id: messageId, retained, duplicate, published, refused_by: refusedBy };
+      return { status: 200, body: said };
+    },
+  };
+  return new Map([['POST', post]]);
+}
+
+/** Waits until the relay confirmed it, as long as there is a link and not for ever. What was wished for stands either way. */
+async function confirmed({ runtime, clock = systemClock }: SitesOptions, done: Promise<void>): Promise<void> {
+  done.catch(() => {});
+  const { promise: gone, reject } = Promise.withResolvers<never>();
+  const late = new HostError('runtime_disconnected', `The relay did not answer in time. ${KEPT}`);
+  const check = (): void => {
+    try {
+      requireLink(runtime);
+    } catch {
+      reject(new HostError('runtime_disconnected', `The runtime is not connected to the relay. ${KEPT}`));
+    }
+  };
+  const cancelTimer = clock.after(REGISTER_MS, () => reject(late));
+  const stop = runtime.onStatus(check);
+  check();
+  try {
+    await Promise.race([done, gone]);
+  } finally {
+    cancelTimer();
+    stop();
+  }
+}
+
+function descriptorOf({ clientId, status }: Runtime, definition: SiteDefinition): object {
+  const { siteId, title, eventNames, actions, capabilityProfile: profile } = definition;
+  return {
+    site_id: siteId,
+    owner: status.state === 'connected' ? (status.welcome.user_id ?? null) : null,
+    mode: 'cooperative',
+    title: title ?? null,
+    event_names: eventNames ?? [],
+    actions: actions ?? [],
+    capability_profile: { action_invocation: profile?.actionInvocation ?? false, sharing: profile?.sharing ?? false },
+    client_id: clientId,
+  };
+}
+
+/** Null: not a path's text. */
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,104 @@
+import type { Clock } from '../link/clock.ts';
+import type { LinkFrame } from '../link/session.ts';
+import { endFrame, failure, type End } from './ends.ts';
+import { Ledger } from './ledger.ts';
+import { MAX_FRAME_BYTES, RESEND_AT_ONCE, RESEND_MS } from './limits.ts';
+import { createOutbox, type Outbox } from './outbox.ts';
+
+export type Refused = Extract<LinkFrame, { type: 'refused' }>;
+
+/** Refusals that time may mend: what was refused is kept and sent again. */
+export const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'draining', 'rate_limited', 'internal']);
+
+const END_FRAMES: ReadonlySet<string | undefined> = new Set(['result', 'error', 'cancelled']);
+
+export type DelivererOptions = {
+  readonly clock: Clock;
+  /** False: there is no link. */
+  send(text: string): boolean;
+  /** An end that the relay will never get. */
+  dropped(commandId: string, reason: string): void;
+  /** Called whenever it may have become empty. */
+  onTaken(): void;
+};
+
+/** The ends of commands, each kept until the relay took it and sent again with each link until then. */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #ledger = new Ledger();
+  readonly #outbox: Outbox;
+  /** What a frame may hold, as the relay said last. */
+  maxFrame = MAX_FRAME_BYTES;
+  #closed = false;
+  #resending = false;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#outbox = createOutbox((commandId) => options.dropped(commandId, 'outbox_full'));
+  }
+
+  /** Ends that the relay has not taken yet. */
+  get size(): number {
+    return this.#outbox.size;
+  }
+
+  /** What is known of a command that came: `new` (and from now on it runs), that it runs, or that it ended, which is told again. */
+  begin(commandId: string): 'new' | 'running' | 'ended' {
+    const known = this.#ledger.get(commandId);
+    if (!known) {
+      this.#ledger.begin(commandId);
+      return 'new';
+    }
+    if (known.state === 'running') return 'running';
+    const gone = failure('result_unavailable', 'It ran before, and its end is no longer kept.');
+    this.#deliver(commandId, known.text ?? endFrame(commandId, gone, this.maxFrame));
+    return 'ended';
+  }
+
+  end(commandId: string, end: End): void {
+    const text = endFrame(commandId, end, this.maxFrame);
+    this.#ledger.end(commandId, text);
+    this.#deliver(commandId, text);
+  }
+
+  taken(commandId: string): void {
+    this.#outbox.remove(commandId);
+    this.#options.onTaken();
+  }
+
+  /** A frame of another kind was refused: nothing happens. */
+  refused({ code, frame, command_id, retry_after_ms }: Refused): void {
+    if (command_id === undefined || !END_FRAMES.has(frame)) return;
+    if (PASSING.has(code)) return this.#resendIn(Math.max(RESEND_MS, retry_after_ms ?? 0));
+    if (this.#outbox.remove(command_id)) this.#options.dropped(command_id, code);
+    this.#options.onTaken();
+  }
+
+  /** Oldest first; those that are taken meanwhile make room for the next. */
+  resend(): void {
+    const texts = this.#outbox.texts();
+    for (const text of texts.slice(0, RESEND_AT_ONCE)) this.#options.send(text);
+    if (texts.length > RESEND_AT_ONCE) this.#resendIn(RESEND_MS);
+  }
+
+  /** There will be no link any more: all that is kept is dropped. */
+  close(): void {
+    this.#closed = true;
+    for (const commandId of this.#outbox.clear()) this.#options.dropped(commandId, 'closed');
+  }
+
+  #deliver(commandId: string, text: string): void {
+    if (this.#closed) return this.#options.dropped(commandId, 'closed');
+    this.#outbox.put(commandId, text);
+    this.#options.send(text);
+  }
+
+  #resendIn(ms: number): void {
+    if (this.#resending) return;
+    this.#resending = true;
+    this.#options.clock.after(ms, () => {
+      this.#resending = false;
+      this.resend();
+    });
+  }
+}

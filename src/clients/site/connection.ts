@@ -1,0 +1,99 @@
+import { parseObject, retryAfterOf, textOf, trimUrl } from '../link/ask.ts';
+import type { Clock } from '../link/clock.ts';
+import { takeToken } from '../link/token.ts';
+import { SiteError } from './errors.ts';
+import { createSseParser, type SseFrame } from './sse.ts';
+import type { SiteClientOptions, SubscribeOptions } from './types.ts';
+
+/** Three pings of the relay: silence for so long means that the connection is dead. */
+const SILENCE_MS = 60_000;
+/** An event is at most 1 MiB of JSON, in a frame of its own. */
+const MAX_EVENT_CHARS = 2 * 1024 * 1024;
+
+/** A connection that ended but may be made again. `afterMs`: not sooner than that. */
+export class Interrupted extends Error {
+  readonly afterMs: number;
+
+  constructor(message: string, afterMs: number, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'Interrupted';
+    this.afterMs = afterMs;
+  }
+}
+
+export type ConnectionOptions = Pick<SiteClientOptions, 'url' | 'sessionId' | 'token' | 'fetch'> & {
+  readonly clock: Clock;
+  readonly names: SubscribeOptions['names'];
+  readonly signal: AbortSignal;
+  /** Something came, be it only a ping. */
+  heard(): void;
+};
+
+/**
+ * The frames of one connection. Returns when the relay says that there is nothing to come for (204). Throws SiteError where coming back is
+ * of no use, Interrupted where it is, and whatever else `signal` was aborted with.
+ */
+export async function* openConnection(options: ConnectionOptions): AsyncGenerator<SseFrame, void> {
+  const { clock, signal, heard } = options;
+  const own = new AbortController();
+  const both = AbortSignal.any([signal, own.signal]);
+  let cancelWatch = watch(clock, own);
+  let retryMs = 0;
+  try {
+    const response = await ask(options, both);
+    if (response.status === 204) return;
+    const parser = createSseParser(MAX_EVENT_CHARS);
+    const reader = response.body?.getReader();
+    for (;;) {
+      // Only while waiting: whoever takes long over an event is not told that the relay fell silent.
+      cancelWatch();
+      cancelWatch = watch(clock, own);
+      const chunk = await reader?.read();
+      cancelWatch();
+      if (!chunk || chunk.done) throw new Interrupted('The stream ended.', retryMs);
+      heard();
+      const frames = parser.push(chunk.value);
+      retryMs = parser.retryMs ?? 0;
+      yield* frames;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof SiteError || error instanceof Interrupted) throw error;
+    throw new Interrupted('The connection broke.', retryMs, error);
+  } finally {
+    cancelWatch();
+    own.abort();
+  }
+}
+
+function watch(clock: Clock, own: AbortController): () => void {
+  return clock.after(SILENCE_MS, () => own.abort(new Interrupted('The relay fell silent.', 0)));
+}
+
+async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Response> {
+  const { url, sessionId, names } = options;
+  const query = names ? `?names=${names.map(encodeURIComponent).join(',')}` : '';
+  const response = await (options.fetch ?? globalThis.fetch)(
+    `${trimUrl(url)}/site-sessions/${encodeURIComponent(sessionId)}/events${query}`,
+    {
+      headers: { authorization: `Bearer ${await takeToken(options.token)}`, accept: 'text/event-stream' },
+      cache: 'no-store',
+      signal,
+    },
+  );
+  const type = response.headers.get('content-type') ?? '';
+  if (response.status === 204) return response;
+  if (response.status === 200 && type.startsWith('text/event-stream')) return response;
+  throw await refusalOf(response);
+}
+
+/** The relay's refusal; or why to come back, where time may mend it or it is not the relay that speaks. */
+async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
+  const { status, headers } = response;
+  const body = parseObject(await response.text());
+  const code = textOf(body?.['code']);
+  const passing = status >= 500 || status === 408 || status === 425 || status === 429;
+  if (passing) return new Interrupted(`HTTP ${status}`, retryAfterOf(headers) ?? 0);
+  if (code === null) return new SiteError('bad_answer', `HTTP ${status} is not a relay's answer.`);
+  return new SiteError(code, textOf(body?.['detail']) ?? code);
+}

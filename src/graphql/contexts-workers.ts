@@ -1,0 +1,104 @@
+import { readUser } from '../core/auth/principal.ts';
+import type { ClientType } from '../core/connections/connection.ts';
+import type { WorkerList, WorkerView } from '../core/contexts/room.ts';
+import { completenessOf } from '../core/cursor.ts';
+import { PAGE_DEFAULT, WORKER_LIST } from '../core/limits.ts';
+import { builder } from './builder.ts';
+import { ClientTypeEnum } from './connections.ts';
+import type { Context } from './context.ts';
+import { ExecutionContextType } from './contexts.ts';
+import { CompletenessType, pageCost, pageOf } from './page.ts';
+import { User } from './users.ts';
+
+/** Whose workers, of which clients, and how many of each list. Each list is read when it is asked for. */
+type Asked = { readonly userId: string; readonly clientType: ClientType | null | undefined; readonly first: number };
+
+function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerView): Promise<WorkerList> {
+  return loaders.workers({ ...whose, ...view }, first);
+}
+
+const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
+  description: 'Workers in order of client and context, not paged.',
+  fields: (t) => ({
+    items: t.expose('items', {
+      type: [ExecutionContextType],
+      complexity: { field: 1, multiplier: 1 },
+      description: 'The workers.',
+    }),
+    completeness: t.expose('completeness', { type: CompletenessType, description: 'What was and was not observed.' }),
+  }),
+});
+
+const WorkersType = builder.objectRef<Asked>('Workers').implement({
+  description:
+    'A user’s workers: execution contexts whose ownership is worker and that are not closed. An assignment is what the registry holds now; it shows neither that a durable job system owns the task nor that any effect of it is complete. Looking acquires, renews and releases no worker.',
+  fields: (t) => ({
+    idle: t.field({
+      type: [ExecutionContextType],
+      complexity: { field: 1, multiplier: 1 },
+      description: 'Those without a task.',
+      resolve: async (asked, _, context) => (await listOf(context, asked, { view: 'idle' })).items,
+    }),
+    assigned: t.field({
+      type: [ExecutionContextType],
+      complexity: { field: 1, multiplier: 1 },
+      description: 'Those assigned to a task now, each with when that was first reported.',
+      resolve: async (asked, _, context) => (await listOf(context, asked, { view: 'assigned' })).items,
+    }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'What was and was not observed: for `idle` first, then for `assigned`.',
+      resolve: async (asked, _, context) => {
+        const idle = listOf(context, asked, { view: 'idle' });
+        const assigned = listOf(context, asked, { view: 'assigned' });
+        return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
+      },
+    }),
+    available: t.field({
+      type: WorkerListType,
+      description:
+        'Those that could be given a task: without one, idle by their own word, and over a link that is up. None of them is reserved by being shown.',
+      resolve: (asked, _, context) => listOf(context, asked, { view: 'available' }),
+    }),
+    forTask: t.field({
+      type: WorkerListType,
+      description: 'Those assigned to one task now.',
+      args: { taskId: t.arg.id({ required: true, description: 'The task.' }) },
+      resolve: (asked, { taskId }, context) => listOf(context, asked, { view: 'task', taskId }),
+    }),
+  }),
+});
+
+const workerArguments = builder.args((t) => ({
+  clientType: t.field({ type: ClientTypeEnum, description: 'Only those of clients of this kind.' }),
+  first: t.int({
+    required: true,
+    defaultValue: PAGE_DEFAULT,
+    description: `Workers in each list: 1 to ${WORKER_LIST}; completeness says when there are more.`,
+    extensions: { minimum: 1, maximum: WORKER_LIST },
+  }),
+}));
+
+builder.queryField('workers', (t) =>
+  t.field({
+    type: WorkersType,
+    description: 'One user’s workers.',
+    complexity: pageCost,
+    args: { userId: t.arg.id({ required: true, description: 'The user.' }), ...workerArguments },
+    resolve: (_, { userId, clientType, first }, { who }) => ({
+      userId: readUser(who, userId),
+      clientType,
+      first: pageOf({ first }).first,
+    }),
+  }),
+);
+
+builder.objectField(User, 'workers', (t) =>
+  t.field({
+    type: WorkersType,
+    description: 'The user’s workers.',
+    complexity: pageCost,
+    args: { ...workerArguments },
+    resolve: ({ id }, { clientType, first }) => ({ userId: id, clientType, first: pageOf({ first }).first }),
+  }),
+);

@@ -1,0 +1,50 @@
+import { getNamedType, getNullableType, isListType, isObjectType } from 'graphql';
+import { isCode } from '../protocol/codes.ts';
+import { findPlace, type Body } from './body.ts';
+import type { Report } from './directive.ts';
+import { isRecord } from './input.ts';
+import type { OperationSource } from './inputs.ts';
+import type { Explained } from './problem.ts';
+import { fieldsOf, scopeOf } from './selection.ts';
+
+/** Where in the body of an answer its items stand, and which member of one is null unless the item was refused. */
+export type ItemRefusal = { readonly list: readonly string[]; readonly member: string };
+
+const NEEDED = ['code', 'message'];
+
+/** Null when the document names none, and when what it names is no such thing: why has then been reported. */
+export function findItemRefusal(source: OperationSource, body: Body | null, report: Report): ItemRefusal | null {
+  const { itemRefusal, bodyAs } = source.directive;
+  if (itemRefusal === null || body === null) return null;
+  const list = itemRefusal.slice(0, -1);
+  const member = itemRefusal.at(-1) ?? '';
+  const scope = scopeOf(source.schema, source.document);
+  const place = findPlace(source, [...body.path, ...list], scope);
+  const item = place && isListType(getNullableType(place.type)) ? getNamedType(place.type) : null;
+  const sets = place?.nodes.map(({ selectionSet }) => selectionSet) ?? [];
+  const nodes = isObjectType(item) ? fieldsOf(scope, item, sets).get(member) : undefined;
+  const field = isObjectType(item) ? item.getFields()[nodes?.[0]?.name.value ?? ''] : undefined;
+  const refusal = field && getNamedType(field.type);
+  const asked = isObjectType(refusal)
+    ? fieldsOf(scope, refusal, nodes?.map(({ selectionSet }) => selectionSet) ?? [])
+    : new Map();
+  const fits = NEEDED.every((name) => asked.has(name));
+  if (!fits) report(`itemRefusal: "${itemRefusal.join('.')}" names no member of a list's items with code and message`);
+  if (bodyAs === null) report('itemRefusal needs bodyAs');
+  return fits && bodyAs !== null ? { list, member } : null;
+}
+
+/** Why the only item of an answer was refused; null when it was not. */
+export function onlyItemRefusal({ list, member }: ItemRefusal, body: unknown): Explained | null {
+  let items = body;
+  for (const name of list) items = isRecord(items) ? items[name] : null;
+  const [only] = Array.isArray(items) ? items : [];
+  const refusal: unknown = isRecord(only) ? only[member] : null;
+  if (!isRecord(refusal)) return null;
+  const { code, message, errors } = refusal;
+  return {
+    code: isCode(code) ? code : 'internal',
+    detail: String(message),
+    ...(Array.isArray(errors) && { errors }),
+  };
+}

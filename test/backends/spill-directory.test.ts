@@ -1,0 +1,211 @@
+import { execFileSync } from 'node:child_process';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
+import { silentLog, type Log } from '../../src/core/log.ts';
+import { textOf } from '../contract/spill.ts';
+import { FakeClock, settle } from '../kit/clock.ts';
+
+const HOUR = 3600_000;
+
+type Opened = AsyncDisposable & {
+  readonly clock: FakeClock;
+  readonly store: SpillStore;
+  readonly parent: string;
+  readonly root: string;
+  readonly warnings: string[];
+  put(expiresIn?: number): Promise<SpillRef>;
+  pathOf(ref: SpillRef): string;
+};
+
+async function opened(): Promise<Opened> {
+  const clock = new FakeClock();
+  const parent = await mkdtemp(join(tmpdir(), 'callboard-spill-'));
+  const root = join(parent, 'spill');
+  const warnings: string[] = [];
+  const log: Log = { ...silentLog, warn: (_fields, message) => void warnings.push(message) };
+  const store = createDirectorySpill({ root, clock, log });
+  return {
+    clock,
+    store,
+    parent,
+    root,
+    warnings,
+    put: (expiresIn = 5 * HOUR) => store.put(textOf(20_000), clock.now() + expiresIn),
+    pathOf: ({ name, expiresAt }) => join(root, String(Math.ceil(expiresAt / HOUR)), name.slice(0, 2), name),
+    [Symbol.asyncDispose]: () => rm(parent, { recursive: true, force: true }),
+  };
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
+}
+
+describe('an object in a spill directory', () => {
+  it('is one file under the hour of its end, for nobody else to read, with nothing left beside it', async () => {
+    await using at = await opened();
+    const ref = await at.put();
+    expect(await readFile(at.pathOf(ref), 'utf8')).toBe(textOf(20_000));
+    expect((await stat(at.pathOf(ref))).mode & 0o777).toBe(0o600);
+    expect((await stat(dirname(at.pathOf(ref)))).mode & 0o777).toBe(0o700);
+    expect(await filesIn(at.root)).toEqual([ref.name]);
+  });
+
+  it('is still there for another process that opens the directory later', async () => {
+    await using at = await opened();
+    const ref = await at.put();
+    const later = createDirectorySpill({ root: at.root, clock: at.clock, log: silentLog });
+    expect(await later.read(ref)).toEqual({ state: 'present', text: textOf(20_000) });
+  });
+
+  it.each<[string, (path: string, at: Opened) => Promise<unknown>]>([
+    ['was removed', (path) => unlink(path)],
+    ['lost its end', (path) => writeFile(path, textOf(19_999))],
+    ['grew', (path) => appendFile(path, ' ')],
+    ['has one bit flipped', (path) => flipBit(path)],
+    ['became a directory', async (path) => (await unlink(path), mkdir(path))],
+    ['became a pipe that nobody writes to', async (path) => (await unlink(path), execFileSync('mkfifo', [path]))],
+    ['became a link to its own content', (path, at) => linkTo(path, join(at.parent, 'elsewhere'))],
+    ['lies in a shelf that became a link', (path, at) => linkTo(dirname(path), join(at.parent, 'elsewhere'))],
+    ['lies in an hour that became a link', (path, at) => linkTo(dirname(dirname(path)), join(at.parent, 'elsewhere'))],
+  ])('is unavailable when it %s', async (_what, damage) => {
+    await using at = await opened();
+    const ref = await at.put();
+    await damage(at.pathOf(ref), at);
+    expect(await at.store.read(ref)).toEqual({ state: 'unavailable' });
+  });
+
+  it('is read where the root itself is a link, as operators make them', async () => {
+    await using at = await opened();
+    const ref = await at.put();
+    const link = join(at.parent, 'link');
+    await symlink(at.root, link);
+    const store = createDirectorySpill({ root: link, clock: at.clock, log: silentLog });
+    expect(await store.read(ref)).toMatchObject({ state: 'present' });
+    expect(await store.read(await store.put(textOf(20_000), at.clock.now() + HOUR))).toMatchObject({
+      state: 'present',
+    });
+  });
+
+  it('is not written through a link that stands in the place of its hour', async () => {
+    await using at = await opened();
+    const outside = join(at.parent, 'outside');
+    await mkdir(outside);
+    await mkdir(at.root);
+    await symlink(outside, join(at.root, String(Math.ceil((at.clock.now() + 5 * HOUR) / HOUR))));
+    await expect(at.put()).rejects.toMatchObject({ code: 'payload_store_full' });
+    expect(await filesIn(outside)).toEqual([]);
+  });
+});
+
+describe('a spill directory that cannot be written', () => {
+  it('refuses with payload_store_full, and says nothing of where it lies', async () => {
+    await using at = await opened();
+    await writeFile(at.root, 'a file where the directory should be');
+    const error = await at.put().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'payload_store_full', status: 503 });
+    expect(String(error)).not.toContain(at.parent);
+  });
+
+  it('takes payloads again as soon as it can be written', async () => {
+    await using at = await opened();
+    await writeFile(at.root, '');
+    await expect(at.put()).rejects.toMatchObject({ code: 'payload_store_full' });
+    await unlink(at.root);
+    expect(await at.store.read(await at.put())).toMatchObject({ state: 'present' });
+  });
+});
+
+describe('cleaning a spill directory', () => {
+  it('happens on a later write, whatever was asked for in between', async () => {
+    await using at = await opened();
+    const old = await at.put(HOUR);
+    await at.clock.advance(3 * HOUR);
+    expect(await filesIn(at.root)).toEqual([old.name]);
+    const young = await at.put();
+    await expect.poll(() => filesIn(at.root)).toEqual([young.name]);
+    expect(await readdir(at.root)).toHaveLength(1);
+  });
+
+  it('removes what a crash left half written, and counts payloads alone', async () => {
+    await using at = await opened();
+    const ref = await at.put(HOUR);
+    await rename(at.pathOf(ref), join(dirname(at.pathOf(ref)), `.${ref.name}`));
+    const whole = await at.put(HOUR);
+    await at.clock.advance(3 * HOUR);
+    expect(await at.store.clean()).toBe(1);
+    expect(await filesIn(at.root)).toEqual([]);
+    expect(await at.store.read(whole)).toEqual({ state: 'expired' });
+  });
+
+  it('leaves alone what is not its own: years, notes, links and what they lead to', async () => {
+    await using at = await opened();
+    const ref = await at.put(HOUR);
+    const hour = dirname(dirname(at.pathOf(ref)));
+    const outside = join(at.parent, 'outside', 'ab');
+    await mkdir(outside, { recursive: true });
+    await writeFile(join(outside, 'a'.repeat(32)), 'precious');
+    for (const folder of ['2024', 'notes', '123456/not-ours', '123456/ab']) {
+      await mkdir(join(at.root, folder), { recursive: true });
+      await writeFile(join(at.root, folder, 'kept.txt'), 'precious');
+    }
+    await writeFile(join(hour, 'README'), 'precious');
+    await writeFile(join(at.root, '234567'), 'precious');
+    await symlink(dirname(outside), join(at.root, '345678'));
+    await symlink(outside, join(hour, 'cd'));
+    await symlink(join(outside, 'a'.repeat(32)), join(dirname(at.pathOf(ref)), 'b'.repeat(32)));
+    const before = (await filesIn(at.parent)).sort();
+    await at.clock.advance(3 * HOUR);
+    expect(await at.store.clean()).toBe(1);
+    expect((await filesIn(at.parent)).sort()).toEqual(before.filter((name) => name !== ref.name));
+    expect(await readFile(join(outside, 'a'.repeat(32)), 'utf8')).toBe('precious');
+  });
+
+  it('is asked of a directory that was never made', async () => {
+    await using at = await opened();
+    expect(await at.store.clean()).toBe(0);
+    await expect(readdir(at.root)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('does not fail the write that it follows, and says in the log that it failed', async () => {
+    await using at = await opened();
+    await at.put(HOUR);
+    await at.clock.advance(3 * HOUR);
+    const [hour = ''] = await readdir(at.root);
+    const [shelf = ''] = await readdir(join(at.root, hour));
+    // A directory in the place of an object cannot be unlinked; without rights, the shelf cannot be listed.
+    await chmod(join(at.root, hour, shelf), 0o000);
+    const ref = await at.put();
+    expect(await at.store.read(ref)).toMatchObject({ state: 'present' });
+    await settle();
+    await chmod(join(at.root, hour, shelf), 0o700);
+  });
+});
+
+async function flipBit(path: string): Promise<void> {
+  const bytes = await readFile(path);
+  bytes[10_000] = (bytes[10_000] ?? 0) ^ 1;
+  await writeFile(path, bytes);
+}
+
+async function linkTo(path: string, elsewhere: string): Promise<void> {
+  await rename(path, elsewhere);
+  await symlink(elsewhere, path);
+}

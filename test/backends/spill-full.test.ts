@@ -1,0 +1,83 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { textOf } from '../contract/spill.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+/** The step at which the disk fails next, and how. */
+const fault = vi.hoisted(() => ({ step: '', code: '' }));
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>();
+  const failing = (step: string): void => {
+    if (fault.step === step)
+      throw Object.assign(new Error(`${fault.code}: no, '/a/secret/path'`), { code: fault.code });
+  };
+  return {
+    ...real,
+    async open(...args: Parameters<typeof real.open>) {
+      failing('open');
+      const file = await real.open(...args);
+      const { writeFile, sync } = file;
+      if (String(args[0]).includes('/.')) {
+        file.writeFile = async (...given) => {
+          // A full disk takes the beginning.
+          if (fault.step === 'write') await file.write('beginning');
+          failing('write');
+          return writeFile.apply(file, given);
+        };
+        file.sync = async () => {
+          failing('sync');
+          return sync.apply(file);
+        };
+      }
+      return file;
+    },
+    async rename(...args: Parameters<typeof real.rename>) {
+      failing('rename');
+      return real.rename(...args);
+    },
+    async mkdir(...args: Parameters<typeof real.mkdir>) {
+      failing('mkdir');
+      return real.mkdir(...args);
+    },
+  };
+});
+
+describe('a disk that fails', () => {
+  let root = '';
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'callboard-full-'));
+  });
+  afterEach(async () => {
+    fault.step = '';
+    await rm(root, { recursive: true, force: true });
+  });
+
+  it.each([
+    ['mkdir', 'ENOSPC'],
+    ['open', 'EMFILE'],
+    ['write', 'ENOSPC'],
+    ['write', 'EDQUOT'],
+    ['sync', 'EIO'],
+    ['rename', 'EROFS'],
+  ])('at %s with %s costs one payload, leaves nothing behind, and costs no room for the next', async (step, code) => {
+    const clock = new FakeClock();
+    const store = createDirectorySpill({ root, clock, log: silentLog, maxBytes: 25_000 });
+    for (let i = 0; i < 3; i++) {
+      fault.step = step;
+      fault.code = code;
+      const error = await store.put(textOf(20_000), clock.now() + 3600_000).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'payload_store_full' });
+      expect(String(error)).not.toContain('secret');
+    }
+    fault.step = '';
+    const left = await readdir(root, { recursive: true, withFileTypes: true });
+    expect(left.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([]);
+    const ref = await store.put(textOf(20_000), clock.now() + 3600_000);
+    expect(await store.read(ref)).toMatchObject({ state: 'present' });
+  });
+});

@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as fc from 'fast-check';
+import type { DedupStore } from '../../src/core/dedup/store.ts';
+import type { HistoryStore, IngestedMessage } from '../../src/core/history/store.ts';
+import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
+import { BOUND, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit.ts';
+import { newMessage } from './history-model.ts';
+
+const EVERY = { afterTime: null, beforeTime: null, kinds: null };
+const ALL = { first: 1000, after: null };
+
+function event(id: string, over: Partial<IngestedMessage> = {}): IngestedMessage {
+  return { ...newMessage({ suffix: 'sites/a/events' }), clientId: 'tab', id, ...over };
+}
+
+/** What every deduplicator keeps, seen through the acts that it is a part of. */
+export function dedupContract(name: string, make: MakeBench): void {
+  describe(`deduplication on ${name}`, () => {
+    let bench: Bench;
+    let history: HistoryStore;
+    let dedup: DedupStore;
+    beforeEach(async () => {
+      bench = await make();
+      ({ history, dedup } = bench.backend);
+    });
+    afterEach(() => bench.close());
+
+    const counted = async (windowSeconds = 3600) => {
+      const { seen, unique, duplicates } = await dedup.stats(windowSeconds);
+      return { seen, unique, duplicates };
+    };
+    const ids = async (userId = 'alice') =>
+      (await history.messages(userId, 'sites/a/events', EVERY, ALL))?.rows.map(({ row }) => row.id);
+
+    it('retains a message once, whoever sends it again and however it then looks', async () => {
+      expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'retained', message: { id: 'm1' } });
+      expect(await history.ingest(event('m1'))).toEqual({ kind: 'duplicate', messageId: 'm1' });
+      expect(await history.ingest(event('m1', { instanceId: 'i2', suffix: 'other' }))).toMatchObject({
+        kind: 'duplicate',
+      });
+      expect(await ids()).toEqual(['m1']);
+      expect(await history.messages('alice', 'other', EVERY, ALL)).toBeNull();
+      expect(await counted()).toEqual({ seen: 3, unique: 1, duplicates: 2 });
+    });
+
+    it('knows a message by user, client and id together', async () => {
+      for (const over of [{}, { userId: 'bob' }, { clientId: 'other' }, { id: 'm2' }])
+        expect(await history.ingest(event('m1', over))).toMatchObject({ kind: 'retained' });
+      expect(await counted()).toEqual({ seen: 4, unique: 4, duplicates: 0 });
+    });
+
+    it('does not take parts of one key for parts of another', async () => {
+      for (const [userId, clientId, id] of [
+        ['a b', 'c', 'd'],
+        ['a', 'b', 'c:d'],
+        ['a', 'b:c', 'd'],
+        ['a b', 'c:d', 'd'],
+      ] as const)
+        expect(await history.ingest(event(id, { userId, clientId }))).toMatchObject({ kind: 'retained' });
+    });
+
+    it('forgets a message after its time, which seeing it again does not renew', async () => {
+      await history.ingest(event('m1'));
+      await bench.advance(DEDUP_TTL_MS - 1);
+      expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'duplicate' });
+      await bench.advance(1);
+      expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'retained' });
+      expect(await ids()).toEqual(['m1', 'm1']);
+      expect(await counted()).toEqual({ seen: 3, unique: 2, duplicates: 1 });
+    });
+
+    it('counts within whole buckets of the window, the present one included', async () => {
+      const { grainSeconds } = await dedup.stats(10);
+      await history.ingest(event('m1'));
+      await bench.advance(grainSeconds * 1000);
+      await history.ingest(event('m2'));
+      expect((await counted(grainSeconds)).seen).toBe(1);
+      expect((await counted(grainSeconds + 1)).seen).toBe(2);
+      await bench.advance(3600_000 - grainSeconds * 1000);
+      expect((await counted()).seen).toBe(1);
+      await bench.advance(grainSeconds * 1000);
+      expect((await counted()).seen).toBe(0);
+    });
+
+    it('counts ends that a link reports in the act that records them, and sees those that come again', async () => {
+      await bench.backend.commands.rebind(keyFor('c1'), BOUND);
+      await dispatched(bench, 'c1');
+      expect(await counted()).toEqual({ seen: 0, unique: 0, duplicates: 0 });
+      for (let i = 0; i < 3; i++) await bench.backend.commands.finish(keyFor('c1'), ending());
+      await bench.backend.commands.finish(keyFor('c1'), ending({ kind: 'error' }));
+      await bench.backend.commands.finish(keyFor('unknown'), ending());
+      expect(await counted()).toEqual({ seen: 4, unique: 2, duplicates: 2 });
+      const [command] = await bench.backend.commands.get([keyFor('c1')]);
+      expect(command?.sightings.map(({ messageId, count }) => [messageId, count])).toEqual([
+        ['c1:result:i1', 3],
+        ['c1:error:i1', 1],
+      ]);
+    });
+
+    it('is not moved by being observed', async () => {
+      await history.ingest(event('m1'));
+      await bench.advance(DEDUP_TTL_MS - 1);
+      await dedup.stats(3600);
+      await dedup.backend();
+      await bench.advance(1);
+      expect(await history.ingest(event('m1'))).toMatchObject({ kind: 'retained' });
+    });
+
+    it('says what it is without secrets, and whether its counters are exact', async () => {
+      const backend = await dedup.backend();
+      expect(Object.keys(backend).sort()).toEqual(['implementation', 'namespace', 'ttlSeconds']);
+      expect(backend.ttlSeconds).toBe(DEDUP_TTL_MS / 1000);
+      expect((await dedup.stats(60)).exact).toBe(bench.backend.capabilities.exactDedupCounters);
+    });
+
+    it('agrees with a plain list of what came when, whatever comes in whatever order', async () => {
+      const act = fc.record({
+        id: fc.constantFrom('m1', 'm2', 'm3'),
+        userId: fc.constantFrom('a', 'b'),
+        ms: fc.constantFrom(0, 0, 1, 9_999, 10_000, 59_999, 60_000, 119_999, 120_000, 600_000),
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(act, { maxLength: 40 }), async (acts) => {
+          const own = await make();
+          const model: { key: string; at: number; first: boolean }[] = [];
+          for (const { id, userId, ms } of acts) {
+            const at = own.now();
+            const key = `${userId} ${id}`;
+            const first = !model.some((row) => row.first && row.key === key && row.at > at - DEDUP_TTL_MS);
+            model.push({ key, at, first });
+            const { kind } = await own.backend.history.ingest(event(id, { userId }));
+            expect(kind).toBe(first ? 'retained' : 'duplicate');
+            await own.advance(ms);
+            const bucket = (time: number): number => Math.floor(time / 10_000);
+            for (const seconds of [10, 60, 3600]) {
+              const within = model.filter((row) => bucket(row.at) > bucket(own.now()) - seconds / 10);
+              const unique = within.filter((row) => row.first).length;
+              const stats = await own.backend.dedup.stats(seconds);
+              if (!stats.exact) continue;
+              expect(stats).toMatchObject({ seen: within.length, unique, duplicates: within.length - unique });
+            }
+          }
+          await own.close();
+        }),
+        { numRuns: 100 },
+      );
+    });
+  });
+}

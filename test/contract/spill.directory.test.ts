@@ -1,0 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { spillContract } from './spill.ts';
+
+spillContract('a directory', async (maxBytes) => {
+  const clock = new FakeClock();
+  const parent = await mkdtemp(join(tmpdir(), 'callboard-spill-'));
+  const root = join(parent, 'made', 'by', 'the store');
+  return {
+    store: createDirectorySpill({ root, clock, log: silentLog, ...(maxBytes !== undefined && { maxBytes }) }),
+    now: () => clock.now(),
+    advance: (ms) => clock.advance(ms),
+    close: () => rm(parent, { recursive: true, force: true }),
+  };
+});

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as fc from 'fast-check';
+import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
+import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
+
+/** A spill store under contract, alone, and the hand on its clock. `maxBytes` bounds what it may hold. */
+export type SpillBench = {
+  readonly store: SpillStore;
+  now(): number;
+  advance(ms: number): Promise<void>;
+  close(): Promise<void>;
+};
+export type MakeSpillBench = (maxBytes?: number) => Promise<SpillBench>;
+
+const HOUR = 3600_000;
+
+export function textOf(size: number, fill = 'x'): JsonText {
+  return trustJson(JSON.stringify(fill.repeat(size - 2)));
+}
+
+/** What every managed spill store keeps. */
+export function spillContract(name: string, make: MakeSpillBench): void {
+  describe(`spill on ${name}`, () => {
+    let bench: SpillBench;
+    let store: SpillStore;
+    beforeEach(async () => {
+      bench = await make();
+      ({ store } = bench);
+    });
+    afterEach(() => bench.close());
+
+    it('gives back what it was given, under a reference that says its size, digest and end', async () => {
+      const text = toJson({ text: 'é\u{1f600}'.repeat(10_000) });
+      if (text === null) throw new Error('no text');
+      const expiresAt = bench.now() + HOUR;
+      const ref = await store.put(text, expiresAt);
+      expect(ref).toMatchObject({ bytes: Buffer.byteLength(text), expiresAt });
+      expect(ref.sha256).toMatch(/^[A-Za-z0-9_-]{43}$/);
+      expect(await store.read(ref)).toEqual({ state: 'present', text });
+    });
+
+    it('gives every object a name of its own, equal ones too', async () => {
+      const refs = await Promise.all(Array.from({ length: 50 }, () => store.put(textOf(20_000), bench.now() + HOUR)));
+      expect(new Set(refs.map((ref) => ref.name)).size).toBe(50);
+      for (const ref of refs) expect(await store.read(ref)).toMatchObject({ state: 'present' });
+    });
+
+    it('hides an object from its end on, although nothing was cleaned', async () => {
+      const ref = await store.put(textOf(100), bench.now() + 5000);
+      await bench.advance(4999);
+      expect(await store.read(ref)).toMatchObject({ state: 'present' });
+      await bench.advance(1);
+      expect(await store.read(ref)).toEqual({ state: 'expired' });
+    });
+
+    it('cannot be told another end than the one that was written', async () => {
+      const ref = await store.put(textOf(100), bench.now() + 5000);
+      await bench.advance(5000);
+      await store.clean();
+      await bench.advance(HOUR);
+      await store.clean();
+      expect((await store.read({ ...ref, expiresAt: bench.now() + 100 * HOUR })).state).not.toBe('present');
+    });
+
+    it.each<[string, (ref: SpillRef) => SpillRef]>([
+      ['an unknown name', (ref) => ({ ...ref, name: 'f'.repeat(32) })],
+      ['another size', (ref) => ({ ...ref, bytes: ref.bytes + 1 })],
+      ['another digest', (ref) => ({ ...ref, sha256: 'A'.repeat(43) })],
+      ['a way out', (ref) => ({ ...ref, name: `../${ref.name}` })],
+      ['an empty name', (ref) => ({ ...ref, name: '' })],
+      ['a name with a NUL', (ref) => ({ ...ref, name: `${ref.name}\0` })],
+      ['no time', (ref) => ({ ...ref, expiresAt: Number.POSITIVE_INFINITY })],
+      ['no number', (ref) => ({ ...ref, expiresAt: Number.NaN })],
+    ])('calls a reference with %s unavailable and never throws', async (_what, change) => {
+      const ref = await store.put(textOf(100), bench.now() + HOUR);
+      const { state } = await store.read(change(ref));
+      // In memory the name alone finds the object: a time that was made up then only has to be harmless.
+      if (Number.isFinite(change(ref).expiresAt)) expect(state).toBe('unavailable');
+    });
+
+    it('takes an object back when nobody was given its reference', async () => {
+      const ref = await store.put(textOf(100), bench.now() + HOUR);
+      await store.discard(ref);
+      expect(await store.read(ref)).toEqual({ state: 'unavailable' });
+      await store.discard(ref);
+      await store.discard({ ...ref, name: '../../x' });
+    });
+
+    it('removes what is past when it is told to, and says how much', async () => {
+      const short = await Promise.all([1, 2, 3].map(() => store.put(textOf(100), bench.now() + HOUR)));
+      const long = await store.put(textOf(100), bench.now() + 10 * HOUR);
+      expect(await store.clean()).toBe(0);
+      await bench.advance(2 * HOUR);
+      expect(await store.clean()).toBe(3);
+      expect(await store.clean()).toBe(0);
+      for (const ref of short) expect(await store.read(ref)).toEqual({ state: 'expired' });
+      expect(await store.read(long)).toMatchObject({ state: 'present' });
+    });
+
+    it('refuses with payload_store_full what no room can be made for, and keeps what it has', async () => {
+      const small = await make(10_000);
+      const kept = await small.store.put(textOf(4000), small.now() + HOUR);
+      await expect(small.store.put(textOf(10_001), small.now() + HOUR)).rejects.toMatchObject({
+        code: 'payload_store_full',
+      });
+      expect(await small.store.read(kept)).toMatchObject({ state: 'present' });
+      await small.close();
+    });
+
+    it('has room again once what it held is past or was taken back', async () => {
+      const small = await make(10_000);
+      for (let i = 0; i < 20; i++) {
+        const ref = await small.store.put(textOf(9000), small.now() + HOUR);
+        if (i % 2 === 0) await small.store.discard(ref);
+        else await small.advance(2 * HOUR);
+      }
+      await small.close();
+    });
+
+    it('gives back any JSON text, byte for byte', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.json(), async (given) => {
+          const text = trustJson(Buffer.from(given).toString('utf8'));
+          const ref = await store.put(text, bench.now() + HOUR);
+          expect(await store.read(ref)).toEqual({ state: 'present', text });
+        }),
+        { numRuns: 60 },
+      );
+    });
+  });
+}

@@ -1,0 +1,156 @@
+import { knownUser, readScope, readUser } from '../../../src/core/auth/principal.ts';
+import { contextStatus, windowStatus, type ExecutionContext } from '../../../src/core/contexts/context.ts';
+import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/room.ts';
+import type { CountedWindow } from '../../../src/core/contexts/store.ts';
+import type { Who } from '../../../src/core/core.ts';
+import { trustJson } from '../../../src/core/json.ts';
+import { paged, type Listing } from './pages.ts';
+import { T0 } from './rows.ts';
+
+export type FakeSites = { readonly contexts: readonly ExecutionContext[]; readonly windows: readonly CountedWindow[] };
+
+export function executionContext(
+  userId: string,
+  contextId: string,
+  more: Partial<ExecutionContext> = {},
+): ExecutionContext {
+  return {
+    userId,
+    clientId: 'c1',
+    contextId,
+    instanceId: 'c1-i1',
+    clientType: 'browser',
+    status: 'active',
+    ownership: 'user-owned',
+    windowId: null,
+    taskId: null,
+    taskAssignedAt: null,
+    title: null,
+    metadata: trustJson('{"status":"STALE","n":[1,null]}'),
+    reportedAt: T0,
+    linkLost: false,
+    ...more,
+  };
+}
+
+export function countedWindow(
+  userId: string,
+  windowId: string,
+  { live = null, ...more }: Partial<CountedWindow['window'] & Pick<CountedWindow, 'live'>> = {},
+): CountedWindow {
+  const window: CountedWindow['window'] = {
+    userId,
+    clientId: 'c1',
+    windowId,
+    instanceId: 'c1-i1',
+    clientType: 'browser',
+    ownership: 'worker',
+    focused: true,
+    type: 'normal',
+    state: 'minimized',
+    incognito: false,
+    tabCount: 4,
+    capacity: 2,
+    draining: false,
+    status: 'open',
+    workerCount: 7,
+    idleCount: 4,
+    busyCount: 3,
+    reportedAt: T0,
+    linkLost: false,
+    ...more,
+  };
+  return { window, live };
+}
+
+/** The room over fixed rows, with real pages; its store's filters are tried elsewhere. */
+export function contextsRoom({ contexts: all, windows }: FakeSites, calls: string[]): Contexts {
+  const listing = (who: Who, filter: unknown): Listing<ExecutionContext> => ({
+    name: 'contexts',
+    filter,
+    who,
+    position: (row) => [row.userId, row.clientId, row.contextId],
+  });
+  const ofWindows = (who: Who, filter: unknown): Listing<CountedWindow> => ({
+    name: 'windows',
+    filter,
+    who,
+    position: ({ window }) => [window.userId, window.clientId, window.windowId],
+  });
+  const kept = (who: Who, query: ContextQuery): ExecutionContext[] => {
+    const userId = readScope(who, query.userId);
+    return all.filter(
+      (row) => matches(row, { ...query, userId }) && (query.status ?? contextStatus(row)) === contextStatus(row),
+    );
+  };
+  const keptWindows = (who: Who, query: WindowQuery): CountedWindow[] => {
+    const userId = readScope(who, query.userId);
+    return windows.filter(
+      ({ window }) =>
+        matches(window, { ...query, userId }) && (query.status ?? windowStatus(window)) === windowStatus(window),
+    );
+  };
+  const completeness = (observed: number) => ({
+    complete: true,
+    sources: [
+      { source: 'contexts', nodeId: null, complete: true, observed, limit: null, reason: null, asOf: T0 } as const,
+    ],
+  });
+  return {
+    async list(who, query, page) {
+      calls.push('contexts.list');
+      return paged(kept(who, query), page, listing(who, clean(query)));
+    },
+    lists(who, queries, first) {
+      calls.push('contexts.lists');
+      return queries.map((query) => paged(kept(who, query), { first }, listing(who, clean(query))));
+    },
+    async count(who, query) {
+      return { count: kept(who, query).length, completeness: completeness(kept(who, query).length) };
+    },
+    async windows(who, query, page) {
+      calls.push('contexts.windows');
+      return paged(keptWindows(who, query), page, ofWindows(who, clean(query)));
+    },
+    windowLists(who, queries, first) {
+      calls.push('contexts.windowLists');
+      return queries.map((query) => paged(keptWindows(who, query), { first }, ofWindows(who, clean(query))));
+    },
+    async windowCount(who, query) {
+      return { count: keptWindows(who, query).length, completeness: completeness(0) };
+    },
+    async window(who, userId, windowId) {
+      const known = knownUser(who, userId);
+      return windows.find(({ window }) => window.userId === known && window.windowId === windowId) ?? null;
+    },
+    async workers(who, queries, first) {
+      calls.push('contexts.workers');
+      return queries.map((query) => {
+        const userId = readUser(who, query.userId);
+        const items = all.filter((row) => row.userId === userId && isWorkerOf(row, query)).slice(0, first);
+        return { items, completeness: completeness(items.length) };
+      });
+    },
+  };
+}
+
+function isWorkerOf(row: ExecutionContext, query: WorkerQuery): boolean {
+  if (row.ownership !== 'worker' || !matches(row, { clientType: query.clientType })) return false;
+  if (query.view === 'task') return row.taskId === query.taskId;
+  return (query.view === 'assigned') === (row.taskId !== null);
+}
+
+function matches(
+  row: object,
+  { status: _, ...query }: Omit<ContextQuery, 'status'> & { readonly status?: unknown },
+): boolean {
+  const members = new Map<string, unknown>(Object.entries(row));
+  return Object.entries(query).every(
+    ([name, asked]) => asked === null || asked === undefined || members.get(name) === asked,
+  );
+}
+
+/** What a filter asks for, without what it leaves open. */
+function clean(query: object): object {
+  return Object.fromEntries(Object.entries(query).filter(([, asked]) => asked !== null && asked !== undefined));
+}

@@ -1,0 +1,109 @@
+import { expect, it } from 'vitest';
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import type { Backend } from '../../src/core/backend.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { FIELDS } from './access-rows.ts';
+import { ROUTES } from './access-routes.ts';
+import { stage, until, type Stage } from './kit.ts';
+import { PLANTED, world } from './planted.ts';
+import { documentOf, rootFields } from './selection.ts';
+
+/** Methods of the stores that change anything. */
+const ACTS = new Set([
+  ...['connect', 'touch', 'advertise', 'disconnect', 'admit', 'dispatch', 'report', 'finish', 'settle', 'rebind'],
+  ...['attach', 'remove', 'retain', 'beat', 'post', 'due', 'register', 'put', 'clean', 'mark'],
+]);
+
+/** A backend that says which methods of which store are called. */
+function watched(backend: Backend, calls: string[]): Backend {
+  const stores = Object.entries(backend).map(([name, store]) => {
+    if (typeof store !== 'object' || store === null || name === 'bus') return [name, store];
+    return [
+      name,
+      new Proxy<Record<string, unknown>>(store, {
+        get(target, method: string) {
+          const member = target[method];
+          if (typeof member !== 'function') return member;
+          return (...args: unknown[]) => {
+            calls.push(`${name}.${method}`);
+            return member.apply(target, args);
+          };
+        },
+      }),
+    ];
+  });
+  return Object.fromEntries(stores);
+}
+
+/** All that can be read, by both doors, as an administrator. */
+async function readEverything(at: Stage): Promise<readonly string[]> {
+  const answers: string[] = [];
+  for (const [name, routes] of Object.entries(ROUTES)) {
+    if (!name.startsWith('GET')) continue;
+    for (const { target } of routes) {
+      // Waiting is a mutation, and the one GET that may wait says so by its parameter.
+      if (!target(PLANTED).includes('within_ms')) answers.push((await at.rest(target(PLANTED))).text);
+    }
+  }
+  for (const field of rootFields().filter(({ operation }) => operation === 'query')) {
+    for (const { call } of FIELDS[field.name] ?? []) {
+      const variables = Object.fromEntries(Object.entries(PLANTED).filter(([name]) => call.includes(`$${name}`)));
+      answers.push((await at.graphql(documentOf(field, call), { variables })).text);
+    }
+  }
+  return answers;
+}
+
+it('6. Observation routes never create, acquire, renew or release work', async () => {
+  const clock = new FakeClock(Date.now());
+  const calls: string[] = [];
+  const memory = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('x').sha256 });
+  await using at = await world({ clock, backend: watched(memory, calls) });
+  await at.tab.sync();
+  await clock.advance(3_000);
+  const sent = at.tab.all.length;
+  calls.length = 0;
+  const first = await readEverything(at);
+  expect(first.length).toBeGreaterThan(20);
+  for (let again = 0; again < 3; again++) expect(await readEverything(at)).toEqual(first);
+  expect(calls.length).toBeGreaterThan(40);
+  expect([...new Set(calls)].filter((call) => ACTS.has(call.split('.')[1] ?? ''))).toEqual([]);
+  await at.tab.sync();
+  expect(at.tab.all.length).toBe(sent + 1);
+});
+
+it('6. and looking all the time keeps no connection alive and no caller waiting', async () => {
+  await using at = await stage();
+  const tab = await at.client();
+  const invoked = at.post('/connections/alice/tab/actions/open', { command_id: 'c1', respond_within_ms: 30_000 });
+  await tab.next('command');
+  const count = async () => (await at.rest('/rpc/pending/count')).json?.['count'];
+  await until(async () => (await count()) === 1);
+  const query = '{ user(id: "alice") { connections { nodes { status heartbeat lastSeenAt } } pendingRpcCount } }';
+  const seen: unknown[] = [];
+  const waits: number[] = [];
+  for (let second = 1; second <= 61; second++) {
+    await at.clock.advance(1000);
+    const { user } = await at.data(query);
+    seen.push(user.connections.nodes[0]?.status);
+    waits.push(user.pendingRpcCount);
+  }
+  expect(seen.indexOf('STALE')).toBe(44);
+  expect(seen.indexOf('DISCONNECTED')).toBe(59);
+  expect(waits.lastIndexOf(1)).toBe(28);
+  expect((await invoked).status).toBe(504);
+});
+
+it('6. Reading a record by its ids makes no waiter, and does not hold the record', async () => {
+  await using at = await world();
+  const path = `/commands/${PLANTED.user}/${PLANTED.client}/${PLANTED.command}`;
+  expect((await at.rest(path)).status).toBe(200);
+  expect((await at.rest(`/rpc/pending/count?user_id=${PLANTED.user}`)).json).toMatchObject({ count: 1 });
+  for (let minutes = 0; minutes < 61; minutes += 20) {
+    await at.clock.advance(20 * 60_000);
+    await at.rest(path);
+  }
+  expect((await at.rest(path)).status).toBe(404);
+});
