@@ -18,6 +18,7 @@ import { DRAIN_MS, HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES 
 import { silentLog, type Log } from './core/log.ts';
 import { createFaces, type Faces } from './http/faces.ts';
 import { createAuthenticator } from './http/auth.ts';
+import { withGrants } from './http/grants.ts';
 import { createHttpServer } from './http/server.ts';
 import { systemClock } from './platform/clock.ts';
 import { createCrypto } from './platform/crypto.ts';
@@ -90,7 +91,7 @@ export function createCallboard(options: CallboardOptions): Callboard {
     spill: options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto }),
     rawMessages: config.rawMessages ?? false,
   });
-  const authenticator = createAuthenticator({ ...NO_AUTH, ...config.auth, clock });
+  const authenticator = withGrants(createAuthenticator({ ...NO_AUTH, ...config.auth, clock }), core.sites);
   const faces = createFaces({
     core,
     authenticator,

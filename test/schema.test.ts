@@ -86,19 +86,28 @@ describe('the schema', () => {
   it('finds things by their natural keys and has no node(id)', () => {
     expect(Object.keys(schema.getQueryType()?.getFields() ?? {}).sort()).toEqual([
       'actions',
+      'browserWindow',
+      'browserWindowCount',
+      'browserWindows',
       'command',
       'commandHistory',
       'connection',
       'connections',
+      'contextCount',
+      'contexts',
       'delivery',
       'messages',
       'pendingRpcCount',
       'pendingRpcCountByNode',
       'pendingRpcs',
+      'site',
+      'siteSession',
+      'sites',
       'streams',
       'user',
       'users',
       'viewer',
+      'workers',
     ]);
   });
 });
@@ -124,6 +133,13 @@ describe('semantics of the interface, in the words of the types that they concer
     expect(said('DeliveryRecord')).toMatch(/no field of it ever means that an effect outside the client is complete/);
   });
 
+  it('a task on a worker is a current assignment in the registry, and no more', () => {
+    for (const name of ['ExecutionContext', 'Workers'])
+      expect(said(name)).toMatch(
+        /neither that a durable job system owns the task nor that any effect of it is complete/,
+      );
+  });
+
   it('reading never moves work', () => {
     expect(said('Query')).toMatch(/Reading never changes, renews or releases any work/);
   });
@@ -132,12 +148,16 @@ describe('semantics of the interface, in the words of the types that they concer
 describe('every listing', () => {
   it('is a Relay connection with rows, a next cursor and its completeness', () => {
     expect(pages.map(({ name }) => name).sort()).toEqual([
+      'BrowserWindowConnection',
       'CapacityScopeConnection',
       'ConnectionSnapshotConnection',
       'DeliveryRecordConnection',
       'DispatcherNodeConnection',
+      'ExecutionContextConnection',
       'MessageConnection',
       'PendingRpcConnection',
+      'SiteConnection',
+      'SiteSessionConnection',
       'StreamConnection',
       'UserConnection',
     ]);

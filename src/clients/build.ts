@@ -7,7 +7,7 @@ import { build } from 'vite';
 
 export type Built = { readonly file: string; readonly bytes: number; readonly gzipBytes: number };
 
-const LIBRARIES = ['runtime', 'caller'] as const;
+const LIBRARIES = ['runtime', 'caller', 'site'] as const;
 
 /** Writes `<library>.js` for each: one minified ES module that imports nothing. Resolves with their sizes. */
 export async function buildClients(folder: string): Promise<readonly Built[]> {

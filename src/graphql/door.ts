@@ -23,6 +23,8 @@ export type Exchange = {
 export type GraphqlDoor = {
   /** Answers everything at the endpoint and under `<endpoint>/stream`. */
   handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): void;
+  /** For streams that are not GraphQL's: they count with these, and end with them. */
+  readonly streams: SseDoor['streams'];
   /** Answers a fault that the front found (a body too large, not JSON, ...) in GraphQL's response form, with the code's status. */
   refuse(res: ServerResponse, error: CallboardError): void;
   /** Ends the streams without `complete`, so that their clients go to another node. */
@@ -64,6 +66,7 @@ export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
+    streams: sse.streams,
     refuse: sendError,
     async close() {
       sse.close();

@@ -31,10 +31,18 @@ export type Streams = {
   reserve(who: Principal): () => void;
   /** Opens the response as a stream. It ends with the token of whoever opened it. */
   open(request: StreamRequest, onClose: () => void): OpenStream;
+  /** Opens a response as a stream that its caller writes and ends, beside GraphQL's. */
+  plain(res: ServerResponse, options: PlainStream): Wire;
   /** The operation that a request asks for, or what is wrong with its document. Throws for what is wrong with the request. */
   read(request: StreamRequest): ReadRequest;
   /** Ends every stream without `complete`, so that clients come again, and refuses new ones as `draining`. */
   close(): void;
+};
+
+export type PlainStream = {
+  readonly onClose: () => void;
+  /** The node stops: the last words of the stream, which then ends. */
+  readonly onDrain: (wire: Wire) => void;
 };
 
 export type ReadRequest = { readonly asked: Asked | readonly GraphQLError[]; readonly operationId: unknown };
@@ -46,10 +54,11 @@ export type OpenStream = {
 };
 
 export function createStreams({ server, executor, clock }: StreamsOptions): Streams {
-  const wires = new Set<Wire>();
+  /** What each is told before a closing server ends it. */
+  const wires = new Map<Wire, (wire: Wire) => void>();
   const held = new Map<string, number>();
   let closing = false;
-  const stopPings = clock.every(SSE_PING_MS, () => wires.forEach((wire) => wire.ping()));
+  const stopPings = clock.every(SSE_PING_MS, () => wires.forEach((_, wire) => wire.ping()));
   return {
     reserve(who) {
       if (closing) fail('draining', 'This node is stopping; another will take the stream.', { retryAfterMs: 1000 });
@@ -61,14 +70,28 @@ export function createStreams({ server, executor, clock }: StreamsOptions): Stre
         onClose();
       };
       const stream = openStream(request, { executor, clock, onClose: closed });
-      wires.add(stream.wire);
+      wires.set(stream.wire, () => {});
       return stream;
+    },
+    plain(res, { onClose, onDrain }) {
+      const wire = new Wire(res, {
+        clock,
+        onClose() {
+          wires.delete(wire);
+          onClose();
+        },
+      });
+      wires.set(wire, onDrain);
+      return wire;
     },
     read: (request) => readOperation(request, { server, executor }),
     close() {
       closing = true;
       stopPings();
-      wires.forEach((wire) => wire.end());
+      for (const [wire, onDrain] of [...wires]) {
+        onDrain(wire);
+        wire.end();
+      }
     },
   };
 }

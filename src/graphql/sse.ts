@@ -8,6 +8,8 @@ export type SseDoor = {
   distinct(request: StreamRequest): void;
   /** The route of both modes: reservations and the streams that carry several operations; without a token, as `distinct`. */
   stream(request: StreamRequest): void;
+  /** For streams that are not GraphQL's: they count with these, and end with them. */
+  readonly streams: Pick<Streams, 'reserve' | 'plain'>;
   /** Ends every stream without `complete`, so that clients come again, and refuses new ones as `draining`. */
   close(): void;
 };
@@ -18,6 +20,7 @@ export function createSseDoor(options: StreamsOptions): SseDoor {
   const reservations = createReservations({ streams, clock: options.clock });
   const distinct = (request: StreamRequest): void => openDistinct(request, streams);
   return {
+    streams,
     distinct: (request) => answering(request, distinct),
     stream: (request) => answering(request, isDistinct(request) ? distinct : reservations.handle),
     close() {

@@ -17,7 +17,7 @@ export function createAdmission(authenticator: BearerAuthenticator, failures: Fa
   return async ({ request, address }) => {
     const token = bearerOf(request);
     if (token === null) return null;
-    const known = authenticator.recall(token);
+    const known = await authenticator.recall(token);
     if (known) return known;
     const retryAfterMs = failures.waitOf(address);
     if (retryAfterMs > 0) fail('rate_limited', 'Too many bad tokens came from this address.', { retryAfterMs });

@@ -5,6 +5,7 @@ import type { Authenticator, Principal, Scope } from '../core/auth/principal.ts'
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { isCanonicalUser } from '../core/ids.ts';
+import type { Maybe } from '../core/maybe.ts';
 import { createRecent, type Recent } from './recent.ts';
 
 export type AuthOptions = {
@@ -20,8 +21,8 @@ export type AuthOptions = {
 };
 
 export interface BearerAuthenticator extends Authenticator {
-  /** The principal of a token that was verified in the last minute and has not expired; null otherwise. Verifies nothing. */
-  recall(token: string): Principal | null;
+  /** The principal of a token that was verified in the last minute and has not expired; null otherwise. Verifies nothing costly. */
+  recall(token: string): Maybe<Principal | null>;
 }
 
 const ASYMMETRIC = [

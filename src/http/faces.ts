@@ -15,6 +15,7 @@ import { createAdmission } from './admission.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createFailures } from './failures.ts';
 import { createFront, type Front } from './front.ts';
+import { createSiteEvents } from './site-events.ts';
 
 export type FacesOptions = {
   readonly core: Core;
@@ -55,8 +56,10 @@ export function createFaces(options: FacesOptions): Faces {
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
-  const admission = createAdmission(authenticator, createFailures(clock));
-  const front = createFront({ ...options, admission, graphql, rest: createRest(options), gateway });
+  const failures = createFailures(clock);
+  const admission = createAdmission(authenticator, failures);
+  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, failures });
+  const front = createFront({ ...options, admission, graphql, rest: createRest(options), gateway, siteEvents });
   return {
     front,
     async close() {

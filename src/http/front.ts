@@ -13,6 +13,7 @@ import { readBody } from './body.ts';
 import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
 import { createHouse } from './house.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
+import type { SiteEvents } from './site-events.ts';
 import { pathOf, visitOf, type Visit } from './visit.ts';
 
 export type FrontOptions = {
@@ -24,6 +25,7 @@ export type FrontOptions = {
   readonly graphql: GraphqlFace;
   readonly rest: RestFace;
   readonly gateway: GatewayFace;
+  readonly siteEvents: SiteEvents;
   readonly basePath: string;
   readonly maxBodyBytes: number;
   readonly origins: OriginRule;
@@ -38,7 +40,7 @@ export type Front = {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
-type Door = 'graphql' | 'rest' | 'house' | 'preflight' | 'none';
+type Door = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
 
 export function createFront(options: FrontOptions): Front {
   const { log, meter, basePath, origins } = options;
@@ -73,7 +75,7 @@ export function createFront(options: FrontOptions): Front {
 type Router = (visit: Visit, access: { who: Principal | null }) => Promise<Door>;
 
 function createRouter(options: FrontOptions): Router {
-  const { admission, graphql, rest, origins, maxBodyBytes } = options;
+  const { admission, graphql, rest, siteEvents, origins, maxBodyBytes } = options;
   const house = createHouse({ ...options, openapi: options.rest.openapi });
   return async (visit, access) => {
     const { request, response, path, query, method } = visit;
@@ -83,6 +85,7 @@ function createRouter(options: FrontOptions): Router {
     if (own) requireReading(visit);
     const page = own?.open || (path === '/graphql' && wantsPage(request));
     if (!page) requireOwnPage(visit, origins);
+    if (await siteEvents(visit, access)) return 'events';
     const who = own?.open ? null : await admission(visit);
     access.who = who;
     if (own) {

@@ -4,7 +4,7 @@ import { CallboardError } from '../core/errors.ts';
 import type { Visit } from './visit.ts';
 
 /** The browser builds that are served; nothing else of the folder can be asked for. */
-export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js'];
+export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'site.js'];
 
 type Loaded = { readonly stamp: string; readonly bytes: Buffer; readonly etag: string };
 

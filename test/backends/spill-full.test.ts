@@ -40,6 +40,10 @@ vi.mock('node:fs/promises', async (original) => {
       failing('rename');
       return real.rename(...args);
     },
+    async unlink(...args: Parameters<typeof real.unlink>) {
+      failing('unlink');
+      return real.unlink(...args);
+    },
     async mkdir(...args: Parameters<typeof real.mkdir>) {
       failing('mkdir');
       return real.mkdir(...args);
@@ -79,5 +83,22 @@ describe('a disk that fails', () => {
     expect(left.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([]);
     const ref = await store.put(textOf(20_000), clock.now() + 3600_000);
     expect(await store.read(ref)).toMatchObject({ state: 'present' });
+  });
+
+  it('while it cleans does not fail the write that cleaning follows, and is in the log', async () => {
+    const clock = new FakeClock();
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (_fields: object, message: string) => void warnings.push(message) };
+    const store = createDirectorySpill({ root, clock, log });
+    const past = await store.put(textOf(20_000), clock.now() + 1);
+    await clock.advance(3 * 3600_000);
+    fault.step = 'unlink';
+    fault.code = 'EBUSY';
+    const ref = await store.put(textOf(20_000), clock.now() + 3600_000);
+    await expect.poll(() => warnings).toEqual(['the spill directory was not cleaned']);
+    expect(await store.read(ref)).toMatchObject({ state: 'present' });
+    expect(await store.read(past)).toEqual({ state: 'expired' });
+    fault.step = '';
+    expect(await store.clean()).toBe(1);
   });
 });

@@ -158,8 +158,10 @@ describe('semantic rule 5: a task on a worker is a current assignment in the reg
     expect(sent).toHaveLength(1);
     expect(await workerIds(at, { view: 'task', taskId: 'c2' })).toBe('');
   });
+});
 
-  it('semantic rule 6: looking at workers acquires, renews and releases none', async () => {
+describe('semantic rule 6: observation moves no work', () => {
+  it('looking at workers acquires, renews and releases none', async () => {
     await using at = await testCore();
     const { session } = await connect(at.core, user('alice'));
     await session.report(report(snapshot(worker('free'), worker('busy', { taskId: 't' }))));
@@ -238,7 +240,7 @@ describe('workers', () => {
       sources: [{ ...source, complete: true, limit: null, reason: null }],
     });
     const second = await connect(at.core, user('alice'), { clientId: 'b' });
-    await second.session.report(report(snapshot(worker('one more'.replaceAll(' ', '-')))));
+    await second.session.report(report(snapshot(worker('one-more'))));
     const cut = await workers(at, { view: 'idle' });
     expect(cut.items).toHaveLength(WORKER_LIST);
     expect(cut.completeness).toEqual({

@@ -1,9 +1,8 @@
-import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { createMemoryBackend, type MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { HistoryLimits } from '../../src/backends/memory/history.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
-import type { Backend } from '../../src/core/backend.ts';
 import type { Core, HelloRequest } from '../../src/core/core.ts';
 import { createCore } from '../../src/core/create.ts';
 import { Cursors } from '../../src/core/cursor.ts';
@@ -29,7 +28,7 @@ export function advertisement(name: string) {
 
 export type TestCore = {
   readonly core: Core;
-  readonly backend: Backend;
+  readonly backend: MemoryBackend;
   readonly clock: FakeClock;
   readonly counts: ReadonlyMap<string, number>;
 };

@@ -131,7 +131,7 @@ describe('a cursor', () => {
       {
         who: `${OTHER}:invoke`,
         ids: PLANTED,
-        code: { admin: 'forbidden', mine: 'invalid_cursor', owned: 'not_found' }[rule],
+        code: { admin: 'forbidden', mine: 'invalid_cursor', owned: 'not_found', session: 'not_found' }[rule],
       },
       { who: 'ops:admin', ids: PLANTED, code: 'invalid_cursor' },
       ...(rule === 'admin' ? [] : [{ who: 'admin', ids: PLANTED, code: 'invalid_cursor' }]),

@@ -95,6 +95,46 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
     // It is too late for it: the owner's call changes nothing.
     { access: 'invoke', target: (ids) => `${command(ids)}/cancel`, body: () => ({}), found: 200, absent: 404 },
   ],
+  'GET /contexts': [
+    { access: 'admin', target: () => '/contexts', found: 200, absent: 200 },
+    { access: 'admin', target: ({ user }) => `/contexts?user_id=${user}&ownership=worker`, found: 200, absent: 200 },
+  ],
+  'GET /contexts/count': [
+    { access: 'admin', target: ({ user }) => `/contexts/count?user_id=${user}`, found: 200, absent: 200, plain: true },
+  ],
+  'GET /browser-windows': [
+    { access: 'admin', target: () => '/browser-windows', found: 200, absent: 200 },
+    { access: 'admin', target: ({ user }) => `/browser-windows?user_id=${user}`, found: 200, absent: 200 },
+  ],
+  'GET /browser-windows/count': [
+    {
+      access: 'admin',
+      target: ({ user }) => `/browser-windows/count?user_id=${user}`,
+      found: 200,
+      absent: 200,
+      plain: true,
+    },
+  ],
+  'GET /browser-windows/{window_id}': [
+    {
+      access: 'admin',
+      target: ({ user, window }) => `/browser-windows/${window}?user_id=${user}`,
+      found: 200,
+      absent: 404,
+    },
+  ],
+  'GET /workers': [{ access: 'admin', target: ({ user }) => `/workers?user_id=${user}`, found: 200, absent: 200 }],
+  'GET /workers/available': [
+    { access: 'admin', target: ({ user }) => `/workers/available?user_id=${user}`, found: 200, absent: 200 },
+  ],
+  'GET /workers/tasks/{task_id}': [
+    {
+      access: 'admin',
+      target: ({ user, task }) => `/workers/tasks/${task}?user_id=${user}`,
+      found: 200,
+      absent: 200,
+    },
+  ],
   'GET /delivery/summary': [
     { access: 'admin', target: () => '/delivery/summary', found: 200, absent: 200, plain: true },
   ],

@@ -27,6 +27,8 @@ export type Stage = Relay & {
   readonly port: number;
   readonly peers: Peer[];
   token(who: Asker): Promise<string | null>;
+  /** From now on this asker shows this token. */
+  know(who: Asker, token: string): void;
   /** One REST request, as administrator unless told otherwise. */
   rest(path: string, options?: Omit<Ask, 'token'> & { readonly who?: Asker }): Promise<Answer>;
   post(path: string, body?: unknown, who?: Asker): Promise<Answer>;
@@ -46,7 +48,8 @@ export async function stage(
   const house = await relay(config, { ...options, clock });
   const port = Number(new URL(house.url).port);
   const peers: Peer[] = [];
-  const token = createTokens(clock);
+  const known = new Map<Asker, Promise<string>>();
+  const token = createTokens(clock, known);
   const headers = async (who: Asker): Promise<Record<string, string>> => {
     const bearer = await token(who);
     return bearer === null ? {} : { authorization: `Bearer ${bearer}` };
@@ -57,6 +60,7 @@ export async function stage(
     port,
     peers,
     token,
+    know: (who, given) => void known.set(who, Promise.resolve(given)),
     rest: async (path, { who = 'admin', ...asked } = {}) => house.ask(path, { ...asked, token: await token(who) }),
     post: async (path, body = {}, who = 'alice') => house.ask(path, postJson(body, { token: await token(who) })),
     async graphql(query, { who = 'admin', variables } = {}) {
@@ -91,8 +95,7 @@ export async function stage(
   return stage;
 }
 
-function createTokens(clock: FakeClock): (who: Asker) => Promise<string | null> {
-  const known = new Map<Asker, Promise<string>>();
+function createTokens(clock: FakeClock, known: Map<Asker, Promise<string>>): (who: Asker) => Promise<string | null> {
   const make = (who: Asker): Promise<string> => {
     const [user = '', ...scopes] = who.split(':');
     const held = scopes.length > 0 ? scopes : ['connect', 'invoke', 'host'];

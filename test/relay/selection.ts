@@ -15,7 +15,12 @@ import { schema } from '../../src/graphql/schema.ts';
 /** Arguments given wherever a field has them: payloads are asked for, and lists kept short. */
 const GIVEN: Readonly<Record<string, string>> = { include: 'true', reveal: 'true', first: '2' };
 /** Arguments given where a nested field requires them: the same for every asker, and of nobody. */
-const REQUIRED: Readonly<Record<string, string>> = { userId: '"nobody"', clientId: '"none"', commandId: '"none"' };
+const REQUIRED: Readonly<Record<string, string>> = {
+  userId: '"nobody"',
+  clientId: '"none"',
+  commandId: '"none"',
+  taskId: '"none"',
+};
 /** Objects within objects; a query may be 12 deep. */
 const DEPTH = 8;
 
@@ -92,6 +97,14 @@ const VARIABLES = {
   command: 'ID!',
   stream: 'String!',
   action: 'String!',
+  window: 'ID!',
+  task: 'ID!',
   params: 'JSON',
+  context: 'ID!',
+  window: 'ID!',
+  task: 'ID!',
+  site: 'ID!',
+  session: 'ID!',
+  grant: 'ID!',
   after: 'String',
 } as const;

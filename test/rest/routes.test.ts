@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
 import { connect, user } from '../kit/core.ts';
 import { startRelay } from './kit.ts';
 
@@ -8,6 +9,8 @@ describe('descriptions', () => {
   test('a real answer of every route, in each status that it can succeed with, is as its OpenAPI description says', async () => {
     await using relay = await startRelay({ rawMessages: true });
     const client = await connect(relay.core, user('alice'), { metadata: '{"a":1}' as never });
+    const contexts = snapshot(worker('a', { metadata: '[1]' as never }), worker('b', { taskId: 't1', windowId: 'w1' }));
+    await client.session.report(report(contexts, snapshot(browserWindow('w1', { capacity: 2 }))));
     const waiting = relay.ask({ method: 'POST', path: invokePath, who: 'alice', body: { command_id: 'done' } });
     await expect.poll(() => client.sent.length).toBe(1);
     await relay.ask('/rpc/pending?check_instance=i2');
@@ -50,6 +53,14 @@ describe('descriptions', () => {
       '/delivery/tenants',
       '/delivery/status?user_id=alice&client_id=tab&command_id=done',
       '/delivery/commands?user_id=alice',
+      '/contexts',
+      '/contexts/count',
+      '/browser-windows',
+      '/browser-windows/count',
+      '/browser-windows/w1?user_id=alice',
+      '/workers?user_id=alice',
+      '/workers/available?user_id=alice',
+      '/workers/tasks/t1?user_id=alice',
     ]) {
       expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
     }

@@ -7,7 +7,7 @@ import { createMemoryConnections } from './connections.ts';
 import { createMemoryContexts } from './contexts.ts';
 import { createSites } from './contexts-sites.ts';
 import { createMemoryDedup } from './dedup.ts';
-import { createMemoryHistory, type HistoryLimits } from './history.ts';
+import { createMemoryHistory, type HistoryLimits, type MemoryHistory } from './history.ts';
 import { createMemoryInspector } from './inspector.ts';
 import { Ledger } from './ledger.ts';
 import { createMemoryNodes, Mailboxes } from './nodes.ts';
@@ -23,8 +23,16 @@ export type MemoryOptions = {
   readonly terminalRecords?: number;
 };
 
+export type MemoryBackend = Backend & { readonly history: MemoryHistory };
+
 /** Direct mode: everything in this process, gone with it. Every act completes in the tick that asked for it. */
-export function createMemoryBackend({ clock, log, sha256, history: limits, terminalRecords }: MemoryOptions): Backend {
+export function createMemoryBackend({
+  clock,
+  log,
+  sha256,
+  history: limits,
+  terminalRecords,
+}: MemoryOptions): MemoryBackend {
   const mailboxes = new Mailboxes();
   const ledger = new Ledger(clock, terminalRecords);
   const waiters = new WaiterIndex(clock, mailboxes);

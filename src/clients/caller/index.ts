@@ -10,6 +10,7 @@ export type {
   Handle,
   Invocation,
   InvokeOptions,
+  Outcome,
   Receipt,
   Target,
 } from './types.ts';

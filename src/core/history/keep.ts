@@ -63,7 +63,7 @@ export function createKeeper(parts: KeeperParts): Keeper {
       });
     },
     discard({ spill: ref }) {
-      if (!ref || ref.name === null) return;
+      if (!ref || ref.name === null || !spill.managed) return;
       const failed = (error: unknown): void => log.warn({ err: error }, 'a payload that nothing refers to was left');
       try {
         const done = spill.discard({ ...ref, name: ref.name });

@@ -28,7 +28,7 @@ export interface SpillStore {
   /** Throws `payload_store_full` when there is no room, and nothing is left behind. */
   put(text: JsonText, expiresAt: number): Promise<SpillRef>;
   /**
-   * Takes back an object whose reference nobody was given, so that what was refused leaves nothing behind. An unmanaged store may let it lie.
+   * Takes back an object whose reference nobody was given, so that what was refused leaves nothing behind. Never asked of an unmanaged store.
    */
   discard(ref: SpillRef): Maybe<void>;
   /** Checks size and digest before it answers. Never throws for a bad reference. */

@@ -67,6 +67,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     history: history(data, calls),
     dedup: { allow: (who) => void requireAdmin(who), stats: unprepared, backend: unprepared },
     ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
+    sites: noSites(),
     delivery: delivery(data, calls, updates),
     links: { open: () => fail('internal', 'no links here') },
     start: async () => {},
@@ -256,3 +257,25 @@ function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>)
 
 /** What an operator asks of delivery is tested over a real core. */
 const unprepared = async (): Promise<never> => fail('internal', 'not prepared');
+
+/** Sites have their tests over a real core. */
+function noSites(): Core['sites'] {
+  return {
+    register: unprepared,
+    remove: unprepared,
+    list: unprepared,
+    get: unprepared,
+    sessions: unprepared,
+    ofUsers: unprepared,
+    open: unprepared,
+    session: unprepared,
+    close: unprepared,
+    share: unprepared,
+    revoke: unprepared,
+    ticket: unprepared,
+    redeem: unprepared,
+    holder: unprepared,
+    subscribe: unprepared,
+    invoke: unprepared,
+  };
+}

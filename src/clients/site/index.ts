@@ -1,0 +1,15 @@
+/** `callboard/site`: a viewer of a cooperative site, in a browser. Needs `fetch` and nothing else. */
+export { CooperativeSiteBrowserClient } from './client.ts';
+export { SiteError, type SiteErrorDetails } from './errors.ts';
+export type {
+  SiteClientOptions,
+  SiteEvent,
+  SiteGap,
+  SiteInvocation,
+  SiteInvokeOptions,
+  StreamStatus,
+  SubscribeOptions,
+} from './types.ts';
+export type { Failure, Outcome } from '../caller/types.ts';
+export type { Clock } from '../link/clock.ts';
+export type { TokenSource } from '../link/token.ts';

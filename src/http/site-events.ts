@@ -1,0 +1,145 @@
+import type { Principal } from '../core/auth/principal.ts';
+import type { Core } from '../core/core.ts';
+import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
+import type { Live, Subscription } from '../core/live.ts';
+import type { Log } from '../core/log.ts';
+import type { SiteEvent } from '../core/sites/site.ts';
+import type { GraphqlDoor } from '../graphql/door.ts';
+import type { Admission } from './admission.ts';
+import { eventFrame } from './event-frame.ts';
+import type { Failures } from './failures.ts';
+import type { Visit } from './visit.ts';
+
+/**
+ * Answers `GET /site-sessions/{session_id}/events` as a plain event stream. False: the path is another, and nothing was answered. Fills in
+ * who asks.
+ */
+export type SiteEvents = (visit: Visit, access: { who: Principal | null }) => Promise<boolean>;
+
+export type SiteEventsOptions = {
+  readonly core: Pick<Core, 'sites'>;
+  readonly log: Log;
+  readonly streams: GraphqlDoor['streams'];
+  readonly admission: Admission;
+  readonly failures: Failures;
+};
+
+const PATH = /^\/site-sessions\/([^/]+)\/events$/;
+
+export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
+  return async (visit, access) => {
+    const sessionId = sessionOf(visit.path);
+    if (sessionId === null) return false;
+    if (visit.method !== 'GET') {
+      visit.response.setHeader('allow', 'GET');
+      fail('method_not_allowed', 'This path can only be listened to.');
+    }
+    const query = new URLSearchParams(visit.query);
+    const who = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
+    access.who = who;
+    await answer(options, visit, { who, sessionId, names: namesOf(query) });
+    return true;
+  };
+}
+
+type Asked = { readonly who: Principal; readonly sessionId: string; readonly names: readonly string[] | null };
+
+/** Null: another path. A session id that is not one names nothing. */
+function sessionOf(path: string | null): string | null {
+  const [, raw] = PATH.exec(path ?? '') ?? [];
+  if (raw === undefined) return null;
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    return notFound();
+  }
+}
+
+/** A header wins over a ticket, which is then not used up. Bad tickets count as bad tokens do. */
+async function holderOf(
+  { core, admission, failures }: SiteEventsOptions,
+  visit: Visit,
+  { sessionId, ticket }: { readonly sessionId: string; readonly ticket: string | null },
+): Promise<Principal> {
+  const who = await admission(visit);
+  if (who) return who;
+  if (ticket === null) fail('unauthenticated', 'A bearer token or a ticket is needed.');
+  const retryAfterMs = failures.waitOf(visit.address);
+  if (retryAfterMs > 0) fail('rate_limited', 'Too many bad tokens came from this address.', { retryAfterMs });
+  try {
+    return await core.sites.redeem(sessionId, ticket);
+  } catch (error) {
+    if (error instanceof CallboardError && error.status === 401) failures.count(visit.address);
+    throw error;
+  }
+}
+
+/** `names=a,b`. Unknown parameters are refused: a misspelt filter must not widen what is heard. */
+function namesOf(query: URLSearchParams): readonly string[] | null {
+  for (const name of query.keys()) {
+    if (name !== 'names' && name !== 'ticket') invalid(name, 'unknown parameter');
+    if (query.getAll(name).length > 1) invalid(name, 'given twice');
+  }
+  const names = query.get('names');
+  return names === null ? null : names.split(',');
+}
+
+async function answer(options: SiteEventsOptions, visit: Visit, asked: Asked): Promise<void> {
+  const { streams, core } = options;
+  const release = streams.reserve(asked.who);
+  try {
+    const subscription = await core.sites.subscribe(asked.who, asked.sessionId, asked.names);
+    stream(options, visit, { subscription: subscription ?? notFound(), sessionId: asked.sessionId, release });
+  } catch (error) {
+    release();
+    if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;
+    // An EventSource takes 204 for "do not come again".
+    visit.response.writeHead(204).end();
+  }
+}
+
+type Streaming = {
+  readonly subscription: Subscription<SiteEvent>;
+  readonly sessionId: string;
+  readonly release: () => void;
+};
+
+function stream({ streams, log }: SiteEventsOptions, { response }: Visit, streaming: Streaming): void {
+  const { subscription, sessionId, release } = streaming;
+  const wire = streams.plain(response, {
+    onClose() {
+      release();
+      void subscription.return();
+    },
+    onDrain: (draining) => draining.send(closedFrame('draining')),
+  });
+  // Whoever hung up while core was asked has closed before anybody listened.
+  if (response.destroyed) return wire.end();
+  wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
+  const pump = async (): Promise<void> => {
+    while (!wire.closed) {
+      await wire.ready();
+      const { done, value } = await subscription.next();
+      if (done) return;
+      wire.send(siteFrame(value));
+    }
+  };
+  pump()
+    .catch((error: unknown) => {
+      const known = error instanceof CallboardError;
+      if (!known) log.error({ err: error }, 'a site’s event stream failed');
+      wire.send(closedFrame(known ? error.code : 'internal'));
+    })
+    .finally(() => wire.end());
+}
+
+function siteFrame({ event, missed }: Live<SiteEvent>): string {
+  const { name, data, messageId, publishedAt } = event;
+  const rest = { message_id: messageId, published_at: new Date(publishedAt).toISOString(), missed };
+  const json = `{"name":${JSON.stringify(name)},"data":${data ?? 'null'},${JSON.stringify(rest).slice(1)}`;
+  return eventFrame({ event: name, id: messageId, data: json });
+}
+
+function closedFrame(code: string): string {
+  return eventFrame({ event: 'callboard.closed', data: JSON.stringify({ code }) });
+}

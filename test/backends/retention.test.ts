@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { HISTORY_BYTES, INGEST_BATCH, STREAM_MESSAGES } from '../../src/core/limits.ts';
+import { toJson } from '../../src/core/json.ts';
+import { admin, testCore, user } from '../kit/core.ts';
+
+const MESSAGES = 1_000_000;
+const USERS = 100;
+const payload = toJson({ name: 'saved', data: 'x'.repeat(100) });
+
+describe('retention under load', () => {
+  it('keeps a million ingested messages within the bounds on bytes, drops the oldest first, and says so', async () => {
+    await using test = await testCore();
+    const { history } = test.backend;
+    const users = Array.from({ length: USERS }, (_, i) => user(`u${i}`));
+    let most = 0;
+    for (let sent = 0; sent < MESSAGES; sent += INGEST_BATCH) {
+      const batch = Array.from({ length: INGEST_BATCH }, (_, i) => ({
+        messageId: `m${sent + i}`,
+        kind: 'event',
+        streamSuffix: `sites/s${i % 2}/events`,
+        clientId: 'tab',
+        instanceId: 'i1',
+        payload,
+      }));
+      const who = users[(sent / INGEST_BATCH) % USERS] ?? null;
+      const verdicts = await test.core.ingest.ingest(who, batch);
+      if (!verdicts.every(({ retained }) => retained)) throw new Error('one was not retained');
+      most = Math.max(most, history.totals().bytes);
+    }
+    const { messages, evictedMessages, bytes } = history.totals();
+    expect(most).toBeLessThanOrEqual(HISTORY_BYTES);
+    expect(bytes).toBeGreaterThan(HISTORY_BYTES * 0.99);
+    expect(messages + evictedMessages).toBe(MESSAGES);
+    // What is left are the youngest of all, wherever they stand: in each stream the last, without a hole.
+    const oldest = MESSAGES - messages;
+    for (const { userId } of users.slice(0, 3)) {
+      const page = await test.core.history.messages(admin, { stream: `${userId}/sites/s0/events` }, { first: 1000 });
+      const places = (page?.nodes ?? []).map(({ id }) => Number(id.slice(1)));
+      expect(places[0]).toBeGreaterThanOrEqual(oldest);
+      expect(places[0]).toBeLessThan(oldest + USERS * INGEST_BATCH);
+      expect(page?.completeness).toMatchObject({
+        complete: false,
+        sources: [{ complete: true }, { source: 'messages', complete: false, reason: 'evicted' }],
+      });
+    }
+    const summaries = await test.core.history.streams(admin, 'u0', null, {});
+    expect(summaries.nodes.map(({ messageCount }) => messageCount)).toEqual([messages / 200, messages / 200].map(near));
+    function near(count: number): unknown {
+      return expect.toSatisfy((found: number) => Math.abs(found - count) <= INGEST_BATCH);
+    }
+  }, 120_000);
+
+  it('keeps one stream to its own bound, and calls that no gap', async () => {
+    await using test = await testCore();
+    for (let sent = 0; sent < STREAM_MESSAGES * 2; sent += INGEST_BATCH) {
+      const batch = Array.from({ length: INGEST_BATCH }, (_, i) => ({
+        messageId: `m${sent + i}`,
+        kind: 'event',
+        streamSuffix: 'notes',
+        clientId: 'tab',
+        instanceId: 'i1',
+        payload: null,
+      }));
+      await test.core.ingest.ingest(user('alice'), batch);
+    }
+    const page = await test.core.history.messages(admin, { stream: 'alice/notes' }, { first: 1 });
+    expect(page?.nodes[0]?.id).toBe(`m${STREAM_MESSAGES}`);
+    expect(page?.completeness.complete).toBe(true);
+    expect(test.backend.history.totals().messages).toBe(STREAM_MESSAGES);
+  });
+});

@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createSseParser, type SseFrame } from '../../src/clients/site/sse.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** As it comes, in pieces that end at these places. */
+function parse(stream: Uint8Array, cuts: readonly number[] = [], maxChars = 1000): readonly SseFrame[] {
+  const parser = createSseParser(maxChars);
+  const ends = [...new Set([...cuts.filter((cut) => cut <= stream.length), stream.length])].sort((a, b) => a - b);
+  let start = 0;
+  return ends.flatMap((end) => {
+    const piece = stream.subarray(start, end);
+    start = end;
+    return [...parser.push(piece)];
+  });
+}
+
+const STREAM = bytes(
+  '\uFEFFevent: one\rdata: Grüße 🎈\rdata:\rdata:  two spaces\r\r' +
+    ': a comment\r\nevent: two\r\nid: 7\r\ndata: {"a":1}\r\n\r\n' +
+    'data\n\nevent: empty\n\n:\n\ndata: plain\n\nevent: cut\ndata: no blank line follows',
+);
+const FRAMES = [
+  { event: 'one', data: 'Grüße 🎈\n\n two spaces' },
+  { event: 'two', data: '{"a":1}' },
+  { event: 'message', data: '' },
+  { event: 'message', data: 'plain' },
+];
+
+describe('a reader of event streams', () => {
+  test('knows every line ending, many data lines, comments, a BOM, and events that nothing ends', () => {
+    expect(parse(STREAM)).toEqual(FRAMES);
+  });
+
+  test('reads the same wherever the stream is cut in two, and byte by byte', () => {
+    for (let cut = 0; cut <= STREAM.length; cut++) expect(parse(STREAM, [cut])).toEqual(FRAMES);
+    expect(
+      parse(
+        STREAM,
+        Array.from(STREAM, (_, at) => at),
+      ),
+    ).toEqual(FRAMES);
+  });
+
+  test('reads the same wherever any stream is cut', () => {
+    const piece = fc.constantFrom('\r', '\n', '\r\n', 'data', 'event', ':', ': ', 'é', '🎈', 'x', '\uFEFF', 'retry: 5');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), fc.array(fc.nat(120)), (pieces, cuts) => {
+        const stream = bytes(pieces.join(''));
+        expect(parse(stream, cuts)).toEqual(parse(stream));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('takes any bytes', () => {
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (stream) => void parse(stream)));
+  });
+
+  test('takes the wait that the stream asks for, and no nonsense for one', () => {
+    const parser = createSseParser(100);
+    parser.push(bytes('retry: 2500\n'));
+    expect(parser.retryMs).toBe(2500);
+    parser.push(bytes('retry: -1\nretry: 1e3\nretry: 99999999999\nretry:\n'));
+    expect(parser.retryMs).toBe(2500);
+  });
+
+  test.each([
+    ['one line without an end', 'data: ' + 'x'.repeat(200)],
+    ['many data lines', 'data: x\n'.repeat(100)],
+    ['a comment without an end', ':' + 'x'.repeat(200)],
+    ['many event lines', 'event: x\n'.repeat(100)],
+  ])('holds no more than its bound: %s', (_, text) => {
+    const parser = createSseParser(100);
+    const push = (): void => {
+      for (const byte of bytes(text)) parser.push(Uint8Array.of(byte));
+    };
+    expect(push).toThrow(RangeError);
+  });
+
+  test('counts the bound by event, not by stream', () => {
+    const many = bytes('data: xxxxxxxxxx\n\n'.repeat(100) + ': ping\n'.repeat(100));
+    expect(parse(many, [], 30)).toHaveLength(100);
+  });
+});
