@@ -95,11 +95,13 @@ describe('the schema', () => {
       'connections',
       'contextCount',
       'contexts',
+      'dedup',
       'delivery',
       'messages',
       'pendingRpcCount',
       'pendingRpcCountByNode',
       'pendingRpcs',
+      'rawMessages',
       'site',
       'siteSession',
       'sites',
@@ -127,6 +129,11 @@ describe('semantics of the interface, in the words of the types that they concer
 
   it('sightings speak of ingestion, not of execution', () => {
     expect(said('DedupSighting')).toMatch(/server ingested.*not say how often the client executed/);
+  });
+
+  it('deduplication describes ingestion, not execution', () => {
+    expect(said('DedupStats')).toMatch(/what the server ingested, and does not say how often any client executed/);
+    expect(said('IngestVerdict')).toMatch(/neither says that anybody acted on it/);
   });
 
   it('delivery never means that something outside is complete', () => {

@@ -4,6 +4,7 @@ import { memberOf, type Habit, type Member } from './cast.ts';
 import { flakySocket } from './flaky-socket.ts';
 import { readTold, type Said, type Start } from './messages.ts';
 import { pauseAt, roughly, type Pause } from './pause.ts';
+import type { Place } from './place.ts';
 import { roleOf, type Role } from './roles.ts';
 
 const NETWORK_LASTS_MS = 14_000;
@@ -34,7 +35,7 @@ function wantToken(): Promise<string> {
 function connect({ member, start, role }: Part): Runtime {
   const { clientId, clientType, habit } = member;
   const fresh = createRuntime({
-    ...role,
+    ...role.can,
     url: start.url,
     token: wantToken,
     clientId,
@@ -46,8 +47,19 @@ function connect({ member, start, role }: Part): Runtime {
       else if (status.state === 'closed' && status.reason !== 'client_closed') void leave();
     },
   });
+  if (role.place) show(role.place, fresh);
   fresh.connect();
   return fresh;
+}
+
+/** From now on the relay is told of the place and of each of its changes. */
+function show(place: Place, to: Runtime): void {
+  const report = (): void => {
+    to.reportContexts(place.contexts());
+    to.reportWindows(place.windows());
+  };
+  place.onChange(report);
+  report();
 }
 
 const HABITS: Readonly<Record<Habit, (part: Part) => Promise<void>>> = {
@@ -83,9 +95,11 @@ function play(start: Start): void {
   if (!member) throw new RangeError(`${start.clientId} is not in the cast.`);
   const pause = pauseAt(start.tempo);
   const part = { member, start, role: roleOf(start.clientId, pause), pause };
-  HABITS[member.habit](part).catch((error: unknown) => {
-    if (!stopping.signal.aborted) throw error;
-  });
+  for (const goesOn of [HABITS[member.habit](part), part.role.life?.(stopping.signal)]) {
+    goesOn?.catch((error: unknown) => {
+      if (!stopping.signal.aborted) throw error;
+    });
+  }
 }
 
 process.on('message', (message) => {

@@ -83,11 +83,11 @@ function demoConfig(config: Config): DemoConfig {
 
 function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
   const { issuer, audience } = auth;
-  return (user) =>
+  return (user, scopes = ['connect', 'invoke']) =>
     signToken({
       secret,
       user,
-      scopes: ['connect', 'invoke'],
+      scopes,
       ttlSeconds: TOKEN_SECONDS,
       now: Date.now(),
       issuer,

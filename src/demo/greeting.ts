@@ -8,7 +8,7 @@ export type PagePlan =
   | { readonly kind: 'unbuilt' };
 
 const NESTED =
-  '{ users { nodes { id connections { nodes { clientId status actions { items { name summary } } } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
+  '{ users { nodes { id connections { nodes { clientId status actions { items { name summary } } } } workers { idle { id } assigned { id taskId } } browserWindows { nodes { id draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
 /** What the demo prints when everybody is on stage. */
@@ -38,10 +38,18 @@ function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): reado
   const ask = (query: string): string => `-H 'content-type: application/json' -d '${JSON.stringify({ query })}'`;
   return [
     { about: "REST: alice's connections, streams and waiting calls", command: `${curl} ${url}/users/alice` },
-    { about: 'GraphQL: all of it in one nested query', command: `${curl} ${ask(NESTED)} ${url}/graphql` },
+    { about: 'GraphQL: all of everybody in one nested query', command: `${curl} ${ask(NESTED)} ${url}/graphql` },
     {
       about: 'SSE: clients that come, go, resume and are replaced, as it happens',
       command: `${curl} -N -H 'accept: text/event-stream' ${ask(EVENTS)} ${url}/graphql`,
+    },
+    {
+      about: "REST: bob's workers, idle and with the task that each is assigned to now",
+      command: `${curl} '${url}/workers?user_id=bob'`,
+    },
+    {
+      about: 'REST: what was ingested lately, and how much of it twice',
+      command: `${curl} '${url}/dedup/stats?window_seconds=3600'`,
     },
   ];
 }

@@ -69,6 +69,22 @@ const actions = [
   },
 ];`;
 
+/** What the page reports of itself: the window that it is in, as far as a page can see it, and its own tab. */
+const PLACE = `const windowId = 'window-' + crypto.randomUUID().slice(0, 8);
+
+function report() {
+  const visible = document.visibilityState === 'visible';
+  const place = { ownership: 'user-owned', windowId };
+  const looks = { focused: document.hasFocus(), type: 'normal', state: visible ? 'normal' : 'minimized', incognito: false };
+  runtime.reportWindows([{ ...place, ...looks, tabCount: 1, draining: false, status: 'open' }]);
+  const status = visible ? 'active' : 'idle';
+  runtime.reportContexts([{ ...place, contextId: 'tab', status, title: document.title, metadata: { path: '/' } }]);
+}
+
+document.addEventListener('visibilitychange', report);
+for (const change of ['focus', 'blur']) addEventListener(change, report);
+report();`;
+
 function pageScript(relayUrl: string): string {
   const { clientId, clientType } = PAGE;
   return `import { createRuntime } from ${literal(`${relayUrl}/clients/runtime.js`)};
@@ -81,7 +97,7 @@ async function token() {
   return answer.text();
 }
 
-createRuntime({
+const runtime = createRuntime({
   url: ${literal(connectUrl(relayUrl))},
   token,
   clientId: ${literal(clientId)},
@@ -98,7 +114,11 @@ createRuntime({
     byId('status').textContent = status.state;
     tell('link: ' + status.state + (status.reason ? ' (' + status.reason + ')' : ''));
   },
-}).connect();`;
+});
+
+${PLACE}
+
+runtime.connect();`;
 }
 
 /** As a literal that cannot end the script that it stands in. */

@@ -3,25 +3,52 @@ import { CONSOLE_ACTIONS, authorizeConsole } from './actions/console.ts';
 import { kioskActions } from './actions/kiosk.ts';
 import { PHONE_ACTIONS, createHolder } from './actions/phone.ts';
 import { printerActions } from './actions/printer.ts';
+import { kioskPlace, renewDesks } from './kiosk-place.ts';
 import type { Pause } from './pause.ts';
+import { stillPlace, type Place } from './place.ts';
+import { createWorkerPool } from './worker-pool.ts';
 
 /** What a client can do and what it asks itself before it does it. */
-export type Role = Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
+export type Role = {
+  readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
+  /** What it reports of where it can do things. */
+  readonly place?: Place;
+  /** What goes on by itself until the signal is aborted; then it rejects with an AbortError. */
+  readonly life?: (signal: AbortSignal) => Promise<never>;
+};
 
 const ROLES: Readonly<Record<string, (pause: Pause) => Role>> = {
   'ops-console': () => ({
-    actions: CONSOLE_ACTIONS,
-    authorize: authorizeConsole,
-    metadata: { room: 'operations', desk: 4 },
+    can: {
+      actions: CONSOLE_ACTIONS,
+      authorize: authorizeConsole,
+      metadata: { room: 'operations', desk: 4 },
+    },
+    place: stillPlace([
+      { contextId: 'shell', status: 'active', ownership: 'user-owned', title: 'operations: shell' },
+      { contextId: 'log-watch', status: 'idle', ownership: 'user-owned', title: 'operations: log watch' },
+    ]),
   }),
   phone: (pause) => ({
-    actions: PHONE_ACTIONS,
-    approve: createHolder(pause),
-    metadata: { model: 'pocket', os: '17.2' },
+    can: {
+      actions: PHONE_ACTIONS,
+      approve: createHolder(pause),
+      metadata: { model: 'pocket', os: '17.2' },
+    },
+    place: stillPlace([{ contextId: 'app', status: 'active', ownership: 'user-owned', title: 'Camera and map' }]),
   }),
-  kiosk: (pause) => ({ actions: kioskActions(pause), metadata: { place: 'entrance hall', screen: '1080x1920' } }),
-  printer: (pause) => ({ actions: printerActions(pause), metadata: { place: 'entrance hall', paper: 'A4' } }),
+  kiosk: playKiosk,
+  printer: (pause) => ({ can: { actions: printerActions(pause), metadata: { place: 'entrance hall', paper: 'A4' } } }),
 };
+
+function playKiosk(pause: Pause): Role {
+  const pool = createWorkerPool({ windows: 2, workersInEach: 2 });
+  return {
+    can: { actions: kioskActions(pause, pool), metadata: { place: 'entrance hall', screen: '1080x1920' } },
+    place: kioskPlace(pool),
+    life: (signal) => renewDesks(pool, pause, signal),
+  };
+}
 
 /** Throws RangeError for a client that the cast does not have. */
 export function roleOf(clientId: string, pause: Pause): Role {

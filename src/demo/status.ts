@@ -2,11 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Relay } from './relay.ts';
 
-const QUERY = '{ connections(first: 1000) { nodes { status } } pendingRpcCount { count } }';
+const QUERY = `{
+  connections(first: 1000) { nodes { status } }
+  pendingRpcCount { count }
+  contexts(filter: { ownership: WORKER }, first: 1000) { nodes { taskId } }
+  dedup { stats(windowSeconds: 3600) { seen duplicates } }
+}`;
 const ANSWER = z.object({
   data: z.object({
     connections: z.object({ nodes: z.array(z.object({ status: z.string() })) }),
     pendingRpcCount: z.object({ count: z.number() }),
+    contexts: z.object({ nodes: z.array(z.object({ taskId: z.string().nullable() })) }),
+    dedup: z.object({ stats: z.object({ seen: z.number(), duplicates: z.number() }) }),
   }),
 });
 
@@ -38,14 +45,31 @@ async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Prom
   ]);
   const { data } = ANSWER.parse(answer);
   const { nodes } = data.connections;
-  const connected = nodes.filter(({ status }) => status === 'CONNECTED').length;
-  return statusLine({ connected, known: nodes.length, waiting: data.pendingRpcCount.count }, metrics);
+  const workers = data.contexts.nodes;
+  const now: Now = {
+    connected: nodes.filter(({ status }) => status === 'CONNECTED').length,
+    known: nodes.length,
+    waiting: data.pendingRpcCount.count,
+    workers: workers.length,
+    busy: workers.filter(({ taskId }) => taskId !== null).length,
+    ...data.dedup.stats,
+  };
+  return statusLine(now, metrics);
 }
 
-type Now = { readonly connected: number; readonly known: number; readonly waiting: number };
+type Now = {
+  readonly connected: number;
+  readonly known: number;
+  readonly waiting: number;
+  readonly workers: number;
+  readonly busy: number;
+  /** By the deduplicator within the last hour. */
+  readonly seen: number;
+  readonly duplicates: number;
+};
 
 /** `metrics`: the exposition in Prometheus' text format. */
-export function statusLine({ connected, known, waiting }: Now, metrics: string): string {
+export function statusLine(now: Now, metrics: string): string {
   const ended = OUTCOMES.map((outcome) => {
     const count = total(metrics, `callboard_commands_ended_total{outcome="${outcome}"}`);
     return `${count} ${outcome.replaceAll('_', ' ')}`;
@@ -53,7 +77,13 @@ export function statusLine({ connected, known, waiting }: Now, metrics: string):
   const late = total(metrics, 'callboard_late_results_total');
   const refused = total(metrics, 'callboard_commands_refused_total{');
   const lost = total(metrics, 'callboard_links_closed_total{');
-  return `${connected} of ${known} connected, ${waiting} waiting | ${ended.join(', ')} | ${refused} refused, ${late} late, ${lost} links lost`;
+  return [
+    `${now.connected} of ${now.known} connected, ${now.waiting} waiting`,
+    ended.join(', '),
+    `${refused} refused, ${late} late, ${lost} links lost`,
+    `${now.busy} of ${now.workers} workers busy`,
+    `${now.duplicates} duplicates in ${now.seen} messages`,
+  ].join(' | ');
 }
 
 /** The sum of the samples whose name begins so. */

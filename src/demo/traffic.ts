@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CallerError, createHttpCaller, createLinkCaller, type Caller } from '../clients/caller/index.ts';
 import type { Log } from '../core/log.ts';
+import { createIngest } from './ingest.ts';
 import { pauseAt, roughly } from './pause.ts';
 import { connectUrl, type Relay } from './relay.ts';
 import { ALICE } from './scenes/alice.ts';
@@ -28,6 +29,7 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
   const callers = createCallers(options.relay);
   const stage: Stage = {
     caller: (userId) => callers.get(userId) ?? neverCast(userId),
+    ingest: createIngest(options.relay, signal),
     pause: pauseAt(tempo),
     signal,
     id: (kind) => `${kind}-${randomUUID()}`,

@@ -248,12 +248,13 @@ describe('a viewer that subscribes', () => {
     expect(bench.server.connections).toBe(1);
   });
 
-  test('ends quietly when the relay says that there is nothing to come for', async () => {
+  test('takes an answer without a stream for a session that is over', async () => {
     await using bench = await startBench();
     const first = bench.subscribe().next();
     const { response } = await bench.server.connection();
     response.writeHead(204).end();
-    expect(await first).toBe('end');
+    await expect(first).rejects.toMatchObject({ name: 'SiteError', code: 'session_inactive' });
+    expect(bench.server.connections).toBe(1);
   });
 
   test('tells an answer that is no event stream from one', async () => {

@@ -7,6 +7,8 @@ import { contextContract } from './contexts.ts';
 import { dedupContract } from './dedup.ts';
 import { historyContract, type HistoryBounds } from './history.ts';
 import type { Bench } from './kit.ts';
+import { sessionContract } from './sessions.ts';
+import { siteContract } from './sites.ts';
 
 async function memory(history: HistoryBounds = {}): Promise<Bench> {
   const clock = new FakeClock();
@@ -25,3 +27,5 @@ connectionContract('memory', () => memory());
 contextContract('memory', () => memory());
 historyContract('memory', memory);
 dedupContract('memory', () => memory());
+siteContract('memory', () => memory());
+sessionContract('memory', () => memory());

@@ -4,13 +4,14 @@ import { CallboardError } from '../../src/core/errors.ts';
 import type { Message } from '../../src/core/history/message.ts';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
-import { INLINE_PAYLOAD_BYTES, RETENTION_MS } from '../../src/core/limits.ts';
+import { INLINE_PAYLOAD_BYTES } from '../../src/core/limits.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { settle, type FakeClock } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 
 const alice = user('alice');
 const LARGE = { text: 'x'.repeat(20_000) };
+const RETENTION_MS = 60_000;
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
 /** A memory store that notes what is asked of it, and is full while `full`. */
@@ -59,7 +60,14 @@ type Stage = TestCore & AsyncDisposable & { readonly store: Watched };
 
 async function stage(managed = true): Promise<Stage> {
   const stores: Watched[] = [];
-  const test = await testCore({ spill: (clock) => (stores.push(new Watched(clock, managed)), stores[0] ?? fail()) });
+  const test = await testCore({
+    history: { retentionMs: RETENTION_MS },
+    spill(clock) {
+      const store = new Watched(clock, managed);
+      stores.push(store);
+      return store;
+    },
+  });
   return { ...test, store: stores[0] ?? fail() };
 }
 

@@ -67,6 +67,57 @@ describe('payloads of retained messages', () => {
   });
 });
 
+describe('payloads that are kept apart', () => {
+  const spill = { name: 'o', bytes: 20_000, sha256: 'digest', expiresAt: T0 + 1000 };
+  const apart = (seq: number, bytes = 20_000) =>
+    message(seq, { payload: null, spill: { ...spill, bytes }, payloadBytes: bytes });
+  const text = trustJson('{"secret":"s3cret"}');
+  const spilled = {
+    m1: { state: 'spilled_included', text },
+    m2: { state: 'expired', text: null },
+    m3: { state: 'unavailable', text: null },
+  } as const;
+
+  it('are fetched only when asked for, once each, and say what became of them', async () => {
+    const { core, calls } = fakeCore({ messages: [apart(1), apart(2), apart(3), message(4)], spilled });
+    const redacted = await dataOf(messages(''), { core });
+    expect(redacted).toMatchObject({
+      messages: { nodes: [{ payload: null, payloadState: 'REDACTED', payloadBytes: 20_000 }, {}, {}, {}] },
+    });
+    expect(calls.filter((call) => call.startsWith('history.payloads'))).toEqual([]);
+    const audit: Record<string, unknown>[] = [];
+    expect(await dataOf(messages('(include: true)'), { core, audit })).toMatchObject({
+      messages: {
+        nodes: [
+          { payload: { secret: 's3cret' }, payloadState: 'SPILLED_INCLUDED' },
+          { payload: null, payloadState: 'EXPIRED' },
+          { payload: null, payloadState: 'UNAVAILABLE' },
+          { payload: { secret: 's3cret' }, payloadState: 'INCLUDED' },
+        ],
+      },
+    });
+    expect(calls.filter((call) => call.startsWith('history.payloads'))).toEqual(['history.payloads m1 m2 m3']);
+    expect(audit).toEqual([{ audit: 'payload', who: 'admin:root', stream: 'ann/clients/c1' }]);
+  });
+
+  it('are fetched up to 16 MiB an answer: those beyond stay redacted, in both fields alike', async () => {
+    const all = Array.from({ length: 20 }, (_, i) => apart(i + 10, 2 ** 20));
+    const many = Object.fromEntries(all.map(({ id }) => [id, { state: 'spilled_included', text }] as const));
+    const { core, calls } = fakeCore({ messages: all, spilled: many });
+    const states = async () => {
+      const { messages: page } = await dataOf(messages('(include: true)'), { core });
+      const { nodes } = page as { nodes: { payload: unknown; payloadState: string }[] };
+      for (const { payload, payloadState } of nodes) expect(payload === null).toBe(payloadState === 'REDACTED');
+      return nodes.map(({ payloadState }) => payloadState);
+    };
+    const shown = [...Array(16).fill('SPILLED_INCLUDED'), ...Array(4).fill('REDACTED')];
+    expect(await states()).toEqual(shown);
+    expect(calls.at(-1)?.split(' ')).toHaveLength(17);
+    // Another request has its own measure.
+    expect(await states()).toEqual(shown);
+  });
+});
+
 describe('messages', () => {
   it('are narrowed by kinds and by exclusive times, as RFC 3339 or as epoch milliseconds', async () => {
     const { core } = fakeCore({ messages: [message(1), message(2, { kind: 'command' }), message(3), message(4)] });

@@ -35,6 +35,8 @@ describe('configuration', () => {
       allowedOrigins: [],
       maxBodyBytes: 1024 * 1024,
       logLevel: 'info',
+      rawMessages: false,
+      spillDir: null,
       warnings: [],
     });
   });

@@ -1,8 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { trustJson } from '../../src/core/json.ts';
+import { silentLog } from '../../src/core/log.ts';
 import { ask } from './kit.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
@@ -143,10 +148,26 @@ describe('the other commands', () => {
     [['fly'], 'There is no command "fly"'],
     [['constructor'], 'There is no command'],
     [['schema', '--x'], 'takes no flags'],
+    [['spill-clean'], 'CALLBOARD_SPILL_DIR: is needed'],
+    [['spill-clean', '--nonsense'], 'is not a known flag'],
   ])('%j is wrong usage', async (argv, expected) => {
     const { code, err } = await end(start(argv));
     expect(code).toBe(2);
     expect(err).toContain(expected);
+  });
+
+  it('spill-clean removes what is past from the directory, says how much, and leaves what is not', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'callboard-clean-'));
+    const now = Date.now();
+    const clock = { now: () => now - 3 * 3600_000, after: () => () => {}, every: () => () => {} };
+    const store = createDirectorySpill({ root, clock, log: silentLog });
+    const text = trustJson('"payload"');
+    for (const hours of [-2, -1.5, 5]) await store.put(text, now + hours * 3600_000);
+    const clean = () => end(start(['spill-clean', '--spill-dir', root]));
+    expect(await clean()).toMatchObject({ code: 0, out: 'removed 2 expired payloads\n' });
+    expect(await clean()).toMatchObject({ code: 0, out: 'removed 0 expired payloads\n' });
+    expect(await readdir(root)).toHaveLength(1);
+    await rm(root, { recursive: true });
   });
 
   it('schema, help and --version print and end well', async () => {

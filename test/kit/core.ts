@@ -41,7 +41,7 @@ export type TestOptions = {
   readonly spill?: (clock: FakeClock) => SpillStore;
   readonly history?: Partial<HistoryLimits>;
   /** Puts something before the backend: a port that fails, or keeps to itself. */
-  readonly wrap?: (backend: Backend) => Backend;
+  readonly wrap?: (backend: MemoryBackend) => MemoryBackend;
 };
 
 /** A core over memory, alone, with its clock standing still. */

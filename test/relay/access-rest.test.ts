@@ -1,9 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHouse } from '../../src/http/house.ts';
-import type { Answer } from '../http/kit.ts';
+import { postJson, type Answer } from '../http/kit.ts';
 import { HOUSE, ROUTES, type Route } from './access-routes.ts';
 import { codeOf } from './kit.ts';
-import { ABSENT, MARK, OTHER, OWNER, PLANTED, withoutGiven, world, type Ids, type World } from './planted.ts';
+import {
+  ABSENT,
+  MARK,
+  ofOther,
+  OTHER,
+  OWNER,
+  PLANTED,
+  VIEWER,
+  withoutGiven,
+  world,
+  type Ids,
+  type World,
+} from './planted.ts';
 
 let at: World;
 beforeAll(async () => {
@@ -14,26 +26,35 @@ afterAll(() => at[Symbol.asyncDispose]());
 const rows = Object.entries(ROUTES).flatMap(([name, routes]) =>
   routes.map((route) => ({ name, route, example: `${name.split(' ')[0]} ${route.target(PLANTED)}` })),
 );
+const harmless = rows.filter(({ route }) => !route.harmful);
 type Given = (typeof rows)[number];
 
 function ask(who: string, { name, route }: Given, ids: Ids): Promise<Answer> {
-  const path = route.target(ids);
-  return name.startsWith('GET') ? at.rest(path, { who }) : at.post(path, route.body?.(ids) ?? {}, who);
+  const [method = ''] = name.split(' ');
+  const named = at.named(ids);
+  const sent = method === 'GET' || method === 'DELETE' ? {} : postJson(route.body?.(named) ?? {});
+  return at.rest(route.target(named), { who, ...sent, method });
 }
 
 /** The whole answer, but for what the asker said itself. */
-function shown(answer: Answer, ids: Ids): object {
-  const { status, headers, text } = answer;
-  return { status, type: headers['content-type'], text: withoutGiven(text, ids) };
+function shown({ status, headers, text }: Answer, ids: Ids): object {
+  return { status, type: headers['content-type'], text: withoutGiven(text, at.named(ids)) };
 }
 
+type Expected = readonly [number, string];
+const FORBIDDEN: Expected = [403, 'forbidden'];
+const NOT_FOUND: Expected = [404, 'not_found'];
+
 /** That this asker is answered so, the same for what is there and what is not, with nothing of it. */
-async function expectAlike(who: string, given: Given, expected: readonly [number, string]): Promise<void> {
+async function expectAlike(who: string, given: Given, expected: Expected): Promise<void> {
   const [found, absent] = [await ask(who, given, PLANTED), await ask(who, given, ABSENT)];
   expect([who, found.status, codeOf(found)]).toEqual([who, ...expected]);
   expect(shown(found, PLANTED)).toEqual(shown(absent, ABSENT));
-  expect(withoutGiven(found.text, PLANTED)).not.toContain(MARK);
+  expect(withoutGiven(found.text, at.named(PLANTED))).not.toContain(MARK);
 }
+
+/** What a user's token must hold for this. */
+const right = ({ access, scope }: Route): string => (access === 'host' || scope === 'host' ? 'host' : 'invoke');
 
 describe('the access of REST', () => {
   it('has a row for each operation of the description', async () => {
@@ -45,28 +66,43 @@ describe('the access of REST', () => {
     expect(Object.keys(ROUTES).filter((operation) => !operations.includes(operation))).toEqual([]);
   });
 
-  it.each(rows)('$example shows an administrator what is asked for, or that it is absent', async (given) => {
-    const found = await ask('admin', given, PLANTED);
-    expect(found.status).toBe(given.route.found);
-    expect(found.text.includes(MARK)).toBe(given.route.plain !== true);
-    expect((await ask('admin', given, ABSENT)).status).toBe(given.route.absent);
+  it.each(harmless)('$example tells an administrator what is asked for, or that it is absent', async (given) => {
+    const { access, found, absent, plain = false } = given.route;
+    // An administrator names no user, and so has nothing of its own; of sessions it may look at each, and enter none.
+    if (access === 'host') return expectAlike('admin', given, FORBIDDEN);
+    if (access === 'grant' && !given.name.startsWith('GET')) return expectAlike('admin', given, FORBIDDEN);
+    const answer = await ask('admin', given, PLANTED);
+    expect([answer.status, answer.text.includes(MARK)]).toEqual([found, !plain]);
+    expect((await ask('admin', given, ABSENT)).status).toBe(absent);
   });
 
-  it.each(rows)('$example shows its owner what the rule allows', async (given) => {
-    if (given.route.access === 'admin') return expectAlike(`${OWNER}:invoke`, given, [403, 'forbidden']);
-    const found = await ask(`${OWNER}:invoke`, given, PLANTED);
-    expect(found.status).toBe(given.route.found);
-    expect(found.text).toContain(MARK);
+  it.each(harmless)('$example tells its owner what the rule allows', async (given) => {
+    const { access, found, plain = false } = given.route;
+    const owner = `${OWNER}:${right(given.route)}`;
+    if (access === 'admin') return expectAlike(owner, given, FORBIDDEN);
+    const answer = await ask(owner, given, PLANTED);
+    expect([answer.status, answer.text.includes(MARK)]).toEqual([found, !plain]);
   });
 
-  it.each(rows)('$example answers another user the same for what is foreign and what is absent', async (given) => {
-    const refused = { admin: [403, 'forbidden'], invoke: [404, 'not_found'] } as const;
-    await expectAlike(`${OTHER}:invoke`, given, refused[given.route.access]);
+  it.each(rows)('$example tells another user the same of what is foreign and what is absent', async (given) => {
+    const { access, mine, found } = given.route;
+    const other = `${OTHER}:${right(given.route)}`;
+    if (!mine) return expectAlike(other, given, access === 'admin' ? FORBIDDEN : NOT_FOUND);
+    const answer = await ask(other, given, PLANTED);
+    expect([answer.status, answer.text.includes(MARK)]).toEqual([found, false]);
   });
 
   it.each(rows)('$example is forbidden to each other scope', async (given) => {
-    await expectAlike(`${OWNER}:connect`, given, [403, 'forbidden']);
-    await expectAlike(`${OWNER}:host`, given, [403, 'forbidden']);
+    const wrong = ['connect', 'invoke', 'host'].filter((scope) => scope !== right(given.route));
+    for (const scope of wrong) await expectAlike(`${OWNER}:${scope}`, given, FORBIDDEN);
+  });
+
+  it.each(rows)('$example opens to a grant where it is of its session, and nowhere else', async (given) => {
+    if (given.route.access !== 'grant') return expectAlike(VIEWER, given, FORBIDDEN);
+    if (!given.route.harmful) expect((await ask(VIEWER, given, PLANTED)).status).toBe(given.route.found);
+    const [foreign, absent] = [await ask(VIEWER, given, ofOther), await ask(VIEWER, given, ABSENT)];
+    expect([foreign.status, codeOf(foreign)]).toEqual(NOT_FOUND);
+    expect(shown(foreign, ofOther)).toEqual(shown(absent, ABSENT));
   });
 
   it.each(rows)('$example asks for a token', async (given) => {

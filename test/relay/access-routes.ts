@@ -1,15 +1,25 @@
 import { CLIENT_FILES } from '../../src/http/static.ts';
+import { SITE_ROUTES } from './access-routes-sites.ts';
 import type { Ids } from './planted.ts';
 
-/** `admin`, `invoke`: who may ask. `found` and `absent`: what an asker who may is told of what is there, and of what is not. */
+/**
+ * `access`: who may ask; a `grant` opens its own session, which its owner enters with the scope `invoke`, or `host` to change it. `found` and
+ * `absent`: what whoever may is told of what is there, and of what is not.
+ */
 export type Route = {
-  readonly access: 'admin' | 'invoke';
+  readonly access: 'admin' | 'invoke' | 'host' | 'grant';
   readonly target: (ids: Ids) => string;
   readonly body?: (ids: Ids) => object;
   readonly found: number;
   readonly absent: number;
   /** Answers nothing that is one user's, so that no mark can stand in it. */
   readonly plain?: true;
+  /** Of `grant`: changes the session. */
+  readonly scope?: 'host';
+  /** Names nobody: another user who asks is answered about its own, which may be there. */
+  readonly mine?: true;
+  /** It would take away what later rows need: only those are asked who must not be able to. */
+  readonly harmful?: true;
 };
 
 const command = ({ user, client, command }: Ids): string => `/commands/${user}/${client}/${command}`;
@@ -174,6 +184,28 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
       plain: true,
     },
   ],
+  'GET /dedup/stats': [{ access: 'admin', target: () => '/dedup/stats', found: 200, absent: 200, plain: true }],
+  'GET /dedup/backend': [{ access: 'admin', target: () => '/dedup/backend', found: 200, absent: 200, plain: true }],
+  'GET /history/raw-messages': [
+    { access: 'admin', target: () => '/history/raw-messages', found: 200, absent: 200 },
+    {
+      access: 'admin',
+      target: ({ stream }) => `/history/raw-messages?stream=${stream}&values_only=true`,
+      found: 200,
+      absent: 404,
+    },
+  ],
+  'POST /ingest': [
+    {
+      access: 'host',
+      target: () => '/ingest',
+      body: () => ({ kind: 'event', stream_suffix: 'notes', client_id: 'loose', instance_id: 'i', payload: {} }),
+      found: 200,
+      absent: 200,
+      mine: true,
+    },
+  ],
+  ...SITE_ROUTES,
 };
 
 /** What the server answers by itself: to everybody, to administrators, or by an upgrade alone. `file`: to everybody, where it was built. */

@@ -106,59 +106,6 @@ export const FIELDS: Readonly<Record<string, readonly Row[]>> = {
       alikeAtHome: true,
     },
   ],
-  'Query.contexts': [
-    { rule: 'mine', call: 'contexts', found: 'shows', other: 'empty' },
-    { rule: 'mine', call: 'contexts(filter: { windowId: $window })', found: 'shows', other: 'empty' },
-    {
-      rule: 'owned',
-      call: 'contexts(filter: { userId: $user })',
-      found: 'shows',
-      missing: 'not_found',
-      absent: 'empty',
-    },
-  ],
-  'Query.contextCount': [
-    { rule: 'mine', call: 'contextCount(filter: { clientId: $client })', found: 'count 2', other: 'count 0' },
-    {
-      rule: 'owned',
-      call: 'contextCount(filter: { userId: $user })',
-      found: 'count 2',
-      missing: 'not_found',
-      absent: 'count 0',
-    },
-  ],
-  'Query.browserWindows': [
-    { rule: 'mine', call: 'browserWindows(filter: { ownership: WORKER })', found: 'shows', other: 'empty' },
-    {
-      rule: 'owned',
-      call: 'browserWindows(filter: { userId: $user })',
-      found: 'shows',
-      missing: 'not_found',
-      absent: 'empty',
-    },
-  ],
-  'Query.browserWindowCount': [
-    { rule: 'mine', call: 'browserWindowCount(filter: { clientId: $client })', found: 'count 1', other: 'count 0' },
-    {
-      rule: 'owned',
-      call: 'browserWindowCount(filter: { userId: $user })',
-      found: 'count 1',
-      missing: 'not_found',
-      absent: 'count 0',
-    },
-  ],
-  'Query.browserWindow': [
-    {
-      rule: 'owned',
-      call: 'browserWindow(userId: $user, windowId: $window)',
-      found: 'shows',
-      missing: 'null',
-      alikeAtHome: true,
-    },
-  ],
-  'Query.workers': [
-    { rule: 'owned', call: 'workers(userId: $user)', found: 'shows', missing: 'not_found', absent: 'empty' },
-  ],
   'Query.delivery': [{ rule: 'admin', call: 'delivery', found: 'shows' }],
   // Done to what is not there: the rows after these need the clients and the node.
   'Mutation.disconnectClient': [
@@ -269,22 +216,5 @@ export const FIELDS: Readonly<Record<string, readonly Row[]>> = {
       other: 'not_found',
       alikeAtHome: true,
     },
-  ],
-};
-
-export type Begins = { readonly call: string; readonly begins: 'shows' | 'silent'; readonly owned: boolean };
-
-/** What each asker's stream begins with: `shows`, `silent` (until something happens) or the code of an error. */
-export const SUBSCRIPTIONS: Readonly<Record<string, readonly Begins[]>> = {
-  'Subscription.commandUpdates': [
-    { call: 'commandUpdates(userId: $user, clientId: $client, commandId: $command)', begins: 'shows', owned: true },
-  ],
-  'Subscription.connectionEvents': [
-    { call: 'connectionEvents', begins: 'silent', owned: false },
-    { call: 'connectionEvents(userId: $user)', begins: 'silent', owned: true },
-  ],
-  'Subscription.pendingRpcAlerts': [
-    { call: 'pendingRpcAlerts(olderThanMs: 1000)', begins: 'shows', owned: false },
-    { call: 'pendingRpcAlerts(olderThanMs: 1000, userId: $user)', begins: 'shows', owned: true },
   ],
 };

@@ -1,4 +1,11 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
+import { silentLog } from '../../src/core/log.ts';
+import type { SiteDefinition } from '../../src/core/sites/room.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
 import { CODES, type Code } from '../../src/protocol/codes.ts';
 import { postJson, relay, tokenOf, type Answer, type Relay } from '../http/kit.ts';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
@@ -11,6 +18,28 @@ const INVOKE = '/connections/alice/tab/actions/open';
 
 function call(stage: Stage, body: object = {}, path = INVOKE): Promise<Answer> {
   return stage.ask(path, postJson(body, { token: stage.alice }));
+}
+
+async function ingest(stage: Stage, over: object): Promise<Answer> {
+  const message = { kind: 'event', stream_suffix: 'notes', client_id: 'tab', instance_id: 'i1', ...over };
+  return stage.ask('/ingest', postJson(message, { token: await tokenOf('alice', 'host') }));
+}
+
+/** A call of an action of alice's board, whose host is away. */
+async function siteCall(stage: Stage, over: Partial<SiteDefinition> = {}, before = async () => {}): Promise<Answer> {
+  const { sites } = stage.callboard.core;
+  const capabilityProfile = { actionInvocation: true };
+  await sites.register(user('alice'), {
+    siteId: 'board',
+    clientId: 'tab',
+    actions: ['open'],
+    capabilityProfile,
+    ...over,
+  });
+  const opened = await sites.open(user('alice'), 'board', {});
+  await before();
+  const path = `/site-sessions/${opened?.view.session.sessionId}/actions/open`;
+  return stage.ask(path, postJson({}, { token: opened?.token ?? null }));
 }
 
 function live(stage: Stage, over = {}): Promise<TestClient> {
@@ -149,6 +178,40 @@ const ROWS: Partial<Record<Code, Row>> = {
       return pending;
     },
   },
+  reserved_stream: { provoke: (stage) => ingest(stage, { stream_suffix: 'clients/tab' }) },
+  stale_instance: {
+    async provoke(stage) {
+      await live(stage);
+      return ingest(stage, { instance_id: 'i9' });
+    },
+  },
+  raw_history_disabled: { provoke: (stage) => stage.ask('/history/raw-messages') },
+  payload_store_full: {
+    async provoke() {
+      const root = join(await mkdtemp(join(tmpdir(), 'callboard-full-')), 'spill');
+      await writeFile(root, 'a file where the directory should be');
+      await using full = await relay({ spillDir: root });
+      const token = await tokenOf('alice', 'connect', 'invoke');
+      await connect(full.callboard.core, user('alice'), { actions: [advertisement('open')] });
+      return await full.ask(INVOKE, postJson({ params: { text: 'x'.repeat(20_000) } }, { token }));
+    },
+  },
+  site_action_denied: { provoke: (stage) => siteCall(stage, { actions: ['close'] }) },
+  site_capability_denied: { provoke: (stage) => siteCall(stage, { capabilityProfile: { actionInvocation: false } }) },
+  site_mode_denied: {
+    async provoke() {
+      const clock = new FakeClock(Date.now());
+      const backend = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
+      await using started = await relay({}, { clock, backend });
+      const alice = await tokenOf('alice', 'connect', 'invoke');
+      // No other mode can be registered: only the store can hold one.
+      return await siteCall({ ...started, clock, alice }, {}, async () => {
+        const [site] = await backend.sites.get([{ userId: 'alice', siteId: 'board' }]);
+        if (site) await backend.sites.put({ ...site, mode: 'observed' });
+      });
+    },
+  },
+  session_inactive: { provoke: (stage) => siteCall(stage) },
   client_denied: { provoke: (stage) => answered(stage, 'client_denied', true) },
   approval_denied: { provoke: (stage) => answered(stage, 'approval_denied', true) },
   arguments_invalid: { provoke: (stage) => answered(stage, 'arguments_invalid', true) },
@@ -163,17 +226,9 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
   internal: 'masking: test/graphql/mask.test.ts, test/http/door.test.ts',
   not_acceptable: 'no door refuses by Accept: answers are always JSON',
   cancelled: 'not an error: the reason of a cancel, in history',
-  raw_history_disabled: 'the raw sample',
-  reserved_stream: 'ingest',
-  stale_instance: 'ingest',
-  site_action_denied: 'sites',
-  site_mode_denied: 'sites',
-  site_capability_denied: 'sites',
-  session_inactive: 'sites',
   runtime_disconnected: 'sites',
   store_unavailable: 'shared mode',
   store_lost: 'shared mode',
-  payload_store_full: 'spilled payloads',
 };
 
 function extensionsOf(answer: Answer): Record<string, unknown> {

@@ -88,7 +88,9 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
       const path = template.replaceAll(/\{\w+\}/g, () => encodeURIComponent(left.pop() || 'x').replaceAll('.', '%2E'));
       const target = `${path}?${new URLSearchParams(search)}`;
       const options = method === 'GET' ? {} : postJson(sent);
-      const answer = await at.ask(target, { ...options, method, token: await at.token(who) });
+      // An administrator's word closes links and nodes: that is no bad input.
+      const asks = /disconnect|drain/.test(template) && who === 'admin' ? 'mallory' : who;
+      const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
       judge(answer, codeOf(answer));
     }),
     { numRuns: 400 },

@@ -14,8 +14,6 @@ export type Ids = {
   readonly command: string;
   readonly stream: string;
   readonly action: string;
-  readonly window: string;
-  readonly task: string;
   readonly params: object;
   readonly context: string;
   readonly window: string;
@@ -34,8 +32,6 @@ function idsOf(user: string, word: string): Ids {
     command: `${word}-done`,
     stream: `${user}/clients/${client}`,
     action: `${word}.open`,
-    window: `${word}-window`,
-    task: `${word}-task`,
     params: { say: `${word}-params` },
     context: `${word}-context`,
     window: `${word}-window`,
@@ -107,7 +103,6 @@ async function openSession(house: Stage, { user, client, site, action }: Ids): P
 /** A client with a context and a window, and three commands of it: one completed, one failed, and one that is still waited for. */
 async function furnish(house: Stage, ids: Ids, word: string): Promise<Welcomed> {
   const tab = await open(house, ids, word);
-  tab.send({ type: 'report' }, reported(ids, word));
   const path = `/connections/${ids.user}/${ids.client}/actions/${ids.action}`;
   const trace = { trace_id: `${word}-trace`, parent_span_id: `${word}-span`, params: ids.params };
   const done = house.post(path, { command_id: ids.command, ...trace }, ids.user);
@@ -156,27 +151,4 @@ async function open(house: Stage, ids: Ids, word: string): Promise<Welcomed> {
     { contexts: { snapshot: true, set: contexts }, windows: { snapshot: true, set: windows } },
   );
   return tab;
-}
-
-function reported({ window, task }: Ids, word: string): object {
-  const worker = { status: 'idle', ownership: 'worker', window_id: window, title: `${word}-title` };
-  const metadata = { note: `${word}-context-metadata` };
-  const shape = {
-    focused: true,
-    type: 'normal',
-    state: `${word}-state`,
-    incognito: false,
-    tab_count: 2,
-    draining: false,
-  };
-  return {
-    contexts: {
-      snapshot: true,
-      set: [
-        { ...worker, context_id: `${word}-free`, metadata },
-        { ...worker, context_id: `${word}-busy`, task_id: task },
-      ],
-    },
-    windows: { set: [{ ...shape, window_id: window, ownership: 'worker', status: 'open' }] },
-  };
 }

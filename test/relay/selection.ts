@@ -97,8 +97,6 @@ const VARIABLES = {
   command: 'ID!',
   stream: 'String!',
   action: 'String!',
-  window: 'ID!',
-  task: 'ID!',
   params: 'JSON',
   context: 'ID!',
   window: 'ID!',

@@ -101,3 +101,35 @@ describe('bodies', () => {
     expect((await relay.ask(put)).body.errors).toEqual([{ parameter: 'items', detail: 'required' }]);
   });
 });
+
+describe('an item that was refused', () => {
+  const post = (body: unknown) => ({ method: 'POST', path: '/judged', body });
+  const items = (...whys: ({ code: string; message: string } | null)[]) => ({
+    list: { items: whys.map((why, i) => ({ id: `i${i}`, why })) },
+  });
+  const why = { code: 'stale_instance', message: 'Another one is live.' };
+  const item = { client_id: 'c' };
+
+  test('is a problem by its code where it was sent alone, and a verdict where it stood in a list', async () => {
+    await using relay = await startSmall();
+    relay.small.answer = items(why);
+    const alone = await relay.ask(post(item));
+    expect([alone.status, alone.body.code, alone.body.detail]).toEqual([409, 'stale_instance', why.message]);
+    expect(alone.headers['content-type']).toBe('application/problem+json');
+    const listed = await relay.ask(post([item]));
+    expect([listed.status, listed.body]).toEqual([200, items(why)]);
+    expect(relay.small.seen).toMatchObject([{ items: [{ clientId: 'c' }] }, { items: [{ clientId: 'c' }] }]);
+  });
+
+  test('leaves an item that was taken alone as it is', async () => {
+    await using relay = await startSmall();
+    relay.small.answer = items(null);
+    expect(await relay.ask(post(item))).toMatchObject({ status: 200, body: items(null) });
+  });
+
+  test('with a code that nobody knows is a failure of the relay', async () => {
+    await using relay = await startSmall();
+    relay.small.answer = items({ code: 'nonsense', message: 'x' });
+    expect((await relay.ask(post(item))).status).toBe(500);
+  });
+});

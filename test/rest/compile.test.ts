@@ -79,6 +79,31 @@ test.each([
     'must be the one variable',
   ],
   [
+    'an item refusal at nothing',
+    'mutation A($items: [ItemInput!]!) @rest(post: "/a", access: ANY, bodyAs: "items", itemRefusal: "list.items.wings") { judge(items: $items) { list { items { id why { code message } } } } }',
+    'names no member of a list',
+  ],
+  [
+    'an item refusal that is no list',
+    'mutation A($items: [ItemInput!]!) @rest(post: "/a", access: ANY, bodyAs: "items", itemRefusal: "list.why") { judge(items: $items) { list { items { why { code message } } } } }',
+    'names no member of a list',
+  ],
+  [
+    'an item refusal without its code',
+    'mutation A($items: [ItemInput!]!) @rest(post: "/a", access: ANY, bodyAs: "items", itemRefusal: "list.items.why") { judge(items: $items) { list { items { why { message } } } } }',
+    'names no member of a list',
+  ],
+  [
+    'an item refusal that is a text',
+    'mutation A($items: [ItemInput!]!) @rest(post: "/a", access: ANY, bodyAs: "items", itemRefusal: "list.items.id") { judge(items: $items) { list { items { id } } } }',
+    'names no member of a list',
+  ],
+  [
+    'an item refusal without bodyAs',
+    'mutation A($items: [ItemInput!]!) @rest(post: "/a", access: ANY, itemRefusal: "list.items.why") { judge(items: $items) { list { items { why { code message } } } } }',
+    'itemRefusal needs bodyAs',
+  ],
+  [
     'a refusal without its code',
     'mutation A @rest(post: "/a", access: ANY) { act(input: {id: "1"}) { ... on Refusal { message } ... on Receipt { state } ... on Invocation { outcome error { code message } } } }',
     'Refusal must be asked for code',

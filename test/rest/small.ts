@@ -16,7 +16,7 @@ const SDL = `
     fails(how: String!): Thing
     given(id: ID!, note: String): JSON!
   }
-  type Mutation { act(input: ActInput!): ActResult! keep(items: [ItemInput!]!): JSON! }
+  type Mutation { act(input: ActInput!): ActResult! keep(items: [ItemInput!]!): JSON! judge(items: [ItemInput!]!): Judged! }
   input ActInput { id: ID!, color: Color! = RED, params: JSON, at: DateTime, capabilityProfile: ProfileInput, times: Int }
   input ProfileInput { actionInvocation: Boolean!, sharing: Boolean! = false }
   input ItemInput { clientId: ID!, payload: JSON, colors: [Color!] }
@@ -26,6 +26,9 @@ const SDL = `
   type Outcome implements Invocation { commandId: ID! outcome: String error: Failure }
   type Pending implements Invocation { commandId: ID! outcome: String error: Failure }
   type Failure { code: String! message: String! }
+  type Judged { list: Listed! }
+  type Listed { items: [Verdict!]! }
+  type Verdict { id: ID! why: Failure extra: Thing }
   type Receipt { state: Color! }
   type Refusal { code: String! message: String! by: Color! retryAfterMs: Int }
   union ActResult = Outcome | Pending | Receipt | Refusal
@@ -53,6 +56,9 @@ const DOCUMENTS = `
     }
   }
   mutation Keep($items: [ItemInput!]!) @rest(put: "/kept", access: HOST, bodyAs: "items") { keep(items: $items) }
+  mutation Judge($items: [ItemInput!]!) @rest(post: "/judged", access: ANY, bodyAs: "items", itemRefusal: "list.items.why") {
+    judge(items: $items) { list { items { id why { code message } } } }
+  }
   fragment Whole on Thing { id color made_at: madeAt extra }
 `;
 
@@ -83,6 +89,7 @@ export function smallSchema(small: Small): GraphQLSchema {
   resolve(schema, 'Mutation', {
     act: (args) => (see(args), small.answer),
     keep: (args) => (see(args), { kept: true }),
+    judge: (args) => (see(args), small.answer),
   });
   const limit = schema
     .getQueryType()

@@ -1,6 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { problem, type Problem } from './problem.ts';
+
+/** What of a request is looked at. */
+export type Asking = Pick<IncomingMessage, 'headers' | 'rawHeaders'> & {
+  readonly socket: Pick<Socket, 'remoteAddress'>;
+};
 
 export type Rules = {
   /** The port that is listened on: a Host header must name it. */
@@ -13,7 +19,7 @@ export type Rules = {
  * first three keep web pages out: a page of another name that was made to resolve to this machine (DNS rebinding) sends that name as Host,
  * and browsers send Origin with every request that can change something. Forwarded headers are never looked at.
  */
-export function refusalOf(request: IncomingMessage, { port, token }: Rules): Problem | null {
+export function refusalOf(request: Asking, { port, token }: Rules): Problem | null {
   if (!isLoopback(request.socket.remoteAddress)) {
     return problem('forbidden', 'Only programs of this machine may ask here.');
   }
@@ -28,7 +34,7 @@ function isLoopback(address: string | undefined): boolean {
 }
 
 /** The raw headers are looked at, since of several Host headers Node shows the first only. */
-function namesLoopback({ rawHeaders }: IncomingMessage, port: number): boolean {
+function namesLoopback({ rawHeaders }: Asking, port: number): boolean {
   const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host');
   const [host = ''] = hosts;
   const names = ['127.0.0.1', '[::1]', 'localhost'];
@@ -38,7 +44,7 @@ function namesLoopback({ rawHeaders }: IncomingMessage, port: number): boolean {
 }
 
 /** In the same time whatever was sent: digests are compared, and those are of one length. */
-function bears({ headers }: IncomingMessage, token: string): boolean {
+function bears({ headers }: Asking, token: string): boolean {
   const [, given = ''] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   return timingSafeEqual(digest(given), digest(token));
 }

@@ -18,6 +18,8 @@ export type {
   SiteRegistration,
   Verdict,
 } from './types.ts';
+export type { ReportedContext, ReportedWindow } from './report-rows.ts';
+export type { ReportChanges } from './report-shelf.ts';
 export type { Clock } from '../link/clock.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';
 export type { TokenSource } from '../link/token.ts';

@@ -19,6 +19,9 @@ export const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
 export const PROGRESS_RATE = 50;
 /** Kept ends that are sent again at once: a new link did not ask for them, so they come under the relay's rate (100 a second, 200 at once). */
 export const RESEND_AT_ONCE = 100;
+/** Reports of contexts and windows a second, so that a client in a hurry does not cost the link; what is more waits, and is told together. */
+export const REPORT_RATE = 20;
+export const REPORT_WAIT_MS = 100;
 /** How long `close` lets handlers finish, unless told otherwise. */
 export const CLOSE_MS = 5_000;
 /** When more kept ends follow, and when one that the relay could not take just now is sent again. */

@@ -12,6 +12,8 @@ import type { End } from './ends.ts';
 import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
 import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
 import { createRegistry, type Registry } from './registry.ts';
+import { Reporter, type Told } from './report.ts';
+import type { ReportedContext, ReportedWindow } from './report-rows.ts';
 import { Sites } from './sites.ts';
 import { createThrottle } from './throttle.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
@@ -35,6 +37,7 @@ class LinkRuntime implements Runtime {
   readonly #commands: Commands;
   readonly #ends: Deliverer;
   readonly #sites: Sites;
+  readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #idle = new Set<() => void>();
   readonly #mayProgress: () => boolean;
@@ -61,6 +64,7 @@ class LinkRuntime implements Runtime {
         return this.#link.send({ type: 'site', ref, op, site_id: siteId }, payload);
       },
     });
+    this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#link.send({ type: 'report' }, json) });
     this.#registry = createRegistry(() => this.#advertise());
     this.#commands = new Commands({
       ...options,
@@ -122,6 +126,14 @@ class LinkRuntime implements Runtime {
     return this.#sites.wish(siteId, null);
   }
 
+  reportContexts(contexts: Told<ReportedContext>): void {
+    this.#reporter.contexts(contexts);
+  }
+
+  reportWindows(windows: Told<ReportedWindow>): void {
+    this.#reporter.windows(windows);
+  }
+
   token(): Promise<string> {
     return takeToken(this.#options.token);
   }
@@ -180,6 +192,7 @@ class LinkRuntime implements Runtime {
       this.#ends.maxFrame = status.welcome.max_frame_bytes;
       this.#ends.resend();
       this.#sites.welcomed();
+      this.#reporter.welcomed(status.welcome.max_frame_bytes);
     }
     if (status.state === 'closed') {
       this.#commands.abort();
@@ -226,6 +239,7 @@ class LinkRuntime implements Runtime {
     guarded(() => onError?.(new Error(`The relay refused ${type}: ${code}: ${message}`)), undefined);
     this.#ends.refused(frame);
     this.#sites.refused(frame);
+    this.#reporter.refused(frame);
   }
 
   #dropped(commandId: string, reason: string): void {

@@ -16,7 +16,7 @@ type Entry = {
   accepted: string | null;
   /** What it is to have; null: nothing. */
   wanted: string | null;
-  /** Of the frame that counts; the answer to an earlier one says nothing any more. */
+  /** Of the last frame: its answer is the answer to all who wait. */
   ref: string;
   waiting: Waiting[];
 };
@@ -28,6 +28,8 @@ type Entry = {
 export class Sites {
   readonly #options: SitesOptions;
   readonly #entries = new Map<string, Entry>();
+  /** What was sent over this link and not answered yet, by its ref. */
+  readonly #sent = new Map<string, { readonly entry: Entry; readonly payload: string | null }>();
   #refs = 0;
   #ended: Error | null = null;
 
@@ -56,24 +58,27 @@ export class Sites {
 
   /** There is a new link. */
   welcomed(): void {
+    this.#sent.clear();
     for (const entry of this.#entries.values()) this.#send(entry);
   }
 
   taken(ref: string): void {
-    const entry = this.#byRef(ref);
-    if (!entry) return;
-    entry.accepted = entry.wanted;
-    if (entry.wanted === null) this.#entries.delete(entry.siteId);
+    const sent = this.#answered(ref);
+    if (!sent) return;
+    const { entry, payload } = sent;
+    entry.accepted = payload;
+    if (entry.ref !== ref) return;
+    if (payload === null) this.#entries.delete(entry.siteId);
     for (const waiting of entry.waiting.splice(0)) waiting.resolve();
   }
 
   /** A frame of another kind was refused: nothing happens. */
   refused({ code, message, frame, ref, retry_after_ms }: Refused): void {
-    const entry = frame === 'site' && ref !== undefined ? this.#byRef(ref) : undefined;
-    if (!entry) return;
+    const sent = frame === 'site' && ref !== undefined ? this.#answered(ref) : undefined;
+    if (!sent || sent.entry.ref !== ref) return;
+    const { entry, payload } = sent;
     if (PASSING.has(code)) return this.#again(entry, Math.max(RESEND_MS, retry_after_ms ?? 0));
-    entry.wanted = entry.wanted === null && code === 'not_found' ? null : entry.accepted;
-    entry.ref = '';
+    entry.wanted = payload === null && code === 'not_found' ? null : entry.accepted;
     if (entry.wanted === null) this.#entries.delete(entry.siteId);
     const error = new SiteRefusedError(code, message);
     for (const waiting of entry.waiting.splice(0)) waiting.reject(error);
@@ -82,6 +87,7 @@ export class Sites {
   /** There will be no link any more. */
   close(error: Error): void {
     this.#ended = error;
+    this.#sent.clear();
     for (const entry of this.#entries.values()) {
       for (const waiting of entry.waiting.splice(0)) waiting.reject(error);
     }
@@ -90,18 +96,20 @@ export class Sites {
 
   #send(entry: Entry): void {
     entry.ref = `s-${++this.#refs}`;
-    this.#options.send({ ref: entry.ref, siteId: entry.siteId, payload: entry.wanted });
+    const sent = this.#options.send({ ref: entry.ref, siteId: entry.siteId, payload: entry.wanted });
+    if (sent) this.#sent.set(entry.ref, { entry, payload: entry.wanted });
   }
 
   #again(entry: Entry, ms: number): void {
     const { ref } = entry;
     this.#options.clock.after(ms, () => {
-      if (this.#byRef(ref) === entry) this.#send(entry);
+      if (entry.ref === ref && this.#entries.get(entry.siteId) === entry) this.#send(entry);
     });
   }
 
-  #byRef(ref: string): Entry | undefined {
-    for (const entry of this.#entries.values()) if (entry.ref === ref) return entry;
-    return undefined;
+  #answered(ref: string): { readonly entry: Entry; readonly payload: string | null } | undefined {
+    const sent = this.#sent.get(ref);
+    this.#sent.delete(ref);
+    return sent;
   }
 }

@@ -4,6 +4,8 @@ import type { ErrorSink } from '../link/guard.ts';
 import type { SocketConstructor } from '../link/socket.ts';
 import type { LinkStatus, Welcome } from '../link/status.ts';
 import type { TokenSource } from '../link/token.ts';
+import type { ReportedContext, ReportedWindow } from './report-rows.ts';
+import type { ReportChanges } from './report-shelf.ts';
 
 /** The params of a command, already valid by the action's schema where it has one. */
 export type Params = Readonly<Record<string, unknown>>;
@@ -139,6 +141,14 @@ export interface Runtime extends AsyncDisposable {
    * is no link; rejects with SiteRefusedError (`not_found`, say) or LinkClosedError.
    */
   removeSite(siteId: string): Promise<void>;
+  /**
+   * Says where this client can execute something: all of it (a list), or what changed. The present state is kept here and told to the relay, a
+   * snapshot after each `welcome` and changes otherwise, those of one turn at once. Throws TypeError that names the wrong member, or for more
+   * than 1000 contexts, and then nothing has changed.
+   */
+  reportContexts(contexts: readonly ReportedContext[] | ReportChanges<ReportedContext>): void;
+  /** As `reportContexts`, of browser windows: at most 100. */
+  reportWindows(windows: readonly ReportedWindow[] | ReportChanges<ReportedWindow>): void;
   /** A token to ask the relay over HTTP with, from the same source as the link's. Rejects with what that throws. */
   token(): Promise<string>;
   /**

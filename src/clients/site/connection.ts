@@ -30,10 +30,10 @@ export type ConnectionOptions = Pick<SiteClientOptions, 'url' | 'sessionId' | 't
 };
 
 /**
- * The frames of one connection. Returns when the relay says that there is nothing to come for (204). Throws SiteError where coming back is
- * of no use, Interrupted where it is, and whatever else `signal` was aborted with.
+ * The frames of one connection, which never ends without an error: SiteError where coming back is of no use, Interrupted where it is, or
+ * whatever `signal` was aborted with.
  */
-export async function* openConnection(options: ConnectionOptions): AsyncGenerator<SseFrame, void> {
+export async function* openConnection(options: ConnectionOptions): AsyncGenerator<SseFrame, never> {
   const { clock, signal, heard } = options;
   const own = new AbortController();
   const both = AbortSignal.any([signal, own.signal]);
@@ -41,7 +41,6 @@ export async function* openConnection(options: ConnectionOptions): AsyncGenerato
   let retryMs = 0;
   try {
     const response = await ask(options, both);
-    if (response.status === 204) return;
     const parser = createSseParser(MAX_EVENT_CHARS);
     const reader = response.body?.getReader();
     for (;;) {
@@ -82,7 +81,8 @@ async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Res
     },
   );
   const type = response.headers.get('content-type') ?? '';
-  if (response.status === 204) return response;
+  // What an EventSource takes for "do not come again".
+  if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
   if (response.status === 200 && type.startsWith('text/event-stream')) return response;
   throw await refusalOf(response);
 }

@@ -61,7 +61,6 @@ export async function* subscribe(
       const connection = openConnection({ ...options, token, clock, names, signal, heard });
       const renewable = typeof options.token !== 'string';
       const afterMs = yield* untilBroken(connection, { state, clock, renewable, onStatus });
-      if (afterMs === null) return;
       onStatus?.('waiting');
       await sleep(clock, waitMs(state, afterMs, options.random ?? Math.random), signal);
     }
@@ -71,11 +70,11 @@ export async function* subscribe(
   }
 }
 
-/** Answers after how long to come back, at the least; null: not at all. Throws SiteError where coming back is of no use. */
+/** Answers after how long to come back, at the least. Throws SiteError where coming back is of no use. */
 async function* untilBroken(
-  connection: AsyncGenerator<SseFrame, void>,
+  connection: AsyncGenerator<SseFrame, never>,
   { state, clock, renewable, onStatus }: Following,
-): AsyncGenerator<SiteEvent | SiteGap, number | null> {
+): AsyncGenerator<SiteEvent | SiteGap, number> {
   try {
     for await (const frame of connection) {
       if (frame.event === 'callboard.ready') {
@@ -89,7 +88,7 @@ async function* untilBroken(
         if (event) yield event;
       }
     }
-    return null;
+    return 0;
   } catch (error) {
     if (error instanceof Interrupted) return error.afterMs;
     const refused = error instanceof SiteError && error.code === 'unauthenticated' && state.token !== state.refused;

@@ -63,8 +63,8 @@ export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
 
 /** The site whose canonical stream this suffix is; null: of none. */
 function siteOfStream(suffix: string): string | null {
-  const [, siteId] = suffix.split('/');
-  return siteId !== undefined && suffix === siteStream(siteId) ? siteId : null;
+  const [, siteId = ''] = suffix.split('/');
+  return siteId !== '' && suffix === siteStream(siteId) ? siteId : null;
 }
 
 function isRecord(value: JsonValue): value is { readonly [key: string]: JsonValue } {

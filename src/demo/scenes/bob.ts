@@ -1,3 +1,4 @@
+import type { DemoEvent } from '../ingest.ts';
 import { pick, target, type Program, type Scene } from './scene.ts';
 
 const kiosk = (action: string) => target('bob', 'kiosk', action);
@@ -29,6 +30,10 @@ const again: Scene = async ({ caller, id }) => {
 const report: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today() }, { connectWithinMs: RECONNECT_MS, signal });
 
+/** Its result is large, so history keeps it apart. */
+const fullReport: Scene = ({ caller, signal }) =>
+  caller('bob').invoke(kiosk('report.build'), { day: today(), table: true }, { connectWithinMs: RECONNECT_MS, signal });
+
 const cancelledReport: Scene = async ({ caller, pause, signal }) => {
   const begun = await caller('bob').invoke(kiosk('report.build'), { day: today() }, { waitFor: 'acknowledged' });
   await pause(1200, signal);
@@ -58,15 +63,40 @@ const printTwo: Scene = ({ caller }) =>
 
 const paper: Scene = ({ caller }) => caller('bob').invoke(printer('printer.status'));
 
+/** What the turnstile at the door counted since it last told. It is no client: it only sends events. */
+function passages(id: (kind: string) => string): readonly DemoEvent[] {
+  const pass = (): DemoEvent => ({
+    messageId: id('passage'),
+    streamSuffix: 'doors/entrance',
+    clientId: 'turnstile',
+    instanceId: 'turnstile-1',
+    payload: { name: pick('visitor.entered', 'visitor.left'), data: { door: pick('north', 'south') } },
+  });
+  return Array.from({ length: pick(1, 2, 4) }, pass);
+}
+
+const visitors: Scene = ({ ingest, id }) => ingest('bob', passages(id));
+
+/** As a device does that never saw the answer: what was retained already is counted, and not retained again. */
+const visitorsTwice: Scene = async ({ ingest, id, pause, signal }) => {
+  const events = passages(id);
+  await ingest('bob', events);
+  await pause(500, signal);
+  return ingest('bob', events);
+};
+
 export const BOB: Program = [
   [2, addNote],
   [1, listNotes],
   [1, wrongNote],
   [1, again],
   [2, report],
+  [1, fullReport],
   [1, cancelledReport],
   [1, hungUp],
   [1, print],
   [1, printTwo],
   [1, paper],
+  [2, visitors],
+  [1, visitorsTwice],
 ];

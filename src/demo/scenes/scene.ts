@@ -1,10 +1,13 @@
 import type { Caller, Target } from '../../clients/caller/index.ts';
+import type { DemoEvent } from '../ingest.ts';
 import type { Pause } from '../pause.ts';
 
 /** What a scene plays with. Everything of it ends when `signal` is aborted. */
 export type Stage = {
   /** A caller as this user, over whichever way the user prefers. */
   caller(userId: string): Caller;
+  /** Sends events of this user. Rejects unless each was retained, now or before. */
+  ingest(userId: string, events: readonly DemoEvent[]): Promise<void>;
   readonly pause: Pause;
   readonly signal: AbortSignal;
   /** A new id of this kind, never given twice. */

@@ -1,0 +1,59 @@
+import type { TypedDocumentString } from '../../generated/admin.ts';
+import { askRelay, textOf, type AskOptions, type HttpAnswer } from '../link/ask.ts';
+import { AdminError } from './errors.ts';
+
+/** How long the relay may take over a query, milliseconds. */
+const BUDGET_MS = 10_000;
+
+/** Asks one question of the relay; rejects with AdminError. An answer in part is none. */
+export type Ask = <Data, Variables extends object>(
+  document: TypedDocumentString<Data, Variables>,
+  variables: Variables,
+) => Promise<Data>;
+
+/** Asks over the relay's GraphQL. Reading bears being asked twice, so what broke on the way is tried again. */
+export function createAsk(options: AskOptions): Ask {
+  return async (document, variables) => {
+    const answer = await askRelay(options, {
+      method: 'POST',
+      path: '/graphql',
+      body: { query: document.toString(), variables },
+      budgetMs: BUDGET_MS,
+      fault: (code, message, cause) => new AdminError(code, message, { cause }),
+    });
+    return dataOf(answer);
+  };
+}
+
+/** Of the type that the document says: the relay checked the document against the schema that the type was made of. */
+function dataOf<Data>({ status, body, retryAfterMs }: HttpAnswer): Data {
+  const refusal = refusalOf(body);
+  if (refusal) throw new AdminError(refusal.code, refusal.message, { status, retryAfterMs });
+  const { data } = body;
+  if (!isData<Data>(data)) {
+    throw new AdminError('bad_answer', `HTTP ${status} is not a relay's answer.`, { status, retryAfterMs });
+  }
+  return data;
+}
+
+function isData<Data>(data: unknown): data is Data {
+  return typeof data === 'object' && data !== null;
+}
+
+type Refused = { readonly code: string; readonly message: string };
+
+/** What GraphQL says first, or a problem of the server before it. */
+function refusalOf(body: HttpAnswer['body']): Refused | null {
+  const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
+  if (first !== undefined) {
+    const error = recordOf(first);
+    const code = textOf(recordOf(error['extensions'])['code']) ?? 'bad_answer';
+    return { code, message: textOf(error['message']) ?? code };
+  }
+  const code = textOf(body['code']);
+  return code === null ? null : { code, message: textOf(body['detail']) ?? code };
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

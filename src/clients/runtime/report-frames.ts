@@ -1,0 +1,56 @@
+import { byteLength } from './limits.ts';
+import type { Part } from './report-shelf.ts';
+
+export type Kind = 'contexts' | 'windows';
+export type Parts = Readonly<Partial<Record<Kind, Part | null>>>;
+
+type Piece = { readonly kind: Kind; readonly list: 'set' | 'removed'; readonly json: string };
+type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<Kind> };
+
+const KINDS: readonly Kind[] = ['contexts', 'windows'];
+/** Room for the header and for what stands around the rows. */
+const AROUND_BYTES = 256;
+
+/** The payloads of as many reports as it takes, in order: a snapshot that does not fit into one is completed by those that follow. */
+export function reportPayloads(parts: Parts, maxFrameBytes: number): readonly string[] {
+  const present = KINDS.filter((kind) => parts[kind]);
+  let draft = begin(present.filter((kind) => parts[kind]?.snapshot));
+  const payloads: string[] = [];
+  for (const piece of present.flatMap((kind) => piecesOf(kind, parts[kind]))) {
+    const bytes = byteLength(piece.json) + 1;
+    if (draft.pieces.length > 0 && draft.bytes + bytes > maxFrameBytes) {
+      payloads.push(payloadOf(draft));
+      draft = begin([]);
+    }
+    draft.pieces.push(piece);
+    draft.bytes += bytes;
+  }
+  return present.length === 0 ? [] : [...payloads, payloadOf(draft)];
+}
+
+function begin(snapshots: readonly Kind[]): Draft {
+  return { bytes: AROUND_BYTES, pieces: [], snapshots: new Set(snapshots) };
+}
+
+function piecesOf(kind: Kind, part: Part | null | undefined): Piece[] {
+  const removed = (part?.removed ?? []).map((id) => ({ kind, list: 'removed' as const, json: JSON.stringify(id) }));
+  const set = (part?.set ?? []).map((json) => ({ kind, list: 'set' as const, json }));
+  return [...removed, ...set];
+}
+
+function payloadOf({ pieces, snapshots }: Draft): string {
+  const parts = KINDS.flatMap((kind) => {
+    const own = pieces.filter((piece) => piece.kind === kind);
+    const members = [
+      ...(snapshots.has(kind) ? ['"snapshot":true'] : []),
+      ...(['set', 'removed'] as const).flatMap((list) => listOf(own, list)),
+    ];
+    return members.length === 0 ? [] : [`"${kind}":{${members.join(',')}}`];
+  });
+  return `{${parts.join(',')}}`;
+}
+
+function listOf(pieces: readonly Piece[], list: Piece['list']): string[] {
+  const json = pieces.filter((piece) => piece.list === list).map((piece) => piece.json);
+  return json.length === 0 ? [] : [`"${list}":[${json.join(',')}]`];
+}

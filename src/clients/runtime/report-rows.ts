@@ -1,0 +1,74 @@
+import type { Fields, Table } from '../../protocol/fields.ts';
+import {
+  CONTEXT,
+  METADATA_MAX_BYTES,
+  parseRow,
+  WINDOW,
+  type WireContext,
+  type WireWindow,
+} from '../../protocol/report.ts';
+import { toJson } from './ends.ts';
+import { fits } from './limits.ts';
+
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+/** A row of the wire in this language's names; null stands for left out. */
+type Camelized<T> = { readonly [K in keyof T as Camel<K & string>]: undefined extends T[K] ? T[K] | null : T[K] };
+
+/**
+ * Where this client can execute something now. `taskId`: the task that it is assigned to now. `metadata`: any JSON of at most 16 KiB,
+ * nested at most 190 deep.
+ */
+export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unknown };
+/** A browser window. Its own three counts are shown as long as the client reports no contexts. */
+export type ReportedWindow = Camelized<WireWindow>;
+
+/** One row, as the relay reads it. */
+export type Row = { readonly id: string; readonly json: string };
+
+/** The relay takes 200 levels, some of which are the report's own. */
+const DEPTH = 190;
+const STRINGS = /"(?:[^"\\]|\\.)*"/g;
+
+/** Throws TypeError, naming the member: `contexts[3].title: ...`. */
+export function contextRow(context: ReportedContext, where: string): Row {
+  const wire = wireOf(CONTEXT, context, where);
+  const json = metadataJson(context.metadata, `${where}.metadata`);
+  const text = JSON.stringify(wire);
+  return { id: wire.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
+}
+
+/** As `contextRow`. */
+export function windowRow(window: ReportedWindow, where: string): Row {
+  const wire = wireOf(WINDOW, window, where);
+  return { id: wire.window_id, json: JSON.stringify(wire) };
+}
+
+function wireOf<T extends Table>(table: T, given: unknown, where: string): Fields<T> {
+  if (typeof given !== 'object' || given === null) throw new TypeError(`${where}: an object was expected`);
+  const members = new Map<string, unknown>(Object.entries(given));
+  const wire = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));
+  if (typeof wire === 'string') throw new TypeError(`${where}.${wire.replace(/^\w+/, camel)}`);
+  return wire;
+}
+
+function metadataJson(metadata: unknown, where: string): string {
+  const json = toJson(metadata ?? null);
+  if (typeof json !== 'string' || !fits(json, METADATA_MAX_BYTES) || nesting(json) > DEPTH) {
+    throw new TypeError(`${where}: JSON of at most ${METADATA_MAX_BYTES} bytes, ${DEPTH} deep, was expected`);
+  }
+  return json;
+}
+
+function nesting(json: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const mark of json.replace(STRINGS, '')) {
+    if (mark === '{' || mark === '[') deepest = Math.max(deepest, ++depth);
+    else if (mark === '}' || mark === ']') depth--;
+  }
+  return deepest;
+}
+
+function camel(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}

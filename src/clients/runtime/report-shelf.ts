@@ -1,0 +1,94 @@
+import { ID } from '../../protocol/fields.ts';
+import type { Row } from './report-rows.ts';
+
+/** `set` and `removed` change what is named; the rest stays. */
+export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?: readonly string[] };
+
+/** What is to be told of one kind of rows; `set` holds JSON. */
+export type Part = { readonly snapshot: boolean; readonly set: readonly string[]; readonly removed: readonly string[] };
+
+export type ShelfOptions<T> = {
+  /** For messages. */
+  readonly kind: string;
+  readonly max: number;
+  row(given: T, where: string): Row;
+};
+
+/** The rows of one kind as they are now, and which of them the relay has not been told yet. */
+export class Shelf<T> {
+  readonly #options: ShelfOptions<T>;
+  #rows = new Map<string, string>();
+  readonly #changed = new Set<string>();
+  /** Nothing is told of a kind that nobody reports. */
+  #reported = false;
+  /** Whether the relay holds what was told, so that changes are enough. */
+  #told = false;
+
+  constructor(options: ShelfOptions<T>) {
+    this.#options = options;
+  }
+
+  /** All rows anew. Throws TypeError, and then nothing has changed. */
+  replace(given: readonly T[]): void {
+    this.#keep(this.#read(given, 'rows'), [...this.#rows.keys()]);
+  }
+
+  /** Throws TypeError, and then nothing has changed. */
+  change({ set = [], removed = [] }: ReportChanges<T>): void {
+    for (const [i, id] of removed.entries()) {
+      if (typeof id !== 'string' || !ID.test(id)) throw new TypeError(`${this.#options.kind}.removed[${i}]: not an id`);
+    }
+    const rows = this.#read(set, 'set');
+    const both = removed.find((id) => rows.has(id));
+    if (both !== undefined) throw new TypeError(`${this.#options.kind}: ${both} is set and removed`);
+    this.#keep(rows, removed);
+  }
+
+  /** The relay does not hold what it was told: all of it is to be told again. */
+  forget(): void {
+    this.#told = false;
+  }
+
+  /** What is to be told now, which counts as told; null: nothing. */
+  take(): Part | null {
+    if (!this.#reported || (this.#told && this.#changed.size === 0)) return null;
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    if (this.#told) return this.#delta(changed);
+    this.#told = true;
+    return { snapshot: true, set: [...this.#rows.values()], removed: [] };
+  }
+
+  #delta(changed: readonly string[]): Part {
+    const set: string[] = [];
+    const removed: string[] = [];
+    for (const id of changed) {
+      const json = this.#rows.get(id);
+      if (json === undefined) removed.push(id);
+      else set.push(json);
+    }
+    return { snapshot: false, set, removed };
+  }
+
+  #read(given: readonly T[], list: 'rows' | 'set'): Map<string, string> {
+    const { kind, row } = this.#options;
+    const rows = new Map<string, string>();
+    for (const [i, one] of given.entries()) {
+      const { id, json } = row(one, `${list === 'rows' ? kind : `${kind}.set`}[${i}]`);
+      if (rows.has(id)) throw new TypeError(`${kind}: ${id} stands there twice`);
+      rows.set(id, json);
+    }
+    return rows;
+  }
+
+  #keep(set: ReadonlyMap<string, string>, removed: readonly string[]): void {
+    const { kind, max } = this.#options;
+    const rows = new Map(this.#rows);
+    for (const id of removed) rows.delete(id);
+    for (const [id, json] of set) rows.set(id, json);
+    if (rows.size > max) throw new TypeError(`${kind}: more than ${max}`);
+    for (const id of [...removed, ...set.keys()]) if (rows.get(id) !== this.#rows.get(id)) this.#changed.add(id);
+    this.#rows = rows;
+    this.#reported = true;
+  }
+}

@@ -1,0 +1,102 @@
+import { CONTEXTS_MAX, WINDOWS_MAX } from '../../protocol/report.ts';
+import type { Clock } from '../link/clock.ts';
+import { PASSING, type Refused } from './deliverer.ts';
+import { REPORT_RATE, REPORT_WAIT_MS, RESEND_MS } from './limits.ts';
+import { reportPayloads } from './report-frames.ts';
+import { contextRow, windowRow, type ReportedContext, type ReportedWindow } from './report-rows.ts';
+import { Shelf, type ReportChanges } from './report-shelf.ts';
+import { createThrottle } from './throttle.ts';
+
+export type ReporterOptions = {
+  readonly clock: Clock;
+  /** False: there is no link. */
+  send(payload: string): boolean;
+};
+
+/** All rows, or what changed. */
+export type Told<T> = readonly T[] | ReportChanges<T>;
+
+/**
+ * Contexts and windows as they are now, told to the relay: a snapshot with each link, and then what changed, all changes of one turn at once.
+ * Who changes them more often than REPORT_RATE is told later, and less often.
+ */
+export class Reporter {
+  readonly #options: ReporterOptions;
+  readonly #contexts = new Shelf<ReportedContext>({ kind: 'contexts', max: CONTEXTS_MAX, row: contextRow });
+  readonly #windows = new Shelf<ReportedWindow>({ kind: 'windows', max: WINDOWS_MAX, row: windowRow });
+  readonly #mayTell: () => boolean;
+  #maxFrame: number | null = null;
+  #due = false;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    this.#mayTell = createThrottle(options.clock, REPORT_RATE);
+  }
+
+  /** Throws TypeError, naming the member; then nothing has changed. */
+  contexts(told: Told<ReportedContext>): void {
+    keep(this.#contexts, told);
+    this.#soon();
+  }
+
+  /** As `contexts`. */
+  windows(told: Told<ReportedWindow>): void {
+    keep(this.#windows, told);
+    this.#soon();
+  }
+
+  /** There is a new link, on which nothing was told yet. */
+  welcomed(maxFrame: number): void {
+    this.#maxFrame = maxFrame;
+    this.#again();
+  }
+
+  /** A report that the relay could not take just now is lost, and which one is not said: all is told again. */
+  refused({ frame, code, retry_after_ms }: Refused): void {
+    if (frame !== 'report' || !PASSING.has(code)) return;
+    this.#forget();
+    this.#in(Math.max(RESEND_MS, retry_after_ms ?? 0));
+  }
+
+  #soon(): void {
+    if (this.#due) return;
+    this.#due = true;
+    queueMicrotask(() => {
+      if (this.#mayTell()) this.#tell();
+      else this.#options.clock.after(REPORT_WAIT_MS, () => this.#tell());
+    });
+  }
+
+  #in(ms: number): void {
+    if (this.#due) return;
+    this.#due = true;
+    this.#options.clock.after(ms, () => this.#tell());
+  }
+
+  #again(): void {
+    this.#forget();
+    this.#tell();
+  }
+
+  #forget(): void {
+    this.#contexts.forget();
+    this.#windows.forget();
+  }
+
+  /** While there is no link, nothing is told: the next one begins with all of it. */
+  #tell(): void {
+    this.#due = false;
+    if (this.#maxFrame === null) return;
+    const parts = { contexts: this.#contexts.take(), windows: this.#windows.take() };
+    for (const payload of reportPayloads(parts, this.#maxFrame)) this.#options.send(payload);
+  }
+}
+
+function keep<T>(shelf: Shelf<T>, told: Told<T>): void {
+  if (isList(told)) shelf.replace(told);
+  else shelf.change(told);
+}
+
+function isList<T>(told: Told<T>): told is readonly T[] {
+  return Array.isArray(told);
+}

@@ -1,0 +1,58 @@
+/** The task board: an application in a process of its own, which knows of callboard only the control server's HTTP. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { announce, defineSite, type Control } from './control.ts';
+import { readTold, type Open, type Said, type Viewers } from './messages.ts';
+import { startBoardServer } from './server.ts';
+import { createTasks } from './tasks.ts';
+
+const RETRY_MS = 500;
+
+const tasks = createTasks();
+let opened: Open | null = null;
+let viewers: Viewers | null = null;
+
+function say(message: Said): void {
+  if (process.connected) process.send?.(message);
+}
+
+function changed(reason: string, id: string): void {
+  // A change that nobody hears of is no loss: viewers ask for all tasks whenever their streams come back.
+  if (opened) void announce(opened.control, { reason, id });
+}
+
+async function define(control: Control): Promise<void> {
+  while (!(await defineSite(control))) await sleep(RETRY_MS);
+  say({ type: 'defined' });
+}
+
+async function live(everyMs: number): Promise<void> {
+  for (;;) {
+    await sleep(everyMs);
+    const task = tasks.add();
+    if (task) changed('task_added', task.id);
+  }
+}
+
+const { port, key } = await startBoardServer({
+  tasks,
+  viewers: () => viewers,
+  apiToken: () => opened?.apiToken ?? null,
+  changed,
+});
+
+process.on('message', (message) => {
+  const told = readTold(message);
+  if (told?.type === 'open') {
+    opened = told;
+    void define(told.control);
+    if (told.everyMs !== null) void live(told.everyMs);
+  } else if (told?.type === 'viewers') {
+    viewers = told;
+    say({ type: 'showing' });
+  } else if (told?.type === 'stop') process.exit(0);
+});
+// The demo is gone, so there is nobody to play for.
+process.on('disconnect', () => process.exit(0));
+// A Ctrl-C reaches the whole group: the demo hears it too, and tells each process in its turn.
+process.on('SIGINT', () => {});
+say({ type: 'listening', port, key });

@@ -1,0 +1,81 @@
+import type { Viewer } from './messages.ts';
+
+/** The board as a viewer sees it: an ordinary page of the application, which hears of changes through the relay. */
+export function boardHtml(relayUrl: string, { name, may, sessionId, token }: Viewer): string {
+  const settings = JSON.stringify({ url: relayUrl, sessionId, token }).replaceAll('<', '\\u003c');
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Task board (${name})</title>
+<link rel="icon" href="data:,">
+<style>
+body { font: 17px/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem; color-scheme: light dark }
+li { display: flex; gap: 1rem; align-items: baseline }
+li.done span { text-decoration: line-through; opacity: .6 }
+#said { min-height: 1.6em }
+</style></head>
+<body>
+<h1>Task board</h1>
+<p>You are the <b>${name}</b>: you ${may}. The board is <b id="status">…</b>.</p>
+<ul id="tasks"></ul>
+<p id="said" role="status"></p>
+<script type="module">
+import { CooperativeSiteBrowserClient } from ${JSON.stringify(`${relayUrl}/clients/site.js`)};
+${SCRIPT}
+show(new CooperativeSiteBrowserClient(${settings}));
+</script>
+</body></html>
+`;
+}
+
+/** In the browser's own language. With #auto in its address, the page finishes a task now and then by itself. */
+const SCRIPT = `const byId = (id) => document.getElementById(id);
+const AUTO_MS = 6000;
+
+function show(client) {
+  const say = (text) => { byId('said').textContent = text; };
+
+  async function finish(id) {
+    try {
+      const answer = await client.invoke('task.finish', { id }, { timeoutMs: 10000 });
+      say(answer.outcome === 'completed' ? 'Finished: ' + answer.result.title : 'Not done: ' + (answer.error?.message ?? answer.outcome));
+    } catch (error) {
+      say('Refused: ' + error.message + ' (' + error.code + ')');
+    }
+  }
+
+  function rowOf({ id, title, done }) {
+    const row = document.createElement('li');
+    const text = document.createElement('span');
+    const button = document.createElement('button');
+    row.id = id;
+    row.className = done ? 'done' : 'open';
+    text.textContent = title;
+    button.textContent = 'Finish';
+    button.disabled = done;
+    button.onclick = () => finish(id);
+    row.append(button, text);
+    return row;
+  }
+
+  async function refresh() {
+    const tasks = await (await fetch('tasks')).json();
+    byId('tasks').replaceChildren(...tasks.map(rowOf));
+  }
+
+  async function listen() {
+    const onStatus = (status) => {
+      byId('status').textContent = status;
+      // Only once it hears of changes: what is read now cannot go stale unheard.
+      if (status === 'live') void refresh();
+    };
+    try {
+      for await (const news of client.subscribe({ names: ['site_changed'], onStatus })) {
+        if (news.type === 'event') await refresh();
+      }
+    } catch (error) {
+      byId('status').textContent = 'over: ' + error.message;
+    }
+  }
+
+  void listen();
+  if (location.hash === '#auto') setInterval(() => document.querySelector('li.open button')?.click(), AUTO_MS);
+}`;

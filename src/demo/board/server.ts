@@ -1,0 +1,70 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Viewers } from './messages.ts';
+import { boardHtml } from './page-html.ts';
+import type { Tasks } from './tasks.ts';
+
+export type BoardServer = {
+  readonly server: Server;
+  readonly port: number;
+  /** The pages' addresses hold it, since whoever can open one can have its viewer's token. */
+  readonly key: string;
+};
+
+export type BoardServerOptions = {
+  readonly tasks: Tasks;
+  /** Null: nobody is let in yet. */
+  viewers(): Viewers | null;
+  /** What whoever changes tasks must bear; null: nobody may yet. */
+  apiToken(): string | null;
+  changed(reason: string, id: string): void;
+};
+
+/** The application's own HTTP server: its pages and its tasks for viewers, and the way in for whoever may change tasks. */
+export function startBoardServer(options: BoardServerOptions): Promise<BoardServer> {
+  const key = randomBytes(12).toString('base64url');
+  const server = createServer((request, response) => answer(request, response, { ...options, key }));
+  const { promise, resolve, reject } = Promise.withResolvers<BoardServer>();
+  server.once('error', reject);
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address();
+    resolve({ server, key, port: typeof address === 'object' && address !== null ? address.port : 0 });
+  });
+  return promise;
+}
+
+type Answering = BoardServerOptions & { readonly key: string };
+
+function answer(request: IncomingMessage, response: ServerResponse, options: Answering): void {
+  const { method, url = '' } = request;
+  response.setHeader('cache-control', 'no-store');
+  const [, id] = /^\/api\/tasks\/(t\d{1,9})\/finish$/.exec(url) ?? [];
+  if (method === 'POST' && id !== undefined) return finish(request, response, { ...options, id });
+  const [, key, name = ''] = /^\/([\w-]+)\/(\w+)$/.exec(url) ?? [];
+  const viewers = options.viewers();
+  if (method !== 'GET' || key !== options.key || !viewers) return void response.writeHead(404).end();
+  if (name === 'tasks') return json(response, 200, options.tasks.list());
+  const viewer = viewers.viewers.find((known) => known.name === name);
+  if (!viewer) return void response.writeHead(404).end();
+  response.setHeader('content-type', 'text/html; charset=utf-8');
+  response.end(boardHtml(viewers.relayUrl, viewer));
+}
+
+function finish(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { tasks, apiToken, changed, id }: Answering & { readonly id: string },
+): void {
+  const wanted = Buffer.from(`Bearer ${apiToken() ?? randomBytes(24).toString('hex')}`);
+  const given = Buffer.from(request.headers.authorization ?? '');
+  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) return void response.writeHead(401).end();
+  const before = tasks.list().find((task) => task.id === id);
+  const task = tasks.finish(id);
+  if (!task) return json(response, 404, { message: `There is no task ${id}.` });
+  if (before?.done === false) changed('task_finished', id);
+  json(response, 200, task);
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

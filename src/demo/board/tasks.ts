@@ -1,0 +1,51 @@
+export type Task = { readonly id: string; readonly title: string; readonly done: boolean };
+
+const TITLES = [
+  'Sweep the stage',
+  'Mend the curtain',
+  'Call the half',
+  'Tune the piano',
+  'Print the programmes',
+  'Hang the lamps',
+  'Feed the cat',
+  'Find the other glove',
+];
+const OPEN_MAX = 6;
+const KEPT_MAX = 12;
+
+/** The board itself: what the application knows, and nobody else. */
+export interface Tasks {
+  list(): readonly Task[];
+  /** Null: enough is open. The oldest that are done make room. */
+  add(): Task | null;
+  /** Null: there is no such task. Finishing it again changes nothing. */
+  finish(id: string): Task | null;
+}
+
+export function createTasks(): Tasks {
+  const tasks = new Map<string, Task>();
+  let made = 0;
+
+  function add(): Task | null {
+    const open = [...tasks.values()].filter(({ done }) => !done);
+    if (open.length >= OPEN_MAX) return null;
+    const title = TITLES[made % TITLES.length] ?? 'Do something';
+    const task = { id: `t${++made}`, title, done: false };
+    tasks.set(task.id, task);
+    for (const { id, done } of tasks.values()) if (tasks.size > KEPT_MAX && done) tasks.delete(id);
+    return task;
+  }
+
+  for (let count = 0; count < 3; count++) add();
+  return {
+    list: () => [...tasks.values()],
+    add,
+    finish(id) {
+      const task = tasks.get(id);
+      if (!task) return null;
+      const finished = { ...task, done: true };
+      tasks.set(id, finished);
+      return finished;
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { roughly, type Pause } from './pause.ts';
+import { windowOf, type Place } from './place.ts';
+import type { WorkerPool } from './worker-pool.ts';
+
+const RENEW_EVERY_MS = 20_000;
+/** How long an emptied window is still there. */
+const LINGER_MS = 3_000;
+const HALL = 'hall';
+
+/** The kiosk: the screen in the entrance hall, and behind it the windows of the workers. */
+export function kioskPlace(pool: WorkerPool): Place {
+  const screen = { contextId: 'hall-screen', windowId: HALL, title: 'Welcome' } as const;
+  return {
+    contexts: () => [{ ...screen, status: 'active', ownership: 'user-owned' }, ...pool.contexts()],
+    windows: () => [windowOf(HALL, { focused: true, type: 'app', state: 'fullscreen' }), ...pool.windows()],
+    onChange: (listener) => pool.onChange(listener),
+  };
+}
+
+/** Drains one window of workers after the other and puts a new one in its place, as one does with what grows when it is used for long. */
+export async function renewDesks(pool: WorkerPool, pause: Pause, signal: AbortSignal): Promise<never> {
+  for (;;) {
+    await pause(roughly(RENEW_EVERY_MS), signal);
+    await pool.renew(() => pause(LINGER_MS, signal));
+  }
+}

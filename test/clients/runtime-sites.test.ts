@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import type { FakeLink } from '../kit/fake-relay.ts';
+import { json, startBench } from './kit.ts';
+
+const board = {
+  siteId: 'board',
+  title: 'The board',
+  eventNames: ['site_changed'],
+  actions: ['note.add'],
+  capabilityProfile: { actionInvocation: true },
+};
+const told = {
+  title: 'The board',
+  event_names: ['site_changed'],
+  actions: ['note.add'],
+  capability_profile: { action_invocation: true, sharing: false },
+};
+
+async function acknowledge(link: FakeLink): Promise<unknown> {
+  const { ref, op, site_id, payload } = await link.next('site');
+  link.send({ type: 'site_ack', ref });
+  return [op, site_id, json(payload)];
+}
+
+async function refuse(link: FakeLink, code: string): Promise<void> {
+  const { ref } = await link.next('site');
+  link.send({ type: 'refused', frame: 'site', ref, code, message: 'In words.' });
+}
+
+describe('a runtime that hosts sites', () => {
+  test('registers a site that was defined before it was connected, and resolves when the relay took it', async () => {
+    await using bench = await startBench();
+    const { registered } = bench.runtime.site(board);
+    const link = await bench.up();
+    expect(await acknowledge(link)).toEqual(['register', 'board', told]);
+    await registered;
+    expect(bench.relay.faults).toEqual([]);
+  });
+
+  test('registers its sites again after each welcome, as they were defined last, and none that was removed', async () => {
+    await using bench = await startBench();
+    const link = await bench.up();
+    bench.runtime.site(board);
+    await acknowledge(link);
+    const { registered } = bench.runtime.site({ siteId: 'board', title: 'Renamed' });
+    await acknowledge(link);
+    await registered;
+    const other = bench.runtime.site({ siteId: 'other' });
+    await acknowledge(link);
+    await other.registered;
+    const removed = other.remove();
+    expect(await acknowledge(link)).toEqual(['remove', 'other', null]);
+    await removed;
+    const next = await bench.again(link);
+    expect(await acknowledge(next)).toMatchObject(['register', 'board', { title: 'Renamed', actions: [] }]);
+    expect(await next.untaken('site')).toBe(0);
+  });
+
+  test('keeps what was wished for while there is no link, and asks again for what was not answered', async () => {
+    await using bench = await startBench();
+    const link = await bench.up();
+    const { registered } = bench.runtime.site(board);
+    await link.next('site');
+    const away = bench.until('disconnected');
+    link.drop();
+    const { retryInMs } = await away;
+    const removed = bench.runtime.removeSite('old');
+    await bench.clock.advance(retryInMs ?? 0);
+    const next = await bench.up();
+    expect([await acknowledge(next), await acknowledge(next)]).toMatchObject([
+      ['register', 'board', told],
+      ['remove', 'old', null],
+    ]);
+    await Promise.all([registered, removed]);
+  });
+
+  test('goes back to the definition that the relay took when it refuses a new one', async () => {
+    await using bench = await startBench();
+    const link = await bench.up();
+    bench.runtime.site(board);
+    await acknowledge(link);
+    const { registered } = bench.runtime.site({ ...board, actions: ['not a name'] });
+    await refuse(link, 'invalid_argument');
+    await expect(registered).rejects.toMatchObject({ name: 'SiteRefusedError', code: 'invalid_argument' });
+    const next = await bench.again(link);
+    expect(await acknowledge(next)).toEqual(['register', 'board', told]);
+  });
+
+  test('forgets a site that was refused from the start, and one that is gone already', async () => {
+    await using bench = await startBench();
+    const link = await bench.up();
+    const { registered } = bench.runtime.site(board);
+    await refuse(link, 'forbidden');
+    await expect(registered).rejects.toMatchObject({ code: 'forbidden', message: 'In words.' });
+    const removed = bench.runtime.removeSite('board');
+    await refuse(link, 'not_found');
+    await expect(removed).rejects.toMatchObject({ code: 'not_found' });
+    const next = await bench.again(link);
+    expect(await next.untaken('site')).toBe(0);
+  });
+
+  test('asks again, later, where the relay could not take it just now', async () => {
+    await using bench = await startBench();
+    const link = await bench.up();
+    const { registered } = bench.runtime.site(board);
+    await refuse(link, 'store_unavailable');
+    expect(await link.untaken('site')).toBe(0);
+    await bench.clock.advance(1_000);
+    await acknowledge(link);
+    await registered;
+  });
+
+  test('lets only the last of several wishes for one site count', async () => {
+    await using bench = await startBench();
+    const link = await bench.up();
+    const first = bench.runtime.site(board);
+    const second = bench.runtime.site({ siteId: 'board' });
+    const { ref } = await link.next('site');
+    const last = await link.next('site');
+    link.send({ type: 'site_ack', ref: last.ref });
+    await Promise.all([first.registered, second.registered]);
+    link.send({ type: 'refused', frame: 'site', ref, code: 'forbidden', message: 'Too late.' });
+    const next = await bench.again(link);
+    expect(await acknowledge(next)).toMatchObject(['register', 'board', { actions: [] }]);
+  });
+
+  test('hosts at most 100 sites, and refuses ids that no site can have', async () => {
+    await using bench = await startBench();
+    const all = Array.from({ length: 101 }, (_, at) => bench.runtime.site({ siteId: `s${at}` }));
+    await expect(all[100]?.registered).rejects.toMatchObject({ code: 'capacity_exceeded' });
+    expect(() => bench.runtime.site({ siteId: 'a/b' })).toThrow(TypeError);
+  });
+
+  test('ends every wait when it closes, for good', async () => {
+    await using bench = await startBench();
+    await bench.up();
+    const { registered } = bench.runtime.site(board);
+    await bench.runtime.close({ withinMs: 0 });
+    await expect(registered).rejects.toMatchObject({ name: 'LinkClosedError', reason: 'client_closed' });
+    await expect(bench.runtime.removeSite('board')).rejects.toMatchObject({ name: 'LinkClosedError' });
+  });
+});

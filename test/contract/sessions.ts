@@ -1,0 +1,233 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS, SESSIONS_PER_SITE } from '../../src/core/limits.ts';
+import type { SiteSession } from '../../src/core/sites/session.ts';
+import type { NewGrant, NewSession } from '../../src/core/sites/store.ts';
+import type { Bench, MakeBench } from './kit.ts';
+import { BOARD } from './sites.ts';
+
+const HOUR = 3600_000;
+
+function grant(grantId: string, over: Partial<NewGrant> = {}): NewGrant {
+  const all = { parentId: null, events: null, actions: ['task.add'], share: true, ttlMs: null };
+  return { grantId, ...all, tokenHash: `hash-${grantId}`, ...over };
+}
+
+function opening(sessionId: string, over: Partial<NewSession> = {}): NewSession {
+  return { userId: 'alice', siteId: 'board', sessionId, ttlMs: HOUR, grant: grant(`${sessionId}-root`), ...over };
+}
+
+/** SessionStore, over any backend. */
+export function sessionContract(name: string, make: MakeBench): void {
+  describe(`sessions of sites, ${name}`, () => {
+    let bench: Bench;
+    beforeEach(async () => {
+      bench = await make();
+      await bench.backend.sites.put(BOARD);
+    });
+    afterEach(() => bench.close());
+
+    const open = async (sessionId: string, over: Partial<NewSession> = {}): Promise<SiteSession> => {
+      const result = await bench.backend.sessions.open(opening(sessionId, over));
+      return result.kind === 'opened' ? result.session : Promise.reject(new Error(result.kind));
+    };
+    const read = async (sessionId: string): Promise<SiteSession | null> =>
+      (await bench.backend.sessions.get([sessionId]))[0] ?? null;
+    const add = (grantId: string, over: Partial<NewGrant> = {}) =>
+      bench.backend.sessions.addGrant('s1', grant(grantId, over));
+    const ids = async (): Promise<string[]> => {
+      const { rows } = await bench.backend.sessions.list(BOARD, { first: 1000, after: null });
+      return rows.map(({ row }) => row.sessionId);
+    };
+
+    it('opens a session with its first grant, of a site that is there', async () => {
+      const now = bench.now();
+      const session = await open('s1');
+      expect(session).toEqual({
+        ...{ userId: 'alice', siteId: 'board', sessionId: 's1' },
+        ...{ openedAt: now, expiresAt: now + HOUR, closedAt: null },
+        grants: [
+          {
+            ...{ grantId: 's1-root', parentId: null, events: null, actions: ['task.add'], share: true },
+            ...{ grantedAt: now, expiresAt: now + HOUR, revokedAt: null },
+          },
+        ],
+      });
+      expect(await bench.backend.sessions.get(['none', 's1'])).toEqual([null, session]);
+      expect(await bench.backend.sessions.open(opening('s2', { siteId: 'other' }))).toEqual({ kind: 'gone' });
+      expect(await bench.backend.sessions.open(opening('s2', { userId: 'bob' }))).toEqual({ kind: 'gone' });
+    });
+
+    it('bounds the sessions of a site that are not over', async () => {
+      for (let i = 0; i < SESSIONS_PER_SITE; i++) await open(`s${i}`, i === 0 ? { ttlMs: 1000 } : {});
+      expect(await bench.backend.sessions.open(opening('more'))).toEqual({ kind: 'full' });
+      expect(await read('more')).toBeNull();
+      await bench.backend.sessions.close('s1');
+      await open('after-close');
+      expect(await bench.backend.sessions.open(opening('more'))).toEqual({ kind: 'full' });
+      await bench.advance(1000);
+      await open('after-expiry');
+    });
+
+    it('keeps no more sessions that are over than may be open', async () => {
+      for (let i = 0; i < SESSIONS_PER_SITE * 2 + 5; i++) {
+        await open(`s${String(i).padStart(5, '0')}`);
+        await bench.backend.sessions.close(`s${String(i).padStart(5, '0')}`);
+      }
+      const known = await bench.backend.sessions.list(BOARD, { first: 1000, after: null });
+      expect(known.rows[0]?.row.sessionId).toBe('s00005');
+      expect(await bench.backend.sessions.findByToken('hash-s00000-root')).toBeNull();
+    });
+
+    it('closes once, and tells of it for an hour', async () => {
+      await open('s1');
+      const at = bench.now();
+      expect(await bench.backend.sessions.close('s1')).toMatchObject({ closedAt: at });
+      await bench.advance(1000);
+      expect(await bench.backend.sessions.close('s1')).toMatchObject({ closedAt: at });
+      await bench.advance(SESSION_KEPT_MS - 2000);
+      expect(await read('s1')).toMatchObject({ closedAt: at });
+      await bench.advance(1250);
+      expect([await read('s1'), await ids()]).toEqual([null, []]);
+      expect(await bench.backend.sessions.findByToken('hash-s1-root')).toBeNull();
+      expect(await bench.backend.sessions.close('s1')).toBeNull();
+    });
+
+    it('tells of a session that expired for an hour', async () => {
+      await open('s1', { ttlMs: 1000 });
+      await bench.advance(1000 + SESSION_KEPT_MS - 1000);
+      expect(await read('s1')).toMatchObject({ closedAt: null });
+      await bench.advance(1250);
+      expect(await read('s1')).toBeNull();
+    });
+
+    it('closes the sessions of a site with it, and only those that were not over', async () => {
+      await bench.backend.sites.put({ ...BOARD, siteId: 'other' });
+      await open('s1');
+      await open('s2');
+      await open('s3', { ttlMs: 1000 });
+      await open('o1', { siteId: 'other' });
+      await bench.backend.sessions.close('s2');
+      await bench.advance(1000);
+      const removed = await bench.backend.sites.remove(BOARD);
+      expect(removed?.closed).toEqual(['s1']);
+      expect([(await read('s1'))?.closedAt, (await read('o1'))?.closedAt]).toEqual([bench.now(), null]);
+      await bench.backend.sites.put(BOARD);
+      expect((await read('s1'))?.closedAt).not.toBeNull();
+    });
+
+    it('gives grants that end with their parent, and no later', async () => {
+      await open('s1');
+      const now = bench.now();
+      expect(await add('g1', { parentId: 's1-root', ttlMs: 1000, share: false })).toMatchObject({
+        kind: 'added',
+        grant: { grantId: 'g1', parentId: 's1-root', share: false, expiresAt: now + 1000 },
+      });
+      expect(await add('g2', { parentId: 'g1', ttlMs: HOUR * 5 })).toMatchObject({ grant: { expiresAt: now + 1000 } });
+      expect(await add('g3', { parentId: 'g1' })).toMatchObject({ grant: { expiresAt: now + 1000 } });
+      expect(await add('g4', { ttlMs: HOUR * 5 })).toMatchObject({ grant: { expiresAt: now + HOUR } });
+      await bench.advance(1000);
+      expect(await add('g5', { parentId: 'g1' })).toEqual({ kind: 'gone' });
+      expect(await add('g5', { parentId: 'nobody' })).toEqual({ kind: 'gone' });
+      expect((await read('s1'))?.grants.map(({ grantId }) => grantId)).toEqual(['s1-root', 'g1', 'g2', 'g3', 'g4']);
+    });
+
+    it('gives none in a session that is over', async () => {
+      await open('s1', { ttlMs: 1000 });
+      await open('s2');
+      await bench.backend.sessions.close('s2');
+      expect(await bench.backend.sessions.addGrant('s2', grant('g1'))).toEqual({ kind: 'gone' });
+      expect(await bench.backend.sessions.addGrant('none', grant('g1'))).toEqual({ kind: 'gone' });
+      await bench.advance(1000);
+      expect(await add('g1')).toEqual({ kind: 'gone' });
+    });
+
+    it('bounds the grants that are not over, and forgets one that is when its place is needed', async () => {
+      await open('s1');
+      await add('short', { ttlMs: 1000 });
+      for (let i = 2; i < GRANTS_PER_SESSION; i++) await add(`g${i}`);
+      expect(await add('more')).toEqual({ kind: 'full' });
+      await bench.backend.sessions.revokeGrant('s1', 'g7');
+      expect(await add('more')).toMatchObject({ kind: 'added' });
+      expect(await bench.backend.sessions.findByToken('hash-g7')).toBeNull();
+      expect(await bench.backend.sessions.findByToken('hash-g8')).toMatchObject({ grant: { grantId: 'g8' } });
+      expect(await add('again')).toEqual({ kind: 'full' });
+      await bench.advance(1000);
+      expect(await add('again')).toMatchObject({ kind: 'added' });
+      expect((await read('s1'))?.grants).toHaveLength(GRANTS_PER_SESSION);
+    });
+
+    it('revokes a grant with all that came from it, once', async () => {
+      await open('s1');
+      await add('a');
+      await add('a1', { parentId: 'a' });
+      await add('a2', { parentId: 'a' });
+      await add('a11', { parentId: 'a1' });
+      await add('b');
+      const at = bench.now();
+      expect(await bench.backend.sessions.revokeGrant('s1', 'a1')).toEqual(['a1', 'a11']);
+      await bench.advance(1000);
+      expect(await bench.backend.sessions.revokeGrant('s1', 'a')).toEqual(['a', 'a2']);
+      expect(await bench.backend.sessions.revokeGrant('s1', 'a')).toEqual([]);
+      expect(await bench.backend.sessions.revokeGrant('s1', 'none')).toBeNull();
+      expect(await bench.backend.sessions.revokeGrant('none', 'a')).toBeNull();
+      const session = await read('s1');
+      expect(session?.grants.map(({ grantId, revokedAt }) => [grantId, revokedAt])).toEqual([
+        ['s1-root', null],
+        ['a', at + 1000],
+        ['a1', at],
+        ['a2', at + 1000],
+        ['a11', at],
+        ['b', null],
+      ]);
+      expect(await add('late', { parentId: 'a11' })).toEqual({ kind: 'gone' });
+      expect(await bench.backend.sessions.findByToken('hash-a11')).toMatchObject({ grant: { revokedAt: at } });
+    });
+
+    it('finds a grant by the digest of its token alone', async () => {
+      const session = await open('s1');
+      expect(await bench.backend.sessions.findByToken('hash-s1-root')).toEqual({ session, grant: session.grants[0] });
+      expect(await bench.backend.sessions.findByToken('hash')).toBeNull();
+    });
+
+    it('redeems a ticket once, in time, also when many ask at once', async () => {
+      await open('s1');
+      const { sessions } = bench.backend;
+      const ticket = { sessionId: 's1', grantId: 's1-root', holderExpiresAt: 5 };
+      expect(await sessions.putTicket('t1', { ...ticket, ttlMs: 30_000 })).toEqual({
+        kind: 'put',
+        expiresAt: bench.now() + 30_000,
+      });
+      await sessions.putTicket('t2', { ...ticket, ttlMs: 30_000 });
+      const redeemed = await Promise.all([1, 2, 3, 4].map(() => sessions.redeemTicket('t1')));
+      expect(redeemed.filter((one) => one !== null)).toEqual([ticket]);
+      expect(await sessions.redeemTicket('none')).toBeNull();
+      await bench.advance(30_000);
+      expect(await sessions.redeemTicket('t2')).toBeNull();
+    });
+
+    it('bounds the tickets of a session that wait, and gives none where it is over', async () => {
+      await open('s1');
+      const { sessions } = bench.backend;
+      const ticket = { sessionId: 's1', grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 };
+      for (let i = 0; i < SESSION_TICKETS; i++) await sessions.putTicket(`t${i}`, ticket);
+      expect(await sessions.putTicket('more', ticket)).toEqual({ kind: 'full' });
+      await sessions.redeemTicket('t3');
+      expect(await sessions.putTicket('more', ticket)).toMatchObject({ kind: 'put' });
+      await bench.advance(30_000);
+      expect(await sessions.putTicket('later', ticket)).toMatchObject({ kind: 'put' });
+      await sessions.close('s1');
+      expect(await sessions.putTicket('late', ticket)).toEqual({ kind: 'gone' });
+      expect(await sessions.putTicket('late', { ...ticket, sessionId: 'none' })).toEqual({ kind: 'gone' });
+    });
+
+    it('lists the sessions of one site by position', async () => {
+      await bench.backend.sites.put({ ...BOARD, userId: 'bob' });
+      await open('b1', { userId: 'bob' });
+      for (const sessionId of ['s1', 's2', 's3']) await open(sessionId);
+      const first = await bench.backend.sessions.list(BOARD, { first: 2, after: null });
+      expect(first.rows.map(({ row }) => row.sessionId)).toEqual(['s1', 's2']);
+      const rest = await bench.backend.sessions.list(BOARD, { first: 2, after: first.next });
+      expect([rest.rows.map(({ row }) => row.sessionId), rest.next]).toEqual([['s3'], null]);
+    });
+  });
+}

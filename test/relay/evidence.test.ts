@@ -1,0 +1,138 @@
+import { mkdtemp, readdir, rm, unlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import type { SpillStore } from '../../src/core/history/spill.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { stage, type Stage } from './kit.ts';
+
+const INVOKE = '/connections/alice/tab/actions/open';
+const LARGE = { text: 'x'.repeat(20_000) };
+const event = { kind: 'event', stream_suffix: 'notes', client_id: 'tab', instance_id: 'i1', message_id: 'm1' };
+
+describe('a result that a link sends again', () => {
+  it('is counted by the deduplicator and as a sighting of the case file, and changes nothing else', async () => {
+    await using house = await stage();
+    const tab = await house.client();
+    const waiting = house.post(INVOKE, { command_id: 'c1' }, 'alice');
+    await tab.next('command');
+    for (const recorded of ['recorded', 'duplicate', 'duplicate']) {
+      tab.send({ type: 'result', command_id: 'c1' }, { ok: true });
+      expect(await tab.next('result_ack')).toMatchObject({ recorded });
+    }
+    expect((await waiting).json).toMatchObject({ outcome: 'completed', result: { ok: true } });
+    const { json: stats } = await house.rest('/dedup/stats?window_seconds=60');
+    expect(stats).toMatchObject({ seen: 3, unique: 1, duplicates: 2, exact: true });
+    const { command } = await house.data(
+      '{ command(userId: "alice", clientId: "tab", commandId: "c1") { outcome sightings { messageId count } history { nodes { kind } } } }',
+    );
+    expect(command).toEqual({
+      outcome: 'COMPLETED',
+      sightings: [{ messageId: 'c1:result:i1', count: 3 }],
+      history: { nodes: [{ kind: 'COMMAND' }, { kind: 'RESULT' }] },
+    });
+  });
+});
+
+describe('ingestion over both faces', () => {
+  it('is one door: what REST ingested is a duplicate over GraphQL', async () => {
+    await using house = await stage();
+    expect((await house.post('/ingest', event, 'alice:host')).json).toMatchObject({ items: [{ retained: true }] });
+    const messages = `[
+      { messageId: "m1", kind: "event", streamSuffix: "notes", clientId: "tab", instanceId: "i1" }
+      { messageId: "m2", kind: "event", streamSuffix: "clients/x", clientId: "tab", instanceId: "i1" }
+      { kind: "event", streamSuffix: "sites/a/events", clientId: "tab", instanceId: "i1", payload: { name: "n" } }
+    ]`;
+    const { ingestMessages } = await house.data(
+      `mutation { ingestMessages(messages: ${messages}) {
+        items { messageId stream retained duplicate published refusedBy error { code message errors { parameter } } }
+      } }`,
+      { who: 'alice:host' },
+    );
+    expect(ingestMessages.items).toMatchObject([
+      { messageId: 'm1', stream: 'alice/notes', retained: false, duplicate: true, error: null },
+      { messageId: 'm2', retained: false, duplicate: false, error: { code: 'RESERVED_STREAM', errors: [] } },
+      { stream: 'alice/sites/a/events', retained: true, published: false, error: null },
+    ]);
+  });
+});
+
+describe('payloads that are read', () => {
+  it('by an administrator are written to the audit log, once a request, and never with the payload', async () => {
+    await using house = await stage({ rawMessages: true });
+    await house.post('/ingest', { ...event, payload: { secret: 's3cret', ...LARGE } }, 'alice:host');
+    const audits = () => house.lines.filter((line) => line.includes('"audit":"payload"'));
+    await house.rest('/history/messages?stream=alice/notes');
+    expect(audits()).toHaveLength(0);
+    await house.rest('/history/messages?stream=alice/notes&include_payload=true');
+    expect(audits()).toHaveLength(1);
+    await house.rest('/history/raw-messages?values_only=true');
+    await house.rest('/history/raw-messages?stream=alice/notes');
+    expect(audits().map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { stream: 'alice/notes' },
+      { stream: '*', view: 'raw' },
+      { stream: 'alice/notes', view: 'raw' },
+    ]);
+    expect(house.lines.join('\n')).not.toContain('s3cret');
+  });
+});
+
+describe('large payloads of a relay with a spill directory', () => {
+  let root = '';
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'callboard-relay-spill-'));
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const files = async (): Promise<string[]> => {
+    const entries = await readdir(root, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  };
+  const states = async (house: Stage): Promise<unknown> => {
+    const { json } = await house.rest('/history/command/alice/c1?include_payload=true');
+    return (json?.['items'] as { payload_state: string }[]).map(({ payload_state }) => payload_state);
+  };
+  const complete = async (house: Stage): Promise<void> => {
+    const tab = await house.client();
+    const waiting = house.post(INVOKE, { command_id: 'c1', params: LARGE }, 'alice');
+    expect((await tab.next('command')).payload).toBe(JSON.stringify(LARGE));
+    tab.send({ type: 'result', command_id: 'c1' }, LARGE);
+    expect((await waiting).json).toMatchObject({ outcome: 'completed', result: LARGE });
+  };
+
+  it('lie there as files, are fetched when asked for, and are unavailable when theirs is gone', async () => {
+    await using house = await stage({ spillDir: root });
+    await complete(house);
+    expect(await files()).toHaveLength(2);
+    expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
+    for (const file of await files()) await unlink(file);
+    expect(await states(house)).toEqual(['unavailable', 'unavailable']);
+    // The record still answers whoever asks for the result again.
+    const again = await house.rest('/commands/alice/tab/c1', { who: 'alice' });
+    expect(again.json).toMatchObject({ outcome: 'completed', result: LARGE });
+  });
+
+  it('are removed by the hook once they are past', async () => {
+    const clock = new FakeClock(Date.now());
+    await using house = await stage({ spillDir: root, retentionMs: 60_000 }, { clock });
+    await complete(house);
+    expect(await house.callboard.core.history.cleanSpill()).toBe(0);
+    await clock.advance(3600_000 + 60_000);
+    expect(await house.callboard.core.history.cleanSpill()).toBe(2);
+    expect(await files()).toEqual([]);
+  });
+
+  it('go to a store of the embedder’s own instead, which is never cleaned where it is not managed', async () => {
+    const clock = new FakeClock(Date.now());
+    let cleaned = 0;
+    const own = createMemorySpill(clock, createCrypto('x'));
+    const spill: SpillStore = { ...own, managed: false, clean: () => ++cleaned };
+    await using house = await stage({ spillDir: root }, { clock, spill });
+    await complete(house);
+    expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
+    expect(await house.callboard.core.history.cleanSpill()).toBe(0);
+    expect([cleaned, await files()]).toEqual([0, []]);
+  });
+});

@@ -1,0 +1,349 @@
+import { connect as connectSocket, type Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { eventFrame } from '../../src/http/event-frame.ts';
+import type { RawStream } from '../graphql/kit/stream.ts';
+import { settle } from '../kit/clock.ts';
+import { until, type Asker } from './kit.ts';
+import { board, framesOf, leave, SITE, type Board } from './sites-kit.ts';
+
+const names = (stream: RawStream): string[] => framesOf(stream).map(({ event }) => event);
+
+async function hearing(at: Board, who: Asker | null, query = ''): Promise<RawStream> {
+  const stream = await at.listen(who, query);
+  if (stream.status !== 200) throw new Error(String(stream.status));
+  await stream.until('callboard.ready');
+  return stream;
+}
+
+async function ticketOf(at: Board, who: Asker = 'viewer'): Promise<string> {
+  const answer = await at.post(`/site-sessions/${at.session.session_id}/ticket`, {}, who);
+  return String(answer.json?.['ticket']);
+}
+
+async function refusal(at: Board, who: Asker | null, query = '', sessionId?: string): Promise<unknown[]> {
+  const stream = await at.listen(who, query, sessionId);
+  await stream.ended;
+  return [stream.status, JSON.parse(stream.text()).code];
+}
+
+describe('the event stream of a session', () => {
+  it('begins with ready, gives each event its name, its id and its data, and pings', async () => {
+    await using at = await board();
+    const stream = await hearing(at, 'viewer');
+    expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    const data = { text: 'a\nb\r\n\u0000\u2028', list: [1, null] };
+    const ingested = await at.publish({ name: 'changed', data });
+    const [{ message_id }] = ingested.json?.['items'] as [{ message_id: string }];
+    await stream.until('event: changed');
+    expect(framesOf(stream)).toEqual([
+      { event: 'callboard.ready', id: undefined, data: { session_id: at.session.session_id } },
+      {
+        event: 'changed',
+        id: message_id,
+        data: { name: 'changed', data, message_id, published_at: new Date(at.clock.now()).toISOString(), missed: 0 },
+      },
+    ]);
+    const pings = stream.text().split('\n:\n').length;
+    await at.clock.advance(20_000);
+    await until(() => stream.text().split('\n:\n').length > pings);
+    stream.abort();
+  });
+
+  it('narrows to the names asked for', async () => {
+    await using at = await board();
+    await at.put({ event_names: [] });
+    const some = await hearing(at, 'viewer', '?names=b,c');
+    for (const name of ['a', 'b', 'c']) await at.publish({ name });
+    await some.until('"name":"c"');
+    expect(names(some)).toEqual(['callboard.ready', 'b', 'c']);
+    some.abort();
+  });
+
+  it('refuses what it does not understand, and who may not listen', async () => {
+    await using at = await board();
+    expect(await refusal(at, null)).toEqual([401, 'unauthenticated']);
+    for (const query of ['?name=a', '?names=', '?names=error', '?names=a&names=b', '?cursor=1'])
+      expect(await refusal(at, 'viewer', query)).toEqual([400, 'invalid_argument']);
+    expect(await refusal(at, 'viewer', '?names=other')).toEqual([403, 'forbidden']);
+    expect(await refusal(at, 'admin')).toEqual([403, 'forbidden']);
+    expect(await refusal(at, 'alice:host')).toEqual([403, 'forbidden']);
+    const path = `/site-sessions/${at.session.session_id}/events`;
+    const posted = await at.post(path, {}, 'viewer');
+    expect([posted.status, posted.headers.allow]).toEqual([405, 'GET']);
+    const foreign = await at.rest(path, { who: 'viewer', headers: { origin: 'https://elsewhere.example' } });
+    expect(foreign.status).toBe(403);
+  });
+
+  it('is not there for another user or the viewer of another session, as one that never was', async () => {
+    await using at = await board();
+    at.know('stranger', (await at.open()).token);
+    for (const who of ['bob', 'stranger']) {
+      const foreign = await at.listen(who);
+      const absent = await at.listen(who, '', 'never');
+      await Promise.all([foreign.ended, absent.ended]);
+      expect([foreign.status, foreign.text()]).toEqual([404, absent.text()]);
+    }
+    expect(await refusal(at, 'viewer', '', '%zz')).toEqual([404, 'not_found']);
+  });
+
+  it('ends with its code, and does not come again: a session that is over is 204', async () => {
+    await using at = await board();
+    const [viewer, owner] = [await hearing(at, 'viewer'), await hearing(at, 'alice')];
+    await at.remove(`/site-sessions/${at.session.session_id}`);
+    await Promise.all([viewer.ended, owner.ended]);
+    for (const stream of [viewer, owner])
+      expect(framesOf(stream).at(-1)).toEqual({
+        event: 'callboard.closed',
+        id: undefined,
+        data: { code: 'session_inactive' },
+      });
+    const again = await at.listen('viewer');
+    await again.ended;
+    expect([again.status, again.text()]).toEqual([204, '']);
+  });
+
+  it('ends when its grant is revoked, and the streams of what was shared from it, but no other', async () => {
+    await using at = await board();
+    const grants = `/site-sessions/${at.session.session_id}/grants`;
+    const given = await at.post(grants, { share: true }, 'alice');
+    at.know('guest', String(given.json?.['token']));
+    at.know('friend', String((await at.post(grants, {}, 'guest')).json?.['token']));
+    const [viewer, guest, friend] = [
+      await hearing(at, 'viewer'),
+      await hearing(at, 'guest'),
+      await hearing(at, 'friend'),
+    ];
+    await at.remove(`${grants}/${String(given.json?.['grant_id'])}`);
+    await Promise.all([guest.ended, friend.ended]);
+    for (const stream of [guest, friend]) expect(framesOf(stream).at(-1)?.data).toEqual({ code: 'unauthenticated' });
+    for (const who of ['guest', 'friend']) expect(await refusal(at, who)).toEqual([401, 'unauthenticated']);
+    await at.publish({ name: 'changed' });
+    await viewer.until('event: changed');
+    viewer.abort();
+  });
+
+  it('ends by itself with its session', async () => {
+    await using at = await board();
+    const brief = await at.open({ ttl_seconds: 5 });
+    at.know('brief', brief.token);
+    const stream = await at.listen('brief', '', brief.session_id);
+    await stream.until('callboard.ready');
+    await at.clock.advance(6_000);
+    await stream.ended;
+    expect(framesOf(stream).at(-1)?.data).toEqual({ code: 'session_inactive' });
+  });
+
+  it('goes on while the host is away', async () => {
+    await using at = await board();
+    const stream = await hearing(at, 'viewer');
+    await leave(at);
+    const session = await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'viewer' });
+    expect(session.json).toMatchObject({ state: 'suspended', site: { host_connected: false } });
+    await at.publish({ name: 'changed' });
+    await stream.until('event: changed');
+    stream.abort();
+  });
+
+  it('says goodbye when the node stops', async () => {
+    const at = await board();
+    const stream = await hearing(at, 'viewer');
+    await at[Symbol.asyncDispose]();
+    await stream.ended;
+    expect(framesOf(stream).at(-1)?.data).toEqual({ code: 'draining' });
+  });
+
+  it('is one of ten that a grant may hold, and none of another grant’s', async () => {
+    await using at = await board();
+    const open = [];
+    for (let i = 0; i < 10; i++) open.push(await hearing(at, 'viewer'));
+    expect(await refusal(at, 'viewer')).toEqual([429, 'rate_limited']);
+    const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
+    at.know('guest', String(given.json?.['token']));
+    (await hearing(at, 'guest')).abort();
+    open[0]?.abort();
+    await until(async () => {
+      const stream = await at.listen('viewer');
+      stream.abort();
+      return stream.status === 200;
+    });
+    for (const stream of open) stream.abort();
+  });
+});
+
+describe('a ticket', () => {
+  it('opens one stream without a token, once, and stands in no log', async () => {
+    await using at = await board();
+    const ticket = await ticketOf(at);
+    const stream = await hearing(at, null, `?ticket=${ticket}&names=changed`);
+    await at.publish({ name: 'changed' });
+    await stream.until('event: changed');
+    expect(await refusal(at, null, `?ticket=${ticket}`)).toEqual([401, 'unauthenticated']);
+    stream.abort();
+    await until(() => at.lines.some((line) => line.includes('/events') && line.includes('"status":200')));
+    expect(at.lines.join('\n')).not.toContain(ticket);
+    expect(at.lines.join('\n')).not.toContain(at.session.token);
+  });
+
+  it('is of its session, for 30 seconds, and also the owner’s', async () => {
+    await using at = await board();
+    const other = await at.open();
+    expect(await refusal(at, null, `?ticket=${await ticketOf(at)}`, other.session_id)).toEqual([
+      401,
+      'unauthenticated',
+    ]);
+    const late = await ticketOf(at);
+    (await hearing(at, null, `?ticket=${await ticketOf(at, 'alice')}`)).abort();
+    await at.clock.advance(30_000);
+    expect(await refusal(at, null, `?ticket=${late}`)).toEqual([401, 'unauthenticated']);
+  });
+
+  it('is good for nothing else, and a bad one counts as a bad token', async () => {
+    await using at = await board();
+    const ticket = await ticketOf(at);
+    const asked = await at.rest(`/site-sessions/${at.session.session_id}?ticket=${ticket}`, { who: 'nobody' });
+    expect(asked.status).toBe(401);
+    at.know('bearer', ticket);
+    expect((await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'bearer' })).status).toBe(401);
+    for (let i = 0; i < 20; i++) await refusal(at, null, '?ticket=wrong');
+    expect((await refusal(at, null, '?ticket=wrong'))[0]).toBe(429);
+    // What is good is not locked out by its neighbours.
+    expect((await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'viewer' })).status).toBe(200);
+  });
+});
+
+describe('a viewer that stops reading', () => {
+  /** A request whose answer is not read until it is told to. */
+  function idle(at: Board, token: string): { readonly socket: Socket; read(): Promise<string> } {
+    const socket = connectSocket(at.port, '127.0.0.1');
+    socket.pause();
+    const path = `/site-sessions/${at.session.session_id}/events`;
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+    let text = '';
+    socket.on('data', (chunk) => (text += chunk.toString('utf8')));
+    socket.pause();
+    return {
+      socket,
+      async read() {
+        socket.resume();
+        await until(() => text.includes('"last"'));
+        return text;
+      },
+    };
+  }
+
+  it('costs a queue of 100 and what its socket takes, slows nobody, and is told exactly what it missed', async () => {
+    await using at = await board();
+    const reader = await hearing(at, 'alice');
+    const { socket, read } = idle(at, at.session.token);
+    const subscribers = async (): Promise<unknown> =>
+      (await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'alice' })).json?.['subscribers'];
+    await until(async () => (await subscribers()) === 2);
+    const pad = 'x'.repeat(64 * 1024);
+    const count = 400;
+    const instance = { clientId: 'desk', instanceId: at.runtime.instanceId };
+    const alice = { kind: 'user', userId: 'alice', scopes: new Set(['host'] as const), expiresAt: null } as const;
+    for (let i = 1; i <= count; i++) {
+      const payload = JSON.stringify({ name: 'changed', data: i === count ? 'last' : { i, pad } });
+      await at.callboard.core.ingest.ingestCooperativeSiteMessage(alice, {
+        ...{ kind: 'event', streamSuffix: 'sites/board/events', ...instance },
+        payload: payload as never,
+      });
+      if (i % 20 === 0) await settle();
+      if (i % 40 === 0) await reader.until('event: changed', i);
+    }
+    expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
+    expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
+    const text = await read();
+    const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];
+    const got = events.map(([, i = String(count), missed]) => ({ i: Number(i), missed: Number(missed) }));
+    let before = 0;
+    for (const { i, missed } of got) {
+      expect(missed).toBe(i - before - 1);
+      before = i;
+    }
+    expect(before).toBe(count);
+    const missed = got.reduce((sum, one) => sum + one.missed, 0);
+    expect([missed > 0, missed + got.length]).toEqual([true, count]);
+    // The last hundred were queued; whatever came before the gap was in the sockets by then.
+    expect(got.findIndex((one) => one.missed > 0)).toBe(got.length - 100);
+    socket.destroy();
+    reader.abort();
+  });
+});
+
+describe('a site over GraphQL’s event streams', () => {
+  const EVENTS = 'subscription ($id: ID!) { siteEvents(sessionId: $id) { name missed } }';
+
+  it('ends with the code of what ended it', async () => {
+    await using at = await board();
+    const variables = { id: at.session.session_id };
+    const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
+    at.know('guest', String(given.json?.['token']));
+    const [viewer, guest] = [
+      await at.subscribe(EVENTS, { who: 'viewer', variables }),
+      await at.subscribe(EVENTS, { who: 'guest', variables }),
+    ];
+    await until(async () => (await at.callboard.core.sites.session(ADMIN, variables.id))?.subscribers === 2);
+    await at.remove(`/site-sessions/${at.session.session_id}/grants/${String(given.json?.['grant_id'])}`);
+    await guest.ended;
+    expect(guest.text()).toContain('"code":"unauthenticated"');
+    expect(guest.text()).toContain('event: complete');
+    await at.remove(SITE);
+    await viewer.ended;
+    expect(viewer.text()).toContain('"code":"session_inactive"');
+  });
+
+  it('opens to a grant nothing but its session', async () => {
+    await using at = await board();
+    const variables = { id: at.session.session_id };
+    const query = `query ($id: ID!) { siteSession(id: $id) {
+      state subscribers grant { id events actions share } grants { id }
+      site { id owner title eventNames actions clientId host { clientId } registeredAt sessions { nodes { id } } }
+    } }`;
+    const { siteSession } = await at.data(query, { who: 'viewer', variables });
+    expect(siteSession).toMatchObject({
+      ...{ state: 'ACTIVE', subscribers: null, grants: null },
+      grant: { id: at.session.grant_id, events: null, share: true },
+      site: { id: 'board', owner: null, title: 'A board', eventNames: ['changed'], clientId: null },
+    });
+    expect(siteSession.site).toMatchObject({ host: null, registeredAt: null, sessions: null });
+    const own = (await at.data(query, { who: 'alice', variables }))['siteSession'];
+    expect(own).toMatchObject({
+      grants: [{ id: at.session.grant_id }],
+      site: { owner: 'alice', host: { clientId: 'desk' }, sessions: { nodes: [{ id: at.session.session_id }] } },
+    });
+    for (const asked of ['{ sites { nodes { id } } }', '{ connections { nodes { clientId } } }', '{ viewer { kind } }'])
+      expect((await at.graphql(asked, { who: 'viewer' })).code).toBe('forbidden');
+    for (const path of ['/sites', '/connections', SITE, '/users', '/metrics'])
+      expect((await at.rest(path, { who: 'viewer' })).status).toBe(403);
+    expect((await at.publish({ name: 'changed' }, {}, 'viewer')).status).toBe(403);
+  });
+
+  it('nests sites in users, with their hosts and sessions', async () => {
+    await using at = await board();
+    const query = `{ users(first: 10) { nodes { id sites(first: 10) { nodes { id hostConnected host { clientId } sessions(first: 10) { nodes { state } } }
+      completeness { complete sources { source } } } } } }`;
+    const { users } = await at.data(query);
+    expect(users.nodes.find(({ id }: { id: string }) => id === 'alice').sites).toEqual({
+      nodes: [
+        { id: 'board', hostConnected: true, host: { clientId: 'desk' }, sessions: { nodes: [{ state: 'ACTIVE' }] } },
+      ],
+      completeness: { complete: true, sources: [{ source: 'SITES' }] },
+    });
+  });
+});
+
+const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
+
+describe('a frame of an event stream', () => {
+  it('holds its fields, each in a line', () => {
+    expect(eventFrame({ event: 'a', id: '1', data: '{}' })).toBe('event: a\nid: 1\ndata: {}\n\n');
+    expect(eventFrame({ event: 'a', data: '1' })).toBe('event: a\ndata: 1\n\n');
+  });
+
+  it.each(['\r', '\n', '\u0000', 'a\nevent: b'])('refuses a field with %j', (bad) => {
+    expect(() => eventFrame({ event: bad, data: '1' })).toThrow(TypeError);
+    expect(() => eventFrame({ event: 'a', id: bad, data: '1' })).toThrow(TypeError);
+    expect(() => eventFrame({ event: 'a', data: bad })).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,199 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createMemorySpill } from '../../src/backends/spill/memory.ts';
+import { toJson } from '../../src/core/json.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { connect, user } from '../kit/core.ts';
+import { startRelay } from './kit.ts';
+
+type Started = Awaited<ReturnType<typeof startRelay>>;
+
+const alice = user('alice');
+const NO_PAYLOAD = Symbol('no payload');
+
+function retain({ core }: Started, count: number, payload: unknown = { n: 1 }, userId = 'alice') {
+  const messages = Array.from({ length: count }, (_, i) => ({
+    messageId: `m${i}`,
+    kind: 'event',
+    streamSuffix: 'notes',
+    clientId: 'tab',
+    instanceId: 'i1',
+    payload: payload === NO_PAYLOAD ? null : toJson(payload),
+  }));
+  return core.ingest.ingest(user(userId), messages);
+}
+
+describe('GET /dedup/stats', () => {
+  test('counts what was ingested and what links sent again, in the window asked for', async () => {
+    await using relay = await startRelay();
+    await retain(relay, 3);
+    await retain(relay, 2);
+    const client = await connect(relay.core, alice);
+    const path = '/connections/alice/tab/actions/open';
+    const waiting = relay.ask({ method: 'POST', path, who: 'alice', body: { command_id: 'c1' } });
+    await expect.poll(() => client.sent.length).toBe(1);
+    for (let i = 0; i < 3; i++) await client.result(client.last);
+    await waiting;
+    const { body } = await relay.ask('/dedup/stats?window_seconds=60');
+    expect(body).toEqual({
+      window_seconds: 60,
+      seen: 8,
+      unique: 4,
+      duplicates: 4,
+      exact: true,
+      grain_seconds: 10,
+      live_keys: 4,
+    });
+    expect((await relay.ask('/dedup/stats')).body.window_seconds).toBe(300);
+    await relay.clock.advance(60_000);
+    expect((await relay.ask('/dedup/stats?window_seconds=10')).body).toMatchObject({ seen: 0, live_keys: 4 });
+  });
+
+  test.each(['9', '3601', '0', '-1', '1.5', 'x', ''])('refuses the window %j', async (window) => {
+    await using relay = await startRelay();
+    const { status, body } = await relay.ask(`/dedup/stats?window_seconds=${window}`);
+    expect([status, body.errors[0].parameter]).toEqual([400, 'window_seconds']);
+  });
+});
+
+describe('GET /dedup/backend', () => {
+  test('says what deduplicates, without secrets', async () => {
+    await using relay = await startRelay();
+    const { body } = await relay.ask('/dedup/backend');
+    expect(body).toEqual({ implementation: 'memory', ttl_seconds: 120, namespace: null });
+    expect((await relay.ask('/dedup/backend?namespace=x')).status).toBe(400);
+  });
+});
+
+describe('GET /history/raw-messages', () => {
+  test('is 403 after administrative authentication where raw messages were not enabled, and 401 or 403 before', async () => {
+    await using relay = await startRelay();
+    await retain(relay, 1);
+    const told = async (who: string | null) => {
+      const { status, body } = await relay.ask({ path: '/history/raw-messages', who });
+      return [status, body.code];
+    };
+    expect(await told(null)).toEqual([401, 'unauthenticated']);
+    expect(await told('alice')).toEqual([403, 'forbidden']);
+    expect(await told('admin')).toEqual([403, 'raw_history_disabled']);
+  });
+
+  test('that is disabled does not make other routes payload-free', async () => {
+    await using relay = await startRelay();
+    await retain(relay, 1, { secret: 's3cret' });
+    const { body } = await relay.ask('/history/messages?stream=alice/notes&include_payload=true');
+    expect(body.items[0].payload).toEqual({ secret: 's3cret' });
+  });
+
+  test('shows stored messages with what the backend keeps beside them, newest first', async () => {
+    await using relay = await startRelay({ rawMessages: true });
+    await retain(relay, 3);
+    const { body } = await relay.ask('/history/raw-messages?limit=2');
+    expect(body.items).toMatchObject([
+      { adapter: 'memory', rowBytes: 1031, seq: 3, id: 'm2', userId: 'alice', suffix: 'notes', payload: { n: 1 } },
+      { seq: 2, id: 'm1' },
+    ]);
+    expect(body.completeness).toMatchObject({
+      complete: false,
+      sources: [{ source: 'messages', observed: 2, limit: 2, reason: 'limit_reached' }],
+    });
+    expect((await relay.ask('/history/raw-messages')).body.completeness.complete).toBe(true);
+  });
+
+  test('is of one stream where one is named: an absent one is 404, one that is none is 400', async () => {
+    await using relay = await startRelay({ rawMessages: true });
+    await retain(relay, 2);
+    await retain(relay, 1, { n: 2 }, 'bob');
+    expect((await relay.ask('/history/raw-messages')).body.items).toHaveLength(3);
+    expect((await relay.ask('/history/raw-messages?stream=bob/notes')).body.items).toHaveLength(1);
+    expect((await relay.ask('/history/raw-messages?stream=bob/none')).status).toBe(404);
+    for (const stream of ['bob', 'bob/', '/notes', 'bob/a b'])
+      expect((await relay.ask(`/history/raw-messages?stream=${encodeURIComponent(stream)}`)).status).toBe(400);
+    for (const limit of ['0', '101', '-1', 'x'])
+      expect((await relay.ask(`/history/raw-messages?limit=${limit}`)).status).toBe(400);
+  });
+
+  test('gives payloads alone when asked, those that are kept apart fetched, and skips messages without one', async () => {
+    await using relay = await startRelay({ rawMessages: true });
+    await retain(relay, 1, 'x'.repeat(20_000));
+    await retain(relay, 1, NO_PAYLOAD, 'bob');
+    await retain(relay, 1, null, 'carol');
+    const { body } = await relay.ask('/history/raw-messages?values_only=true');
+    expect(body.items).toEqual([null, 'x'.repeat(20_000)]);
+    const stored = (await relay.ask('/history/raw-messages?stream=alice/notes')).body.items;
+    expect(stored).toMatchObject([{ payload: null, spill: { bytes: 20_002 } }]);
+  });
+
+  test('is bounded by 1 MiB as well as by count, and gives one message even where it alone is larger', async () => {
+    await using relay = await startRelay({ rawMessages: true });
+    await retain(relay, 100, 'x'.repeat(15_000));
+    const { body, text } = await relay.ask('/history/raw-messages');
+    expect(body.items.length).toBeGreaterThan(60);
+    expect(body.items.length).toBeLessThan(70);
+    expect(text.length).toBeLessThan(1024 * 1024 + 2000);
+    expect(body.completeness).toMatchObject({ complete: false, sources: [{ reason: 'limit_reached' }] });
+    await retain(relay, 1, 'x'.repeat(2 ** 20 - 2), 'bob');
+    expect((await relay.ask('/history/raw-messages?values_only=true')).body.items).toHaveLength(1);
+  });
+
+  test('says when payloads of the sample cannot be read', async () => {
+    const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
+      createMemorySpill(clock, createCrypto('x'), 25_000);
+    await using relay = await startRelay({ rawMessages: true, spill: tiny });
+    await retain(relay, 2, 'x'.repeat(20_000));
+    const { body } = await relay.ask('/history/raw-messages?values_only=true');
+    expect(body.items).toEqual(['x'.repeat(20_000), null]);
+    expect(body.completeness).toMatchObject({ complete: false, sources: [{}, { reason: 'store_unavailable' }] });
+  });
+});
+
+describe('GET /history/messages, of payloads that are kept apart', () => {
+  test('shows them when asked, and what is left of one that is lost', async () => {
+    const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
+      createMemorySpill(clock, createCrypto('x'), 25_000);
+    await using relay = await startRelay({ spill: tiny });
+    await retain(relay, 2, 'x'.repeat(20_000));
+    const redacted = await relay.ask('/history/messages?stream=alice/notes');
+    expect(redacted.body.items).toMatchObject([
+      { payload: null, payload_state: 'redacted', payload_bytes: 20_002 },
+      { payload: null, payload_state: 'redacted' },
+    ]);
+    expect(redacted.text).not.toContain('xxx');
+    const { body } = await relay.ask('/history/messages?stream=alice/notes&include_payload=true');
+    const sha256 = createCrypto('x').sha256(JSON.stringify('x'.repeat(20_000)));
+    expect(body.items).toMatchObject([
+      { payload: null, payload_state: 'unavailable', payload_bytes: 20_002, payload_sha256: sha256 },
+      { payload: 'x'.repeat(20_000), payload_state: 'spilled_included', payload_sha256: sha256 },
+    ]);
+  });
+});
+
+describe('fuzz: the queries of these routes', () => {
+  test('answer no 5xx and only closed codes', async () => {
+    await using relay = await startRelay({ rawMessages: true });
+    await retain(relay, 3);
+    const value = fc.oneof(
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('true', 'false', '1', '60', 'alice/notes', 'alice/..', '../..', 'event', '2026-01-01T00:00:00Z'),
+      fc.integer().map(String),
+    );
+    const name = fc.constantFrom(
+      ...['stream', 'values_only', 'limit', 'window_seconds', 'prefix', 'user_id', 'cursor', 'kinds', 'after_time'],
+      ...['before_time', 'include_payload', 'nonsense'],
+    );
+    const path = fc.constantFrom(
+      ...['/history/raw-messages', '/dedup/stats', '/dedup/backend', '/history/streams', '/history/messages'],
+      '/history/command/alice/c1',
+    );
+    await fc.assert(
+      fc.asyncProperty(path, fc.array(fc.tuple(name, value), { maxLength: 4 }), async (asked, parameters) => {
+        const query = parameters.map(([key, text]) => `${key}=${encodeURIComponent(text.toWellFormed())}`).join('&');
+        const reply = await relay.ask(`${asked}?${query}`);
+        expect(reply.status).toBeLessThan(500);
+        if (reply.status >= 400) expect(reply.headers['content-type']).toBe('application/problem+json');
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
