@@ -36,7 +36,7 @@ export const CAST: readonly Member[] = [
     clientId: 'kiosk',
     clientType: 'web',
     habit: 'drops',
-    about: 'has a bad network: drops and resumes',
+    about: 'has a bad network: drops and resumes; workers in two of its windows build reports',
   },
   {
     userId: 'bob',

@@ -5,6 +5,7 @@ import { readConfig, type Config } from '../config.ts';
 import type { Log } from '../core/log.ts';
 import { signToken } from '../http/token.ts';
 import { createLog } from '../platform/log.ts';
+import { startBoard, type Board, type BoardPage } from './board/start.ts';
 import { findBrowser, startBrowser } from './browser.ts';
 import { CAST, PAGE, type Member } from './cast.ts';
 import { greeting, type PagePlan } from './greeting.ts';
@@ -33,6 +34,7 @@ export type DemoOptions = {
 export const PACE = 2;
 const STATUS_MS = 10_000;
 const DEPLOY_MS = 30_000;
+const BOARD_TASK_MS = 20_000;
 /** How long the first call waits for the clients. */
 const CURTAIN_MS = 5_000;
 const DRAIN_MS = 2_000;
@@ -50,16 +52,21 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   // Ended in reverse order: calls first, the relay last.
   await using parts = new AsyncDisposableStack();
   const pageServer = parts.use(await startPageServer());
-  const allowedOrigins = [...config.allowedOrigins, pageServer.origin];
+  const ownEnv = withoutSettings(env);
+  const board = parts.use(await startBoard({ env: ownEnv, log, everyMs: BOARD_TASK_MS / tempo }));
+  const allowedOrigins = [...config.allowedOrigins, pageServer.origin, board.origin];
   const callboard = parts.use(createCallboard({ config: { ...config, allowedOrigins }, log }));
   const url = await callboard.listen({ host: config.host, port: config.port });
   const relay = { url, adminToken: config.adminToken, token: tokensOf(config) };
-  const stage = { relay, tempo, env: withoutSettings(env), log };
+  const stage = { relay, tempo, env: ownEnv, log };
   const page = await planPage(options, relay, pageServer);
   if (page.kind === 'browser') parts.use(new Keeper(() => startBrowser(page.program, pageServer.url)));
   const clients = CAST.map((member) => parts.use(startMember(member, stage)));
   parts.defer(() => callboard.drain(DRAIN_MS));
-  print(greeting(relay, page));
+  // It leaves while the relay is still there.
+  parts.defer(() => board[Symbol.asyncDispose]());
+  const boardPages = page.kind === 'unbuilt' ? [] : await joinBoard(board, options, stage);
+  print(greeting(relay, page, boardPages));
   const connected = Promise.all(clients.map(({ current }) => current.connected));
   await Promise.race([connected, stopped, sleep(CURTAIN_MS, undefined, { ref: false })]);
   parts.use(startTraffic({ ...stage, pace }));
@@ -108,6 +115,19 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   const program = browser ?? findBrowser(env['PATH']);
   if (program === null) return { kind: 'by-hand', why: 'no Chromium was found', url: server.url };
   return { kind: 'browser', program };
+}
+
+/** Its viewers' pages; none when it cannot be shown: all else goes on. */
+async function joinBoard(
+  board: Board,
+  { stopped }: DemoOptions,
+  { relay, log }: MemberStage,
+): Promise<readonly BoardPage[]> {
+  const token: Relay['token'] = (userId) => relay.token(userId, ['connect', 'invoke', 'host']);
+  const joined = board.join({ url: relay.url, token }).catch((error: unknown) => {
+    log.warn({ error }, 'the board of the demo cannot be shown');
+  });
+  return (await Promise.race([joined, stopped])) ?? [];
 }
 
 type MemberStage = {

@@ -1,3 +1,5 @@
+import { HOST } from './board/host.ts';
+import type { BoardPage } from './board/start.ts';
 import { CAST, PAGE } from './cast.ts';
 import type { Relay } from './relay.ts';
 
@@ -12,7 +14,7 @@ const NESTED =
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
 /** What the demo prints when everybody is on stage. */
-export function greeting({ url, adminToken }: Relay, page: PagePlan): string {
+export function greeting({ url, adminToken }: Relay, page: PagePlan, board: readonly BoardPage[]): string {
   return `callboard demo: a relay and its clients, kept busy until you stop it (Ctrl-C).
 
   open         ${url}/         what is here
@@ -21,7 +23,7 @@ export function greeting({ url, adminToken }: Relay, page: PagePlan): string {
                (in the editor's headers: {"authorization": "Bearer ${adminToken}"})
 
 On stage:
-${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page))].join('\n')}
+${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page)), ...boardRows(board)].join('\n')}
 
 Try, in another terminal:
 ${commands({ url, adminToken })
@@ -38,7 +40,7 @@ function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): reado
   const ask = (query: string): string => `-H 'content-type: application/json' -d '${JSON.stringify({ query })}'`;
   return [
     { about: "REST: alice's connections, streams and waiting calls", command: `${curl} ${url}/users/alice` },
-    { about: 'GraphQL: all of everybody in one nested query', command: `${curl} ${ask(NESTED)} ${url}/graphql` },
+    { about: 'GraphQL: all of it in one nested query', command: `${curl} ${ask(NESTED)} ${url}/graphql` },
     {
       about: 'SSE: clients that come, go, resume and are replaced, as it happens',
       command: `${curl} -N -H 'accept: text/event-stream' ${ask(EVENTS)} ${url}/graphql`,
@@ -58,6 +60,13 @@ type Named = { readonly userId: string; readonly clientId: string; readonly clie
 
 function row({ userId, clientId, clientType }: Named, about: string): string {
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
+}
+
+/** Each page is for somebody who was let in, without any credential of the relay. */
+function boardRows(board: readonly BoardPage[]): readonly string[] {
+  if (board.length === 0) return [];
+  const pages = board.map(({ name, url }) => `${' '.repeat(29)} as ${name}: ${url}`);
+  return [row(HOST, 'lets viewers watch and change a task board; open it'), ...pages];
 }
 
 function aboutPage(page: PagePlan): string {

@@ -6,6 +6,8 @@ const CLOSED = new Set([
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
 const JWT = /eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g;
+/** Tokens and tickets of a site's sessions, wherever they stand. */
+const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
 const DEPTH = 4;
 const TEXT_MAX = 4096;
@@ -23,7 +25,7 @@ export function createScrubber(secrets: readonly string[]): Scrubber {
   const text = (raw: string): string => {
     const cut = raw.length > TEXT_MAX ? `${raw.slice(0, TEXT_MAX)}…` : raw;
     const plain = known.reduce((line, secret) => line.replaceAll(secret, GONE), cut);
-    return plain.replace(BEARER, GONE).replace(JWT, GONE).replace(TICKET, `$1${GONE}`);
+    return plain.replace(BEARER, GONE).replace(JWT, GONE).replace(GRANT, GONE).replace(TICKET, `$1${GONE}`);
   };
   const value = (raw: unknown, depth: number): unknown => {
     if (typeof raw === 'string') return text(raw);

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildClients } from '../../src/clients/build.ts';
@@ -13,6 +13,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);
 const LIBRARIES = fileURLToPath(new URL('../../dist/clients/', import.meta.url));
+const LIBRARY_SOURCES = fileURLToPath(new URL('../../src/clients/', import.meta.url));
 const PROCESSES = ['alice/ops-console', 'alice/phone', 'bob/kiosk', 'bob/printer'];
 
 let demo: Demo;
@@ -20,7 +21,7 @@ let printed: Printed;
 let operator: Operator;
 
 beforeAll(async () => {
-  if (!existsSync(`${LIBRARIES}runtime.js`)) await buildClients(LIBRARIES);
+  if (isOutdated()) await buildClients(LIBRARIES);
   demo = startDemo(...FLAGS, '--browser', browser ?? 'none');
   const { run } = demo;
   const over = run.exit.then((code) => Promise.reject(new Error(`It ended with ${code}: ${run.err}`)));
@@ -30,6 +31,15 @@ beforeAll(async () => {
 });
 
 afterAll(() => demo?.[Symbol.asyncDispose]());
+
+/** The page loads what was built, so a build of older sources would be another library. */
+function isOutdated(): boolean {
+  const built = `${LIBRARIES}runtime.js`;
+  if (!existsSync(built)) return true;
+  const { mtimeMs } = statSync(built);
+  const sources = readdirSync(LIBRARY_SOURCES, { recursive: true, encoding: 'utf8' });
+  return sources.some((file) => statSync(LIBRARY_SOURCES + file).mtimeMs > mtimeMs);
+}
 
 /** The first command of the client with such a message whose case file is as it is looked for. */
 function commandThat(
@@ -52,7 +62,7 @@ function clientProcesses(): readonly number[] {
 
 describe('callboard demo', () => {
   it('brings every client of the cast to the relay, the page in its browser included', async () => {
-    const cast = [...PROCESSES, ...(browser ? ['carol/page'] : [])];
+    const cast = [...PROCESSES, 'dora/board-host', ...(browser ? ['carol/page'] : [])];
     const seen = new Set<string>();
     await until(`${cast.join(', ')} were connected`, async () => {
       for (const { user_id, client_id, status } of await operator.connections()) {
@@ -94,6 +104,82 @@ describe('callboard demo', () => {
     expect(console?.replaced_instance_id).toBeTypeOf('string');
   });
 
+  it('builds reports on workers, whose task is the command that it reports of', async () => {
+    const busy = await until('a worker of the kiosk is assigned to a task', async () => {
+      const { assigned } = await operator.workers('bob');
+      return assigned[0] ?? null;
+    });
+    expect(busy).toMatchObject({ client_id: 'kiosk', status: 'active', ownership: 'worker' });
+    const task = busy.task_id ?? '';
+    const file = await operator.caseFile('bob', 'kiosk', task);
+    expect(['MAY_HAVE_RUN', 'RAN']).toContain(file?.delivery?.execution);
+    await until('its worker is free of the task', async () => {
+      const { idle, assigned } = await operator.workers('bob');
+      return (
+        (!assigned.some(({ task_id }) => task_id === task) && idle.every(({ task_id }) => task_id === null)) || null
+      );
+    });
+  });
+
+  it('shows the windows of the kiosk with counts of its contexts, and drains one after the other', async () => {
+    // Stale while the kiosk's network is down.
+    const windows = await until('the kiosk has windows of workers', async () => {
+      const found = (await operator.windows('bob')).filter(({ ownership }) => ownership === 'worker');
+      return found.length === 2 && found.every(({ status }) => status === 'open') ? found : null;
+    });
+    for (const { client_id, counts_from, ...counts } of windows) {
+      expect([client_id, counts_from]).toEqual(['kiosk', 'contexts']);
+      expect(counts.idle_count + counts.busy_count).toBe(counts.worker_count);
+    }
+    const drained = await until('a window is drained', async () => {
+      return (await operator.windows('bob')).find(({ draining }) => draining) ?? null;
+    });
+    expect(drained.idle_count).toBe(0);
+    await until('another took its place', async () => {
+      const ids = (await operator.windows('bob')).map(({ window_id }) => window_id);
+      return (ids.length > 0 && !ids.includes(drained.window_id)) || null;
+    });
+  });
+
+  it.runIf(browser)('shows the window that the page is in, and its tab', async () => {
+    const window = await until('the window of the page', async () => (await operator.windows('carol'))[0] ?? null);
+    expect(window).toMatchObject({ client_id: 'page', ownership: 'user-owned', worker_count: 0 });
+    const [tab] = await operator.contexts('carol');
+    expect(tab).toMatchObject({ context_id: 'tab', window_id: window.window_id, task_id: null });
+  });
+
+  it('makes results that history keeps apart, and gives them to who asks for payloads alone', async () => {
+    const large = await until('a report with its table', async () => {
+      const results = await operator.results('bob', 'kiosk', true);
+      return results.find(({ payload_bytes }) => (payload_bytes ?? 0) > 16 * 1024) ?? null;
+    });
+    expect(large).toMatchObject({ payload_state: 'spilled_included', payload: { chapters: expect.any(Array) } });
+    expect(JSON.stringify(large.payload).length).toBe(large.payload_bytes);
+    const redacted = await operator.results('bob', 'kiosk', false);
+    const same = redacted.find(({ command_id }) => command_id === large.command_id);
+    expect(same).toMatchObject({ payload_state: 'redacted', payload: null });
+  });
+
+  it('sends events, some of them twice, of which each is retained once', async () => {
+    const { seen, unique, duplicates, exact } = await until('a duplicate', async () => {
+      const stats = await operator.dedup();
+      return stats.duplicates > 0 ? stats : null;
+    });
+    expect([seen, exact]).toEqual([unique + duplicates, true]);
+    const events = await operator.events('bob/doors/entrance');
+    expect(new Set(events.map(({ message_id }) => message_id)).size).toBe(events.length);
+    expect(new Set(events.map(({ kind }) => kind))).toEqual(new Set(['event']));
+  });
+
+  it('shows a board to who was let in, at the addresses that it prints', async () => {
+    const pages = [...demo.run.out.matchAll(/ as (\w+): (http:\S+)$/gm)];
+    expect(pages.map(([, name]) => name)).toEqual(['editor', 'reader']);
+    for (const [, , url = ''] of pages) {
+      const answer = await fetch(url);
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/html/)]);
+    }
+  });
+
   it('prints a REST request that runs as it stands', async () => {
     await using request = Started.shell(printed.commands[0] ?? '');
     expect(await request.exit).toBe(0);
@@ -111,8 +197,20 @@ describe('callboard demo', () => {
     const bob = data.users.nodes.find((user: { id: string }) => user.id === 'bob');
     const kiosk = bob.connections.nodes.find((node: { clientId: string }) => node.clientId === 'kiosk');
     expect(kiosk.actions.items).toContainEqual({ name: 'report.build', summary: expect.stringMatching(/report/) });
+    const ids = [...bob.workers.idle, ...bob.workers.assigned].map(({ id }: { id: string }) => id);
+    expect(ids).toContainEqual(expect.stringMatching(/^desk-\d+-worker-1$/));
+    expect(bob.browserWindows.nodes).toContainEqual({ id: 'hall', draining: false, busyCount: 0 });
     expect(bob.pendingRpcs.nodes).toBeInstanceOf(Array);
     expect(bob.streams.nodes).toContainEqual({ suffix: 'clients/kiosk', messageCount: expect.any(Number) });
+  });
+
+  it.each([
+    [3, { idle: expect.any(Array), assigned: expect.any(Array) }],
+    [4, { seen: expect.any(Number), duplicates: expect.any(Number), window_seconds: 3600 }],
+  ])('prints REST requests about workers and duplicates that run as they stand: %i', async (index, answer) => {
+    await using request = Started.shell(printed.commands[index] ?? '');
+    expect(await request.exit).toBe(0);
+    expect(JSON.parse(request.out)).toMatchObject(answer);
   });
 
   it.runIf(process.platform === 'linux')('starts its clients again when their processes were killed', async () => {
@@ -129,8 +227,10 @@ describe('callboard demo', () => {
       const found = demo.run.out.split('\n').filter((line) => /^\d\d:\d\d:\d\d {2}/.test(line));
       return found.length >= 2 ? found : null;
     });
-    for (const line of lines)
-      expect(line).toMatch(/\d of \d connected, \d+ waiting \| [1-9]\d* completed, \d+ failed, /);
+    const figures =
+      /\d of \d connected, \d+ waiting \| \d+ completed, \d+ failed, .* \| \d of \d workers busy \| \d+ duplicates in \d+ messages$/;
+    for (const line of lines) expect(line).toMatch(figures);
+    expect(lines.at(-1)).toMatch(/ \| [1-9]\d* completed, /);
     expect(demo.run.err.slice(0, 2000)).toBe('');
   });
 

@@ -13,7 +13,7 @@ export function readPrinted(out: string): Printed | null {
   const url = /open +(http:\S+)\/ /.exec(out)?.[1];
   const adminToken = /admin token +(\S+)/.exec(out)?.[1];
   const commands = [...out.matchAll(/^ {2}(curl .+)$/gm)].map(([, command = '']) => command);
-  return url === undefined || adminToken === undefined || commands.length < 3 ? null : { url, adminToken, commands };
+  return url === undefined || adminToken === undefined || commands.length < 5 ? null : { url, adminToken, commands };
 }
 
 const CONNECTIONS = z.object({
@@ -27,6 +27,49 @@ const CONNECTIONS = z.object({
   ),
 });
 const MESSAGES = z.object({ items: z.array(z.object({ command_id: z.string(), kind: z.string() })) });
+const PAYLOADS = z.object({
+  items: z.array(
+    z.object({
+      command_id: z.string().nullable(),
+      payload: z.unknown(),
+      payload_state: z.string(),
+      payload_bytes: z.number().nullable(),
+    }),
+  ),
+});
+const CONTEXTS = z.object({
+  items: z.array(
+    z.object({
+      context_id: z.string(),
+      client_id: z.string(),
+      status: z.string(),
+      ownership: z.string(),
+      window_id: z.string().nullable(),
+      task_id: z.string().nullable(),
+    }),
+  ),
+});
+const WINDOWS = z.object({
+  items: z.array(
+    z.object({
+      window_id: z.string(),
+      client_id: z.string(),
+      ownership: z.string(),
+      draining: z.boolean(),
+      status: z.string(),
+      worker_count: z.number(),
+      idle_count: z.number(),
+      busy_count: z.number(),
+      counts_from: z.string(),
+    }),
+  ),
+});
+const WORKERS = z.object({
+  idle: CONTEXTS.shape.items,
+  assigned: CONTEXTS.shape.items,
+});
+const DEDUP = z.object({ seen: z.number(), unique: z.number(), duplicates: z.number(), exact: z.boolean() });
+const EVENTS = z.object({ items: z.array(z.object({ message_id: z.string(), kind: z.string() })) });
 const CASE = z.object({
   data: z.object({
     command: z
@@ -57,6 +100,19 @@ export function createOperator({ url, adminToken }: Printed) {
       const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
       const { items } = MESSAGES.parse(await get(`/history/messages?stream=${stream}&kinds=${kind}`));
       return items.map(({ command_id }) => command_id);
+    },
+    contexts: async (userId: string) => CONTEXTS.parse(await get(`/contexts?user_id=${userId}`)).items,
+    windows: async (userId: string) => WINDOWS.parse(await get(`/browser-windows?user_id=${userId}`)).items,
+    workers: async (userId: string) => WORKERS.parse(await get(`/workers?user_id=${userId}`)),
+    dedup: async () => DEDUP.parse(await get('/dedup/stats?window_seconds=3600')),
+    async events(stream: string): Promise<readonly z.infer<typeof EVENTS>['items'][number][]> {
+      return EVENTS.parse(await get(`/history/messages?stream=${encodeURIComponent(stream)}&limit=1000`)).items;
+    },
+    /** The results that a client's stream retains, their payloads as well or not. */
+    async results(userId: string, clientId: string, include: boolean) {
+      const stream = encodeURIComponent(`${userId}/clients/${clientId}`);
+      const flags = `kinds=result&include_payload=${include}&limit=1000`;
+      return PAYLOADS.parse(await get(`/history/messages?stream=${stream}&${flags}`)).items;
     },
     async caseFile(userId: string, clientId: string, commandId: string): Promise<CaseFile | null> {
       const query = `query ($u: ID!, $c: ID!, $id: ID!) { command(userId: $u, clientId: $c, commandId: $id) {

@@ -16,6 +16,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/context.ts';
 import { createPlans, type Plan } from '../../src/graphql/plan.ts';
 import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
 const OPERATIONS = new URL('../../src/rest/operations/', import.meta.url);
@@ -59,14 +60,22 @@ const known: Record<string, unknown> = {
   prefix: 'clients/',
   node_id: 'n1',
   withHistory: true,
+  client_type: 'BROWSER',
+  ownership: 'WORKER',
+  window_id: 'w1',
+  task_id: 't1',
 };
+/** Where one name stands for several types. */
+const knownOfType: Record<string, unknown> = { ContextStatus: 'IDLE', WindowStatus: 'OPEN' };
 
 /** No variables but the required ones, all that are known, and one that is wrong. */
 function variableSets(document: DocumentNode): Record<string, unknown>[] {
   const all = operationOf(document)?.variableDefinitions ?? [];
   const pick = (some: typeof all) =>
     Object.fromEntries(
-      some.flatMap(({ variable: { name } }) => (name.value in known ? [[name.value, known[name.value]]] : [])),
+      some.flatMap(({ variable: { name }, type }) =>
+        name.value in known ? [[name.value, knownOfType[print(type)] ?? known[name.value]]] : [],
+      ),
     );
   const required = all.filter(({ type, defaultValue }) => type.kind === 'NonNullType' && !defaultValue);
   return [pick(required), pick(all), { ...pick(required), limit: 'x', status: 'GONE' }, {}];
@@ -83,6 +92,8 @@ const documents = [...Object.values(separateOperations(whole)), ...Object.values
 async function populate(core: Core): Promise<void> {
   const alice = user('alice');
   const tab = await connect(core, alice);
+  const workers = snapshot(worker('free', { windowId: 'w1' }), worker('busy', { windowId: 'w1', taskId: 't1' }));
+  await tab.session.report(report(workers, snapshot(browserWindow('w1', { ownership: 'worker' }))));
   await connect(core, user('bob'), { clientId: 'phone', clientType: 'mobile' });
   const invoke = (commandId: string) =>
     execute({
@@ -152,5 +163,6 @@ it('the corpus has answers worth comparing', async () => {
   );
   expect(failed).toEqual([]);
   const text = JSON.stringify(answers);
-  for (const word of ['"alice"', '"bob"', '"k1"', '"tab"', '"open"', '"RESULT"']) expect(text).toContain(word);
+  for (const word of ['"free"', '"busy"', '"w1"', '"alice"', '"bob"', '"k1"', '"tab"', '"open"', '"RESULT"'])
+    expect(text).toContain(word);
 });

@@ -25,6 +25,10 @@ describe('the log', () => {
     log.info({ headers: { authorization: 'planted-3' }, Authorization: 'planted-4', admin_token: 'planted-5' }, 'x');
     log.info({ url: '/s?a=1&ticket=planted-6&b=2', params: { card: 'planted-7' }, result: 'planted-8' }, 'x');
     log.info({ set_cookie: 'planted-9', secret: 'planted-10' }, `got planted-admin-token and ${JWT}`);
+    log.warn(
+      { note: `grant cbg_${'planted-'.repeat(6)}`, at: `cbt_${'planted-'.repeat(6)}` },
+      `cbg_${'planted_'.repeat(6)}`,
+    );
     const written = lines.join('');
     expect(written).not.toMatch(/planted|eyJ/);
     expect(written).toContain('b=2');

@@ -7,6 +7,7 @@ import { utf8Length, type JsonText } from '../../core/json.ts';
 import { RECONCILE_BATCH, TERMINAL_BYTES, TERMINAL_MS, TERMINAL_RECORDS } from '../../core/limits.ts';
 import { sortable, type Position } from '../../core/page.ts';
 import { DueIndex } from './due.ts';
+import { createList } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /** A command with what belongs to it. The record is replaced on every move; the rest is only ever touched by the acts. */
@@ -46,7 +47,8 @@ export class Ledger {
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
   /** Ended commands, oldest first. */
-  readonly #ended = new Map<Entry, Remembered>();
+  readonly #ended = createList<Remembered>();
+  #endedCount = 0;
   #endedBytes = 0;
   /** Until when a record would still be shown that was dropped for lack of room. */
   #shortUntil = -Infinity;
@@ -106,7 +108,8 @@ export class Ledger {
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
     entry.params = null;
     const bytes = entry.result === null ? 0 : utf8Length(entry.result);
-    this.#ended.set(entry, { entry, bytes, until: this.#clock.now() + TERMINAL_MS });
+    this.#ended.push({ entry, bytes, until: this.#clock.now() + TERMINAL_MS });
+    this.#endedCount++;
     this.#endedBytes += bytes;
     this.#forget();
   }
@@ -166,15 +169,17 @@ export class Ledger {
   }
 
   get remembered(): number {
-    return this.#ended.size;
+    return this.#endedCount;
   }
 
   #forget(): void {
     const now = this.#clock.now();
-    for (const { entry, bytes, until } of this.#ended.values()) {
-      if (until > now && this.#ended.size <= this.#maxEnded && this.#endedBytes <= TERMINAL_BYTES) return;
+    for (let oldest = this.#ended.first(); oldest; oldest = this.#ended.first()) {
+      const { entry, bytes, until } = oldest.value;
+      if (until > now && this.#endedCount <= this.#maxEnded && this.#endedBytes <= TERMINAL_BYTES) return;
       this.#shortUntil = Math.max(this.#shortUntil, until);
-      this.#ended.delete(entry);
+      this.#ended.remove(oldest);
+      this.#endedCount--;
       this.#endedBytes -= bytes;
       this.#entries.delete(orderOf(entry.command));
     }

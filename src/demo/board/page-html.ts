@@ -26,6 +26,24 @@ show(new CooperativeSiteBrowserClient(${settings}));
 `;
 }
 
+/** All viewers beside each other, in frames of one page. */
+export function allHtml(viewers: readonly Viewer[]): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Task board</title>
+<link rel="icon" href="data:,">
+<style>body { margin: 0; display: flex; height: 100vh } iframe { flex: 1; border: 0 }</style></head>
+<body>
+<script type="module">
+for (const name of ${JSON.stringify(viewers.map(({ name }) => name))}) {
+  const frame = document.createElement('iframe');
+  frame.src = name + location.hash;
+  document.body.append(frame);
+}
+</script>
+</body></html>
+`;
+}
+
 /** In the browser's own language. With #auto in its address, the page finishes a task now and then by itself. */
 const SCRIPT = `const byId = (id) => document.getElementById(id);
 const AUTO_MS = 6000;

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Viewers } from './messages.ts';
-import { boardHtml } from './page-html.ts';
+import { allHtml, boardHtml } from './page-html.ts';
 import type { Tasks } from './tasks.ts';
 
 export type BoardServer = {
@@ -44,10 +44,16 @@ function answer(request: IncomingMessage, response: ServerResponse, options: Ans
   const viewers = options.viewers();
   if (method !== 'GET' || key !== options.key || !viewers) return void response.writeHead(404).end();
   if (name === 'tasks') return json(response, 200, options.tasks.list());
-  const viewer = viewers.viewers.find((known) => known.name === name);
-  if (!viewer) return void response.writeHead(404).end();
+  const html = htmlOf(viewers, name);
+  if (html === null) return void response.writeHead(404).end();
   response.setHeader('content-type', 'text/html; charset=utf-8');
-  response.end(boardHtml(viewers.relayUrl, viewer));
+  response.end(html);
+}
+
+function htmlOf({ relayUrl, viewers }: Viewers, name: string): string | null {
+  if (name === 'all') return allHtml(viewers);
+  const viewer = viewers.find((known) => known.name === name);
+  return viewer ? boardHtml(relayUrl, viewer) : null;
 }
 
 function finish(

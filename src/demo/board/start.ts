@@ -15,7 +15,7 @@ export type BoardOptions = {
   readonly everyMs: number | null;
 };
 
-/** A viewer's page. With `#auto` behind its address it finishes a task now and then by itself. */
+/** A page. With `#auto` behind its address, each viewer in it finishes a task now and then by itself, or tries to. */
 export type BoardPage = { readonly name: string; readonly url: string };
 
 export interface Board extends AsyncDisposable {
@@ -23,7 +23,7 @@ export interface Board extends AsyncDisposable {
   readonly origin: string;
   /**
    * Hosts the board at this relay and lets two viewers in: `editor`, who may finish tasks, and `reader`, who may only look. Resolves with
-   * their pages when both are served. Once.
+   * their pages, and `all` that shows both, when they are served. Once.
    */
   join(relay: Pick<Relay, 'url' | 'token'>): Promise<readonly BoardPage[]>;
 }
@@ -53,7 +53,7 @@ export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<B
       const viewers = await Promise.all(VIEWERS.map((viewer) => openSession(relay, viewer)));
       app.tell({ type: 'viewers', relayUrl: relay.url, viewers });
       await app.heard('showing');
-      return viewers.map(({ name }) => ({ name, url: `${origin}/${key}/${name}` }));
+      return ['all', ...viewers.map(({ name }) => name)].map((name) => ({ name, url: `${origin}/${key}/${name}` }));
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };

@@ -1,0 +1,114 @@
+import type { Clock } from '../../core/clock.ts';
+import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSIONS_PER_SITE } from '../../core/limits.ts';
+import { isGrantLive, isOpen, type Grant, type SiteSession } from '../../core/sites/session.ts';
+import { siteKeyText } from '../../core/sites/site.ts';
+import type { NewGrant, Ticket } from '../../core/sites/store.ts';
+import { DueIndex } from './due.ts';
+import { createSortedMap, type SortedMap } from './sorted.ts';
+
+/** `hashes`: of the tokens, by grant. `tickets`: the ends of those not redeemed, in the order put. */
+export type Row = {
+  session: SiteSession;
+  readonly hashes: Map<string, string>;
+  readonly tickets: Map<string, number>;
+};
+
+/** The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by when they are to be forgotten. */
+export class Shelf {
+  readonly tokens = new Map<string, { readonly row: Row; readonly grantId: string }>();
+  readonly tickets = new Map<string, Ticket & { readonly until: number }>();
+  readonly #rows = new Map<string, Row>();
+  readonly #bySite = new Map<string, SortedMap<Row>>();
+  readonly #ends: DueIndex<Row>;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#ends = new DueIndex(clock.now());
+  }
+
+  /** Forgets what is due. */
+  now(): number {
+    const now = this.#clock.now();
+    for (const row of this.#ends.due(now, SESSIONS_PER_SITE)) this.#drop(row);
+    return now;
+  }
+
+  find(sessionId: string): Row | undefined {
+    this.now();
+    return this.#rows.get(sessionId);
+  }
+
+  ofSite(site: string, after: string | null = null): IteratorObject<Row> {
+    return this.#bySite.get(site)?.values({ after }) ?? [].values();
+  }
+
+  /** False: the site has as many that are open as it may. Those that are over make room among themselves. */
+  hasRoom(site: string, now: number): boolean {
+    const over: Row[] = [];
+    let open = 0;
+    for (const row of this.ofSite(site)) {
+      if (isOpen(row.session, now)) open++;
+      else over.push(row);
+    }
+    if (open >= SESSIONS_PER_SITE) return false;
+    for (const row of over.slice(0, Math.max(0, over.length - SESSIONS_PER_SITE + 1))) this.#drop(row);
+    return true;
+  }
+
+  add(session: SiteSession): Row {
+    const row: Row = { session, hashes: new Map(), tickets: new Map() };
+    const site = siteKeyText(session);
+    const sorted = this.#bySite.get(site) ?? createSortedMap<Row>();
+    this.#bySite.set(site, sorted);
+    sorted.set(session.sessionId, row);
+    this.#rows.set(session.sessionId, row);
+    this.#ends.set(row, session.expiresAt + SESSION_KEPT_MS);
+    return row;
+  }
+
+  /** The time of the first close stays. One that had expired by itself is not kept the longer for being closed. */
+  close(row: Row, now: number): void {
+    if (row.session.closedAt !== null) return;
+    row.session = { ...row.session, closedAt: now };
+    this.#ends.set(row, Math.min(now, row.session.expiresAt) + SESSION_KEPT_MS);
+  }
+
+  give(row: Row, given: NewGrant, { now, latest }: { readonly now: number; readonly latest: number }): Grant {
+    const { ttlMs, tokenHash, ...rest } = given;
+    const expiresAt = ttlMs === null ? latest : Math.min(latest, now + ttlMs);
+    const grant: Grant = { ...rest, grantedAt: now, expiresAt, revokedAt: null };
+    row.hashes.set(grant.grantId, tokenHash);
+    this.tokens.set(tokenHash, { row, grantId: grant.grantId });
+    row.session = { ...row.session, grants: [...row.session.grants, grant] };
+    return grant;
+  }
+
+  /** Grants that are over go when a place is needed; nothing that is not over hangs on them. False: all are live. */
+  hasGrantRoom(row: Row, now: number): boolean {
+    const { grants } = row.session;
+    if (grants.length < GRANTS_PER_SESSION) return true;
+    const live = grants.filter((grant) => isGrantLive(grant, now));
+    if (live.length >= GRANTS_PER_SESSION) return false;
+    for (const grant of grants) if (!live.includes(grant)) this.#forgetToken(row, grant.grantId);
+    row.session = { ...row.session, grants: live };
+    return true;
+  }
+
+  #forgetToken(row: Row, grantId: string): void {
+    this.tokens.delete(row.hashes.get(grantId) ?? '');
+    row.hashes.delete(grantId);
+  }
+
+  #drop(row: Row): void {
+    const { sessionId } = row.session;
+    const site = siteKeyText(row.session);
+    this.#rows.delete(sessionId);
+    this.#ends.delete(row);
+    const sorted = this.#bySite.get(site);
+    sorted?.delete(sessionId);
+    if (sorted?.size === 0) this.#bySite.delete(site);
+    for (const hash of row.hashes.values()) this.tokens.delete(hash);
+    for (const hash of row.tickets.keys()) this.tickets.delete(hash);
+  }
+}

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { startBoardServer } from '../../src/demo/board/server.ts';
+import { createTasks } from '../../src/demo/board/tasks.ts';
+
+const VIEWERS = {
+  type: 'viewers',
+  relayUrl: 'http://relay.test',
+  viewers: [{ name: 'editor', may: 'may finish tasks', sessionId: 's1', token: 'cbg_</script>' }],
+} as const;
+
+async function startBench(viewers: boolean) {
+  const tasks = createTasks();
+  const changes: string[] = [];
+  const { server, port, key } = await startBoardServer({
+    tasks,
+    viewers: () => (viewers ? { ...VIEWERS, viewers: [...VIEWERS.viewers] } : null),
+    apiToken: () => 'api',
+    changed: (reason, id) => void changes.push(`${reason} ${id}`),
+  });
+  const ask = async (method: string, path: string, token = ''): Promise<readonly [number, string]> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
+    return [response.status, await response.text()];
+  };
+  const close = (): Promise<void> => new Promise((done) => server.close(() => done()));
+  return { tasks, changes, key, ask, [Symbol.asyncDispose]: close };
+}
+
+test('the board keeps a bounded number of tasks, and the oldest that are done make room', () => {
+  const tasks = createTasks();
+  for (let count = 0; count < 100; count++) {
+    const added = tasks.add();
+    if (added) tasks.finish(added.id);
+  }
+  expect(tasks.list()).toHaveLength(12);
+  expect(
+    tasks
+      .list()
+      .filter(({ done }) => !done)
+      .map(({ id }) => id),
+  ).toEqual(['t1', 't2', 't3']);
+  expect(tasks.list().at(-1)).toMatchObject({ id: 't103', done: true });
+  expect(tasks.finish('t4')).toBeNull();
+});
+
+test('the board takes no further task while enough is open', () => {
+  const tasks = createTasks();
+  for (let count = 0; count < 10; count++) tasks.add();
+  expect(tasks.list()).toHaveLength(6);
+  expect(tasks.add()).toBeNull();
+});
+
+test('tasks are finished by whoever bears the token, and told once', async () => {
+  await using bench = await startBench(true);
+  expect(await bench.ask('POST', '/api/tasks/t1/finish')).toEqual([401, '']);
+  expect(await bench.ask('POST', '/api/tasks/t1/finish', 'apj')).toEqual([401, '']);
+  expect(bench.changes).toEqual([]);
+  const done = [200, JSON.stringify({ id: 't1', title: 'Sweep the stage', done: true })];
+  expect(await bench.ask('POST', '/api/tasks/t1/finish', 'api')).toEqual(done);
+  expect(await bench.ask('POST', '/api/tasks/t1/finish', 'api')).toEqual(done);
+  expect(await bench.ask('POST', '/api/tasks/t99/finish', 'api')).toEqual([404, '{"message":"There is no task t99."}']);
+  expect(bench.changes).toEqual(['task_finished t1']);
+});
+
+test('pages are for those who know the key, and hold their viewer\u2019s token as data', async () => {
+  await using bench = await startBench(true);
+  const [status, page] = await bench.ask('GET', `/${bench.key}/editor`);
+  expect(status).toBe(200);
+  expect(page).toContain('cbg_\\u003c/script>');
+  for (const path of [
+    '/',
+    '/editor',
+    '/wrong/editor',
+    `/${bench.key}`,
+    `/${bench.key}/nobody`,
+    `/${bench.key}/editor/`,
+  ]) {
+    expect(await bench.ask('GET', path)).toEqual([404, '']);
+  }
+  await using early = await startBench(false);
+  expect((await early.ask('GET', `/${early.key}/editor`))[0]).toBe(404);
+});

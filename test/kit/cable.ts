@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+export type Cable = AsyncDisposable & {
+  /** The far end's address, through the cable. */
+  readonly url: string;
+  /** Breaks every connection, and each new one, until it is mended. */
+  cut(): void;
+  mend(): void;
+};
+
+/** A TCP connection to a server that can be cut: `url` is the server's own. */
+export async function layCable(url: string): Promise<Cable> {
+  const { port } = new URL(url);
+  const sockets = new Set<Socket>();
+  let whole = true;
+  const join = (near: Socket, far: Socket): void => {
+    sockets.add(near);
+    near.on('error', () => {});
+    near.on('close', () => {
+      sockets.delete(near);
+      far.destroy();
+    });
+    near.pipe(far);
+  };
+  const server = createServer((near) => {
+    if (!whole) return void near.destroy();
+    const far = connect(Number(port), '127.0.0.1');
+    join(near, far);
+    join(far, near);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  const cut = (): void => {
+    whole = false;
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    cut,
+    mend() {
+      whole = true;
+    },
+    async [Symbol.asyncDispose]() {
+      cut();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FakeClock } from '../kit/clock.ts';
+import { postJson, type Answer } from '../http/kit.ts';
+import { ROUTES, type Route } from './access-routes.ts';
+import { readQuestions, variablesOf, worded, type Question } from './documents.ts';
+import { codeOf } from './kit.ts';
+import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './planted.ts';
+
+/** Two relays to which the same things happened, so that what changes something can be asked of each once. */
+let at: World;
+let twin: World;
+beforeAll(async () => {
+  const now = Date.now();
+  at = await world({ clock: new FakeClock(now) });
+  twin = await world({ clock: new FakeClock(now) });
+});
+afterAll(async () => {
+  await at[Symbol.asyncDispose]();
+  await twin[Symbol.asyncDispose]();
+});
+
+/** What is made by chance, and so differs between two relays. Between two answers of one relay nothing may. */
+const BY_CHANCE = ['rpc_id', 'node_id', 'message_id', 'session_id', 'grant_id', 'parent_id', 'token', 'ticket', 'id'];
+
+/** Beside the examples of access, which do these to what is not there. */
+const DEEDS: Readonly<Record<string, readonly Route[]>> = {
+  'POST /connections/{user_id}/{client_id}/disconnect': [
+    {
+      access: 'admin',
+      target: ({ user, client }) => `/connections/${user}/${client}/disconnect`,
+      body: () => ({ reason: 'over' }),
+      found: 200,
+      absent: 404,
+      harmful: true,
+    },
+  ],
+};
+
+const questions = new Map(readQuestions().map((question) => [question.name, question]));
+const examples = Object.entries(ROUTES)
+  .flatMap(([name, routes]) => [...routes, ...(DEEDS[name] ?? [])].map((route) => ({ name, route })))
+  .map((one) => ({ ...one, example: `${one.name.split(' ')[0]} ${one.route.target(PLANTED)}` }))
+  .sort((a, b) => Number(a.route.harmful ?? false) - Number(b.route.harmful ?? false));
+type Example = (typeof examples)[number];
+
+function askerOf({ access, scope }: Route): string {
+  if (access === 'admin' || access === 'invoke') return 'admin';
+  return access === 'host' || scope === 'host' ? `${OWNER}:host` : VIEWER;
+}
+
+function questionOf(name: string): Question {
+  const question = questions.get(name);
+  if (!question) throw new Error(`no document for ${name}`);
+  return question;
+}
+
+type Both = { readonly rest: Answer; readonly code: unknown; readonly body: unknown };
+
+async function askBoth({ name, route }: Example, given: Ids): Promise<Both> {
+  const question = questionOf(name);
+  const [method = ''] = name.split(' ');
+  const reads = question.operation.operation === 'query';
+  const other = reads ? at : twin;
+  const who = askerOf(route);
+  const ids = at.named(given);
+  const body = method === 'GET' || method === 'DELETE' ? undefined : (route.body?.(ids) ?? {});
+  const rest = await at.rest(route.target(ids), { who, ...(body && postJson(body)), method });
+  const there = other.named(given);
+  const variables = variablesOf(question, route.target(there), body && (route.body?.(there) ?? {}));
+  const graphql = await other.graphql(question.text, { who, variables });
+  const data = worded(question, graphql.data);
+  const answer = question.body.reduce<any>((value, key) => value?.[key], data);
+  return { rest, code: graphql.code, body: reads ? answer : withoutChance(answer) };
+}
+
+function withoutChance(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutChance);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, one]) => [
+    key,
+    BY_CHANCE.includes(key) && one !== null ? '<chance>' : withoutChance(one),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+const isReading = (name: string): boolean => questionOf(name).operation.operation === 'query';
+
+describe('REST and GraphQL', () => {
+  it('have a document of GraphQL, and an example, for each operation of REST', async () => {
+    const { paths } = JSON.parse((await at.rest('/openapi.json')).text);
+    const operations = Object.entries<object>(paths)
+      .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+      .sort();
+    expect([...questions.keys()].sort()).toEqual(operations);
+    expect(Object.keys(ROUTES).sort()).toEqual(operations);
+  });
+
+  it.each(examples)('answer $example alike', async (given) => {
+    const { rest, code, body } = await askBoth(given, PLANTED);
+    expect(rest.status).toBe(given.route.found);
+    if (rest.status === 404) return expect([code, codeOf(rest)]).toEqual(['not_found', 'not_found']);
+    if (rest.status >= 400) return expect(body).toMatchObject({ code: codeOf(rest) });
+    expect(code).toBeUndefined();
+    expect(isReading(given.name) ? rest.json : withoutChance(rest.json)).toEqual(body);
+  });
+
+  const absent = examples.filter(({ route }) => !route.harmful);
+  it.each(absent)('answer $example alike of what is not there', async (given) => {
+    const { rest, code, body } = await askBoth(given, ABSENT);
+    if (rest.status < 400) return expect(isReading(given.name) ? rest.json : withoutChance(rest.json)).toEqual(body);
+    if (body === null || body === undefined)
+      return expect([codeOf(rest), code ?? 'not_found']).toEqual([codeOf(rest), codeOf(rest)]);
+    expect(body).toMatchObject({ code: codeOf(rest) });
+  });
+});
