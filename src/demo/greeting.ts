@@ -65,7 +65,7 @@ function row({ userId, clientId, clientType }: Named, about: string): string {
 /** Each page is for somebody who was let in, without any credential of the relay. */
 function boardRows(board: readonly BoardPage[]): readonly string[] {
   if (board.length === 0) return [];
-  const pages = board.map(({ name, url }) => `${' '.repeat(29)} as ${name}: ${url}`);
+  const pages = board.map(({ name, url }) => `${' '.repeat(30)} as ${name}: ${url}`);
   return [row(HOST, 'lets viewers watch and change a task board; open it'), ...pages];
 }
 

@@ -82,7 +82,7 @@ export function statusLine(now: Now, metrics: string): string {
     ended.join(', '),
     `${refused} refused, ${late} late, ${lost} links lost`,
     `${now.busy} of ${now.workers} workers busy`,
-    `${now.duplicates} duplicates in ${now.seen} messages`,
+    `${now.duplicates} of ${now.seen} messages came twice`,
   ].join(' | ');
 }
 

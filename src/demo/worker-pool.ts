@@ -1,5 +1,6 @@
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
-import { windowOf, type Place } from './place.ts';
+import type { Place } from './place.ts';
+import { deskContexts, deskWindow, emptied, isEmpty, openDesk, type Desk, type Worker } from './worker-desk.ts';
 
 export type Task = { readonly taskId: string; readonly signal: AbortSignal };
 
@@ -22,30 +23,63 @@ export interface WorkerPool extends Place {
   renew(rest: () => Promise<void>): Promise<void>;
 }
 
-type Worker = { readonly contextId: string; readonly windowId: string; taskId: string | null; tasksDone: number };
-type Desk = { readonly windowId: string; readonly workers: readonly Worker[]; draining: boolean; empty: () => void };
+export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
+  return new DeskPool(options);
+}
 
-export function createWorkerPool({ windows, workersInEach }: WorkerPoolOptions): WorkerPool {
-  let opened = 0;
-  let desks: readonly Desk[] = Array.from({ length: windows }, () => open(++opened, workersInEach));
-  let changed = (): void => {};
-  const waiting = new Set<(worker: Worker) => void>();
+class DeskPool implements WorkerPool {
+  readonly #workersInEach: number;
+  #opened = 0;
+  #desks: readonly Desk[];
+  #changed = (): void => {};
+  /** Who takes the next idle worker, those first who waited longest. */
+  readonly #waiting = new Set<(worker: Worker) => void>();
 
-  const idle = (): Worker | undefined =>
-    desks.flatMap((desk) => (desk.draining ? [] : desk.workers)).find((worker) => worker.taskId === null);
+  constructor({ windows, workersInEach }: WorkerPoolOptions) {
+    this.#workersInEach = workersInEach;
+    this.#desks = Array.from({ length: windows }, () => this.#open());
+  }
 
-  /** To those who waited longest. */
-  function hand(): void {
-    for (const take of waiting) {
-      const worker = idle();
-      if (!worker) return;
-      waiting.delete(take);
-      take(worker);
+  contexts(): readonly ReportedContext[] {
+    return this.#desks.flatMap(deskContexts);
+  }
+
+  windows(): readonly ReportedWindow[] {
+    return this.#desks.map(deskWindow);
+  }
+
+  onChange(listener: () => void): void {
+    this.#changed = listener;
+  }
+
+  async run<T>(task: Task, work: () => Promise<T>): Promise<T> {
+    const worker = await this.#assign(task);
+    this.#changed();
+    try {
+      return await work();
+    } finally {
+      this.#release(worker);
     }
   }
 
-  /** Assigned already, so that nobody else is given it meanwhile. */
-  function assign({ taskId, signal }: Task): Promise<Worker> {
+  async renew(rest: () => Promise<void>): Promise<void> {
+    const old = this.#desks.find(({ draining }) => !draining);
+    if (!old) return;
+    old.draining = true;
+    this.#changed();
+    await emptied(old);
+    await rest();
+    this.#desks = [...this.#desks.filter((desk) => desk !== old), this.#open()];
+    this.#hand();
+    this.#changed();
+  }
+
+  #open(): Desk {
+    return openDesk(++this.#opened, this.#workersInEach);
+  }
+
+  /** Assigned as soon as it is found, so that nobody else is given it meanwhile. */
+  #assign({ taskId, signal }: Task): Promise<Worker> {
     const { promise, resolve, reject } = Promise.withResolvers<Worker>();
     const take = (worker: Worker): void => {
       signal.removeEventListener('abort', giveUp);
@@ -53,82 +87,35 @@ export function createWorkerPool({ windows, workersInEach }: WorkerPoolOptions):
       resolve(worker);
     };
     const giveUp = (): void => {
-      waiting.delete(take);
+      this.#waiting.delete(take);
       reject(signal.reason);
     };
     signal.throwIfAborted();
     signal.addEventListener('abort', giveUp, { once: true });
-    waiting.add(take);
-    hand();
+    this.#waiting.add(take);
+    this.#hand();
     return promise;
   }
 
-  function release(worker: Worker): void {
+  #release(worker: Worker): void {
     worker.taskId = null;
     worker.tasksDone++;
-    for (const desk of desks) if (desk.draining && isEmpty(desk)) desk.empty();
-    hand();
-    changed();
+    for (const desk of this.#desks) if (desk.draining && isEmpty(desk)) desk.emptied();
+    this.#hand();
+    this.#changed();
   }
 
-  return {
-    contexts: () => desks.flatMap((desk) => desk.workers.filter((worker) => isShown(desk, worker)).map(contextOf)),
-    windows: () => desks.map((desk) => deskWindow(desk)),
-    onChange(listener) {
-      changed = listener;
-    },
-    async run(task, work) {
-      const worker = await assign(task);
-      changed();
-      try {
-        return await work();
-      } finally {
-        release(worker);
-      }
-    },
-    async renew(rest) {
-      const old = desks.find(({ draining }) => !draining);
-      if (!old) return;
-      old.draining = true;
-      changed();
-      await emptied(old);
-      await rest();
-      desks = [...desks.filter((desk) => desk !== old), open(++opened, workersInEach)];
-      hand();
-      changed();
-    },
-  };
-}
+  #hand(): void {
+    for (const take of this.#waiting) {
+      const worker = this.#idle();
+      if (!worker) return;
+      this.#waiting.delete(take);
+      take(worker);
+    }
+  }
 
-function open(number: number, workers: number): Desk {
-  const windowId = `desk-${number}`;
-  const worker = (_: unknown, i: number): Worker => {
-    return { contextId: `${windowId}-worker-${i + 1}`, windowId, taskId: null, tasksDone: 0 };
-  };
-  return { windowId, workers: Array.from({ length: workers }, worker), draining: false, empty() {} };
-}
-
-function emptied(desk: Desk): Promise<void> {
-  if (isEmpty(desk)) return Promise.resolve();
-  return new Promise((resolve) => (desk.empty = resolve));
-}
-
-function isEmpty({ workers }: Desk): boolean {
-  return workers.every(({ taskId }) => taskId === null);
-}
-
-/** What has nothing left to do in a window that is to go is closed. */
-function isShown({ draining }: Desk, { taskId }: Worker): boolean {
-  return !draining || taskId !== null;
-}
-
-function contextOf({ contextId, windowId, taskId, tasksDone }: Worker): ReportedContext {
-  const metadata = { purpose: 'reports', tasks_done: tasksDone };
-  const status = taskId === null ? 'idle' : 'active';
-  return { contextId, status, ownership: 'worker', windowId, taskId, title: 'Report builder', metadata };
-}
-
-function deskWindow({ windowId, workers, draining }: Desk): ReportedWindow {
-  const size = { tabCount: workers.length, capacity: workers.length };
-  return windowOf(windowId, { ownership: 'worker', state: 'minimized', ...size, draining });
+  #idle(): Worker | undefined {
+    const workers = this.#desks.flatMap((desk) => (desk.draining ? [] : desk.workers));
+    return workers.find(({ taskId }) => taskId === null);
+  }
 }

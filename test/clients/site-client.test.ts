@@ -320,6 +320,17 @@ describe('a viewer that subscribes', () => {
     await gone;
   });
 
+  test('can be left while a next waits: that one ends, too', async () => {
+    await using bench = await startBench();
+    const stream = bench.subscribe();
+    const first = stream.next();
+    const { open, gone } = await bench.server.connection();
+    open(READY);
+    await stream.leave();
+    expect(await first).toBe('end');
+    await gone;
+  });
+
   test('gives up a connection whose event is larger than any that a relay sends', async () => {
     await using bench = await startBench();
     const stream = bench.subscribe();

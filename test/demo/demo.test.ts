@@ -112,7 +112,7 @@ describe('callboard demo', () => {
     expect(busy).toMatchObject({ client_id: 'kiosk', status: 'active', ownership: 'worker' });
     const task = busy.task_id ?? '';
     const file = await operator.caseFile('bob', 'kiosk', task);
-    expect(['MAY_HAVE_RUN', 'RAN']).toContain(file?.delivery?.execution);
+    expect(['MAY_HAVE_RUN', 'REPORTED_BY_CLIENT']).toContain(file?.delivery?.execution);
     await until('its worker is free of the task', async () => {
       const { idle, assigned } = await operator.workers('bob');
       return (
@@ -173,7 +173,7 @@ describe('callboard demo', () => {
 
   it('shows a board to who was let in, at the addresses that it prints', async () => {
     const pages = [...demo.run.out.matchAll(/ as (\w+): (http:\S+)$/gm)];
-    expect(pages.map(([, name]) => name)).toEqual(['editor', 'reader']);
+    expect(pages.map(([, name]) => name)).toEqual(expect.arrayContaining(['editor', 'reader']));
     for (const [, , url = ''] of pages) {
       const answer = await fetch(url);
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/html/)]);
@@ -228,7 +228,7 @@ describe('callboard demo', () => {
       return found.length >= 2 ? found : null;
     });
     const figures =
-      /\d of \d connected, \d+ waiting \| \d+ completed, \d+ failed, .* \| \d of \d workers busy \| \d+ duplicates in \d+ messages$/;
+      /\d of \d connected, \d+ waiting \| \d+ completed, \d+ failed, .* \| \d of \d workers busy \| \d+ of \d+ messages came twice$/;
     for (const line of lines) expect(line).toMatch(figures);
     expect(lines.at(-1)).toMatch(/ \| [1-9]\d* completed, /);
     expect(demo.run.err.slice(0, 2000)).toBe('');

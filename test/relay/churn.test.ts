@@ -6,14 +6,15 @@ import { stage, until, type Stage } from './kit.ts';
 /** Rows of one listing: made, taken away again where that can be, and told apart by a text. */
 type Listing = {
   /** The path without its paging, and the member that names a row. */
-  readonly path: string;
+  readonly path: (user: string) => string;
   readonly member: string;
   /** The same by GraphQL: the field with its arguments but those of paging, what is selected of a row, and how to read its name. */
-  readonly field: string;
+  readonly field: (user: string) => string;
   readonly select: string;
   readonly put: (at: House, n: number) => Promise<Row>;
 };
-type House = Stage & { readonly alive: Set<TestClient> };
+/** `user`: whose rows these are, another one in each run. */
+type House = Stage & { readonly alive: Set<TestClient>; readonly user: string };
 type Row = { readonly name: string; drop?(): Promise<void> };
 
 const admin = { kind: 'admin', name: 't', expiresAt: null } as const;
@@ -35,10 +36,11 @@ async function forget(at: House, client: TestClient): Promise<void> {
   }
 }
 
-async function runs(at: Stage, clientId: string, commandId: string): Promise<void> {
-  const target = { userId: 'alice', clientId, action: 'open', params: null, commandId, connectWithinMs: 300_000 };
-  void at.callboard.core.rpc.invoke(user('alice'), { ...target, respondWithinMs: 300_000 });
-  const key = { userId: 'alice', clientId, commandId };
+async function runs(at: House, clientId: string, commandId: string): Promise<void> {
+  const userId = at.user;
+  const target = { userId, clientId, action: 'open', params: null, commandId, connectWithinMs: 300_000 };
+  void at.callboard.core.rpc.invoke(user(userId), { ...target, respondWithinMs: 300_000 });
+  const key = { userId, clientId, commandId };
   await until(async () => (await at.callboard.core.delivery.command(admin, key)) !== null);
 }
 
@@ -47,20 +49,20 @@ const scattered = (n: number): string => `r${((n * 7919) % 997).toString().padSt
 
 const LISTINGS: Readonly<Record<string, Listing>> = {
   connections: {
-    path: '/connections?user_id=alice',
+    path: (name) => `/connections?user_id=${name}`,
     member: 'client_id',
-    field: 'connections(userId: "alice"',
+    field: (name) => `connections(userId: "${name}"`,
     select: 'clientId',
     async put(at, n) {
       const name = scattered(n);
-      const client = await live(at, 'alice', name);
+      const client = await live(at, at.user, name);
       return { name, drop: () => forget(at, client) };
     },
   },
   users: {
-    path: '/users?',
+    path: () => '/users?',
     member: 'user_id',
-    field: 'users(',
+    field: () => 'users(',
     select: 'id',
     async put(at, n) {
       const name = scattered(n);
@@ -69,32 +71,32 @@ const LISTINGS: Readonly<Record<string, Listing>> = {
     },
   },
   'pending RPCs': {
-    path: '/rpc/pending?user_id=alice',
+    path: (name) => `/rpc/pending?user_id=${name}`,
     member: 'command_id',
-    field: 'pendingRpcs(filter: { userId: "alice" }',
+    field: (name) => `pendingRpcs(filter: { userId: "${name}" }`,
     select: 'commandId',
     async put(at, n) {
       const name = scattered(n);
       await runs(at, 'away', name);
-      const key = { userId: 'alice', clientId: 'away', commandId: name };
+      const key = { userId: at.user, clientId: 'away', commandId: name };
       return { name, drop: async () => void (await at.callboard.core.rpc.cancel(admin, key, null)) };
     },
   },
   streams: {
-    path: '/history/streams?user_id=alice',
+    path: (name) => `/history/streams?user_id=${name}`,
     member: 'stream',
-    field: 'streams(userId: "alice"',
+    field: (name) => `streams(userId: "${name}"`,
     select: 'key',
     async put(at, n) {
       const client = scattered(n);
       await runs(at, client, 'c1');
-      return { name: `alice/clients/${client}` };
+      return { name: `${at.user}/clients/${client}` };
     },
   },
   messages: {
-    path: '/history/messages?stream=alice/clients/away',
+    path: (name) => `/history/messages?stream=${name}/clients/away`,
     member: 'command_id',
-    field: 'messages(stream: "alice/clients/away"',
+    field: (name) => `messages(stream: "${name}/clients/away"`,
     select: 'commandId',
     async put(at, n) {
       const name = scattered(n);
@@ -105,30 +107,82 @@ const LISTINGS: Readonly<Record<string, Listing>> = {
 };
 
 type Page = { readonly names: readonly string[]; readonly next: string | null };
-type Read = (at: Stage, listing: Listing, page: { limit: number; after: string | null }) => Promise<Page>;
+type Read = (at: House, listing: Listing, page: { limit: number; after: string | null }) => Promise<Page>;
 
 const DOORS: Readonly<Record<string, Read>> = {
   async REST(at, { path, member }, { limit, after }) {
     const cursor = after === null ? '' : `&cursor=${encodeURIComponent(after)}`;
-    const answer = await at.rest(`${path}&limit=${limit}${cursor}`);
+    const answer = await at.rest(`${path(at.user)}&limit=${limit}${cursor}`);
     expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
     const { items, next_cursor } = JSON.parse(answer.text);
     return { names: items.map((item: Record<string, string>) => item[member]), next: next_cursor };
   },
   async GraphQL(at, { field, select }, { limit, after }) {
-    const query = `query ($after: String) { rows: ${field} first: ${limit}, after: $after) { nodes { name: ${select} } nextCursor } }`;
+    const query = `query ($after: String) { rows: ${field(at.user)} first: ${limit}, after: $after) { nodes { name: ${select} } nextCursor } }`;
     const { rows } = await at.data(query, { variables: { after } });
     return { names: rows.nodes.map(({ name }: { name: string }) => name), next: rows.nextCursor };
   },
 };
 
 const cases = Object.keys(LISTINGS).flatMap((name) => Object.keys(DOORS).map((door) => ({ name, door })));
-const plans = fc.record({
+type Plan = {
+  readonly before: number;
+  readonly limit: number;
+  /** Between two pages: how many rows come, and places among the present ones that go. */
+  readonly between: readonly { readonly come: number; readonly go: readonly number[] }[];
+};
+const plans: fc.Arbitrary<Plan> = fc.record({
   before: fc.integer({ min: 1, max: 12 }),
   limit: fc.integer({ min: 1, max: 5 }),
-  /** Between two pages: rows that come, and places among the present rows that go. */
   between: fc.array(fc.record({ come: fc.nat(3), go: fc.array(fc.nat(20), { maxLength: 2 }) }), { maxLength: 8 }),
 });
+
+/** Rows that come and go, and which of them were there all the time. */
+function crowd(at: House, listing: Listing) {
+  const there = new Map<string, Row>();
+  const throughout = new Set<string>();
+  const known = new Set<string>();
+  let made = 0;
+  return {
+    known,
+    throughout,
+    async come(count: number, begins = false): Promise<void> {
+      for (let i = 0; i < count; i++) {
+        const row = await listing.put(at, made++);
+        there.set(row.name, row);
+        known.add(row.name);
+        if (begins) throughout.add(row.name);
+      }
+    },
+    async go(place: number): Promise<void> {
+      const row = [...there.values()][place % there.size];
+      if (!row?.drop) return;
+      await row.drop();
+      there.delete(row.name);
+      throughout.delete(row.name);
+    },
+  };
+}
+
+async function page(at: House, { listing, read }: { listing: Listing; read: Read }, plan: Plan): Promise<void> {
+  const { before, limit, between } = plan;
+  const rows = crowd(at, listing);
+  await rows.come(before, true);
+  const seen: string[] = [];
+  let after: string | null = null;
+  for (let turn = 0; turn === 0 || after !== null; turn++) {
+    const { names, next }: Page = await read(at, listing, { limit, after });
+    expect(names.length).toBeLessThanOrEqual(limit);
+    seen.push(...names);
+    after = next;
+    const { come, go } = between[turn] ?? { come: 0, go: [] };
+    await rows.come(come);
+    for (const place of go) await rows.go(place);
+  }
+  expect(new Set(seen).size).toBe(seen.length);
+  expect([...rows.throughout].filter((row) => !seen.includes(row))).toEqual([]);
+  expect(seen.filter((row) => !rows.known.has(row))).toEqual([]);
+}
 
 it.each(cases)(
   'paging through $name over $door neither repeats nor loses a row that lives through it',
@@ -136,43 +190,17 @@ it.each(cases)(
     const listing = LISTINGS[name];
     const read = DOORS[door];
     if (!listing || !read) throw new Error(name);
+    await using house = await stage();
+    let run = 0;
     await fc.assert(
-      fc.asyncProperty(plans, async ({ before, limit, between }) => {
-        await using house = await stage();
-        const at: House = { ...house, alive: new Set() };
-        const there = new Map<string, Row>();
-        const gone = new Set<string>();
-        let made = 0;
-        const put = async (): Promise<void> => {
-          const row = await listing.put(at, made++);
-          there.set(row.name, row);
-        };
-        for (let i = 0; i < before; i++) await put();
-        const throughout = new Set(there.keys());
-        const seen: string[] = [];
-        let after: string | null = null;
-        let turns = 0;
-        do {
-          const page: Page = await read(at, listing, { limit, after });
-          expect(page.names.length).toBeLessThanOrEqual(limit);
-          seen.push(...page.names);
-          after = page.next;
-          const { come, go } = between[turns++] ?? { come: 0, go: [] };
-          for (let i = 0; i < come; i++) await put();
-          for (const place of go) {
-            const row = [...there.values()][place % there.size];
-            if (!row?.drop) continue;
-            await row.drop();
-            there.delete(row.name);
-            throughout.delete(row.name);
-            gone.add(row.name);
-          }
-        } while (after !== null);
-        expect(new Set(seen).size).toBe(seen.length);
-        expect([...throughout].filter((row) => !seen.includes(row))).toEqual([]);
-        expect(seen.filter((row) => !there.has(row) && !gone.has(row))).toEqual([]);
+      fc.asyncProperty(plans, async (plan) => {
+        const at: House = { ...house, alive: new Set(), user: `user-${run++}` };
+        await page(at, { listing, read }, plan);
+        for (const client of at.alive) await client.session.closed('client_closed');
+        if (at.alive.size > 0) await at.clock.advance(61_000);
       }),
-      { numRuns: 20 },
+      { numRuns: 25 },
     );
   },
+  60_000,
 );

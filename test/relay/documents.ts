@@ -12,9 +12,9 @@ import {
   typeFromAST,
   visit,
   type DocumentNode,
-  type GraphQLInputType,
   type GraphQLNamedType,
   type GraphQLOutputType,
+  type GraphQLType,
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql';
@@ -87,7 +87,7 @@ export function variablesOf(question: Question, target: string, body: unknown): 
   return Object.fromEntries(entries);
 }
 
-function spoken(type: GraphQLInputType | GraphQLNamedType, value: unknown): unknown {
+function spoken(type: GraphQLType, value: unknown): unknown {
   if (isNonNullType(type)) return spoken(type.ofType, value);
   if (isListType(type))
     return (typeof value === 'string' ? value.split(',') : [value].flat()).map((one) => spoken(type.ofType, one));

@@ -20,7 +20,17 @@ afterAll(async () => {
 });
 
 /** What is made by chance, and so differs between two relays. Between two answers of one relay nothing may. */
-const BY_CHANCE = ['rpc_id', 'node_id', 'message_id', 'session_id', 'grant_id', 'parent_id', 'token', 'ticket', 'id'];
+const BY_CHANCE = [
+  'rpc_id',
+  'node_id',
+  'message_id',
+  'session_id',
+  'grant_id',
+  'parent_id',
+  'token',
+  'ticket',
+  'revoked',
+];
 
 /** Beside the examples of access, which do these to what is not there. */
 const DEEDS: Readonly<Record<string, readonly Route[]>> = {

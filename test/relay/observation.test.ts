@@ -75,7 +75,7 @@ it('6. Observation routes never create, acquire, renew or release work', async (
   expect([...new Set(calls)].filter((call) => ACTS.has(call.split('.')[1] ?? ''))).toEqual([]);
   await at.tab.sync();
   expect(at.tab.all.length).toBe(sent + 1);
-});
+}, 60_000);
 
 it('6. and looking all the time keeps no connection alive and no caller waiting', async () => {
   await using at = await stage();

@@ -35,11 +35,12 @@ export type TestDoor = AsyncDisposable & {
   ask(asked: Asked | string): Promise<Reply>;
 };
 
-/** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, and so on. */
+/** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, `grant:<session>:<grant>`, and so on. */
 export function askerOf(name: string | null | undefined): Principal | null {
   if (!name) return null;
   if (name === 'admin') return admin;
-  const [userId = '', scope] = name.split(':');
+  const [userId = '', scope = '', grantId] = name.split(':');
+  if (grantId) return { kind: 'grant', sessionId: scope, grantId, expiresAt: Infinity };
   if (scope === 'connect' || scope === 'invoke' || scope === 'host') return user(userId, scope);
   return user(userId);
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
 import { connect, user } from '../kit/core.ts';
 import { startRelay } from './kit.ts';
+import { askSites } from './sites-answers.ts';
 
 const invokePath = '/connections/alice/tab/actions/open';
 
@@ -64,12 +65,13 @@ describe('descriptions', () => {
     ]) {
       expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
     }
+    await askSites(relay, client);
     // Last: of these nothing comes back.
     await relay.ask({ method: 'POST', path: '/connections/alice/tab/disconnect', body: { reason: 'over' } });
     await relay.ask({ method: 'POST', path: '/delivery/nodes/n1/drain', body: { within_ms: 0 } });
     const missing = relay.door.operations
-      .flatMap(({ method, path, access }) => {
-        const invokes = access === 'INVOKE' && !path.endsWith('/cancel');
+      .flatMap(({ method, path }) => {
+        const invokes = path.includes('/actions/{') || path === '/commands/{user_id}/{client_id}/{command_id}';
         return (invokes ? [200, 202, 504] : [200]).map((status) => `${method} ${path} ${status}`);
       })
       .filter((answer) => !relay.answered.has(answer));
@@ -83,7 +85,7 @@ describe('access', () => {
     for (const { method, path, access } of relay.door.operations) {
       const url = `${path.replaceAll(/\{\w+\}/g, '%00')}?nonsense`;
       const statuses: Record<string, number> = {};
-      for (const who of ['', 'alice:connect', 'alice:invoke', 'alice:host', 'admin']) {
+      for (const who of ['', 'alice:connect', 'alice:invoke', 'alice:host', 'admin', 'grant:s:g']) {
         const reply = await relay.ask({ method, path: url, who, ...(method === 'POST' && { body: [] }) });
         statuses[who] = reply.status;
       }
@@ -96,6 +98,7 @@ describe('access', () => {
           'alice:invoke': may('INVOKE', 'GRANT', 'ANY'),
           'alice:host': may('HOST', 'GRANT', 'ANY'),
           admin: may('ADMIN', 'INVOKE', 'GRANT', 'ANY'),
+          'grant:s:g': may('GRANT', 'ANY'),
         },
       ]);
     }

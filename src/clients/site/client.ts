@@ -31,8 +31,7 @@ export class CooperativeSiteBrowserClient {
    * was.
    */
   subscribe(options: SubscribeOptions = {}): AsyncIterable<SiteEvent | SiteGap> {
-    const clientOptions = this.#options;
-    return { [Symbol.asyncIterator]: () => subscribe(clientOptions, options) };
+    return { [Symbol.asyncIterator]: () => leavable(this.#options, options) };
   }
 
   /**
@@ -63,4 +62,21 @@ export class CooperativeSiteBrowserClient {
     const { outcome, ...evidence } = read;
     return { commandId, ...evidence, ...outcome };
   }
+}
+
+/** One that can be left while a `next` waits, which a generator alone would only do after the next event. */
+function leavable(
+  options: SiteClientOptions,
+  { signal, ...more }: SubscribeOptions,
+): AsyncIterator<SiteEvent | SiteGap> {
+  const left = new AbortController();
+  const either = signal ? AbortSignal.any([signal, left.signal]) : left.signal;
+  const events = subscribe(options, { ...more, signal: either });
+  return {
+    next: () => events.next(),
+    return() {
+      left.abort();
+      return events.return();
+    },
+  };
 }

@@ -47,7 +47,7 @@ type Following = {
 /** Live events until the session is over for us, with a gap for each time that the stream was away. */
 export async function* subscribe(
   options: SiteClientOptions,
-  { names, signal = new AbortController().signal, onStatus }: SubscribeOptions,
+  { names, signal, onStatus }: SubscribeOptions & { readonly signal: AbortSignal },
 ): AsyncGenerator<SiteEvent | SiteGap, void> {
   const clock = options.clock ?? systemClock;
   const state: State = { lastLive: null, live: null, attempt: 0, refused: null, token: '' };
