@@ -1,4 +1,4 @@
-import type { Scope } from '../core/auth/principal.ts';
+type Scope = 'connect' | 'invoke' | 'host';
 
 /** A relay as the demo's parts know it: by its address and with credentials, as anybody outside would. */
 export type Relay = {

@@ -2,7 +2,12 @@ import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.t
 import { windowOf } from './place.ts';
 
 /** What does one task at a time. */
-export type Worker = { readonly contextId: string; readonly windowId: string; taskId: string | null; tasksDone: number };
+export type Worker = {
+  readonly contextId: string;
+  readonly windowId: string;
+  taskId: string | null;
+  tasksDone: number;
+};
 
 /** A window with workers in it. `emptied` is called when it is draining and the last task ended. */
 export type Desk = {

@@ -7,12 +7,16 @@ const DedupStatsType = builder.objectRef<DedupStats>('DedupStats').implement({
     'What ingestion saw in a window: events ingested, and ends of commands that links reported. It describes what the server ingested, and does not say how often any client executed anything.',
   fields: (t) => ({
     windowSeconds: t.exposeInt('windowSeconds', { description: 'The window asked for, in seconds.' }),
-    seen: t.exposeInt('seen', { description: 'Messages that came in, duplicates included.' }),
+    seen: t.exposeInt('seen', {
+      description: 'Messages that came in, duplicates included: not how often any client executed anything.',
+    }),
     unique: t.exposeInt('unique', {
-      description: 'Those that had not been seen within the deduplicator’s time to live.',
+      description:
+        'Those that had not been seen within the deduplicator’s time to live: not proof that anything was executed.',
     }),
     duplicates: t.exposeInt('duplicates', {
-      description: 'Those that had. A backend that cannot tell says 0, and `exact` is then false.',
+      description:
+        'Those that had: not proof that a client executed anything twice, or only once. A backend that cannot tell says 0, and `exact` is then false.',
     }),
     exact: t.exposeBoolean('exact', {
       description:

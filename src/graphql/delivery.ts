@@ -43,11 +43,15 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
     clientId: t.exposeID('clientId', { description: 'The target.' }),
     commandId: t.exposeID('commandId', { description: 'The command.' }),
     scopeId: t.exposeID('scopeId', { description: 'The admission scope that its reservation counts in.' }),
-    stage: t.expose('stage', { type: StageEnum, description: 'How far it has come.' }),
+    stage: t.expose('stage', {
+      type: StageEnum,
+      description: 'How far it has come: not proof that an effect outside the client is complete.',
+    }),
     outcome: t.expose('outcome', {
       type: OutcomeEnum,
       nullable: true,
-      description: 'How it ended; null while it is live.',
+      description:
+        'How it ended, as the relay was told; null while it is live. Not proof that an effect outside the client is complete.',
     }),
     lastProvenStage: t.expose('lastProvenStage', {
       type: StageEnum,

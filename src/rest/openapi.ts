@@ -8,6 +8,10 @@ import { PROBLEM_SCHEMA, PROBLEM_TYPE } from './problem.ts';
 type Responses = Record<string, JsonSchema>;
 export type About = { readonly title: string; readonly version: string; readonly basePath: string };
 
+const DESCRIPTION =
+  'Relays commands between callers and connected clients, keeps the evidence, and shows an operator what is true.';
+const LICENSE = { name: 'MIT', identifier: 'MIT' };
+
 /** OpenAPI 3.1 of the routes, out of the same documents that serve them. */
 export function describeRoutes(routes: readonly Route[], about: About): object {
   const paths: Record<string, Record<string, JsonSchema>> = {};
@@ -17,9 +21,10 @@ export function describeRoutes(routes: readonly Route[], about: About): object {
   }
   return {
     openapi: '3.1.0',
-    info: { title: about.title, version: about.version },
+    info: { title: about.title, version: about.version, description: DESCRIPTION, license: LICENSE },
     servers: [{ url: about.basePath || '/' }],
     security: [{ bearer: [] }],
+    tags: [...new Set(routes.map(tagOf))].sort().map((name) => ({ name, description: `Everything under /${name}.` })),
     paths,
     components: {
       schemas: { Problem: PROBLEM_SCHEMA },
@@ -29,10 +34,16 @@ export function describeRoutes(routes: readonly Route[], about: About): object {
   };
 }
 
+/** The first word of its path. */
+function tagOf({ path }: Route): string {
+  return path.split('/')[1] ?? '';
+}
+
 function describeRoute(route: Route): JsonSchema {
   const inputs = [...route.inputs.values()];
   return {
     operationId: route.id,
+    tags: [tagOf(route)],
     ...(route.summary !== null && { summary: route.summary }),
     description: ACCESS_WORDS[route.access],
     parameters: inputs.filter(({ place }) => place !== 'body').map(describeParameter),

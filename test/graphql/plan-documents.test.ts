@@ -11,13 +11,12 @@ import {
   type ExecutionResult,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import type { Core } from '../../src/core/core.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/context.ts';
 import { createPlans, type Plan } from '../../src/graphql/plan.ts';
 import { schema, wireSchema } from '../../src/graphql/schema.ts';
 import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
-import { admin, connect, testCore, user } from '../kit/core.ts';
+import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
 
 const OPERATIONS = new URL('../../src/rest/operations/', import.meta.url);
 const whole = concatAST(readdirSync(OPERATIONS).map((name) => parse(readFileSync(new URL(name, OPERATIONS), 'utf8'))));
@@ -64,6 +63,9 @@ const known: Record<string, unknown> = {
   ownership: 'WORKER',
   window_id: 'w1',
   task_id: 't1',
+  owner: 'alice',
+  site_id: 'board',
+  session_id: 's1',
 };
 /** Where one name stands for several types. */
 const knownOfType: Record<string, unknown> = { ContextStatus: 'IDLE', WindowStatus: 'OPEN' };
@@ -89,8 +91,12 @@ const documents = [...Object.values(separateOperations(whole)), ...Object.values
 );
 
 /** Two users, one of them with a command that is done and one that waits. */
-async function populate(core: Core): Promise<void> {
+async function populate({ core, backend }: TestCore): Promise<void> {
   const alice = user('alice');
+  await core.sites.register(alice, { siteId: 'board', clientId: 'tab', actions: ['open'] });
+  const all = { parentId: null, events: null, actions: ['open'], share: false, ttlMs: null };
+  const grant = { grantId: 'g1', tokenHash: 'h1', ...all };
+  await backend.sessions.open({ userId: 'alice', siteId: 'board', sessionId: 's1', ttlMs: 60_000, grant });
   const tab = await connect(core, alice);
   const workers = snapshot(worker('free', { windowId: 'w1' }), worker('busy', { windowId: 'w1', taskId: 't1' }));
   await tab.session.report(report(workers, snapshot(browserWindow('w1', { ownership: 'worker' }))));
@@ -121,8 +127,8 @@ describe.each([
   it.each(documents.map((document) => ({ name: nameOf(document), document })))(
     'the plan of $name answers as graphql-js does',
     async ({ document }) => {
-      await using test = await testCore();
-      await populate(test.core);
+      await using test = await testCore({ rawMessages: true });
+      await populate(test);
       const plan = plans.of(document);
       const context = () => createContext({ core: test.core, who: admin, log: silentLog });
       for (const variableValues of variableSets(document)) {
@@ -148,8 +154,8 @@ it('the documents of a console are valid', () => {
 });
 
 it('the corpus has answers worth comparing', async () => {
-  await using test = await testCore();
-  await populate(test.core);
+  await using test = await testCore({ rawMessages: true });
+  await populate(test);
   const plans = createPlans(schema);
   const answers = await Promise.all(
     documents.map((document) =>
@@ -163,6 +169,19 @@ it('the corpus has answers worth comparing', async () => {
   );
   expect(failed).toEqual([]);
   const text = JSON.stringify(answers);
-  for (const word of ['"free"', '"busy"', '"w1"', '"alice"', '"bob"', '"k1"', '"tab"', '"open"', '"RESULT"'])
+  for (const word of [
+    '"free"',
+    '"busy"',
+    '"w1"',
+    '"alice"',
+    '"bob"',
+    '"k1"',
+    '"tab"',
+    '"open"',
+    '"RESULT"',
+    '"board"',
+    '"s1"',
+    '"g1"',
+  ])
     expect(text).toContain(word);
 });
