@@ -1,21 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
+import { createAdmin } from '../clients/admin/index.ts';
 import type { Relay } from './relay.ts';
-
-const QUERY = `{
-  connections(first: 1000) { nodes { status } }
-  pendingRpcCount { count }
-  contexts(filter: { ownership: WORKER }, first: 1000) { nodes { taskId } }
-  dedup { stats(windowSeconds: 3600) { seen duplicates } }
-}`;
-const ANSWER = z.object({
-  data: z.object({
-    connections: z.object({ nodes: z.array(z.object({ status: z.string() })) }),
-    pendingRpcCount: z.object({ count: z.number() }),
-    contexts: z.object({ nodes: z.array(z.object({ taskId: z.string().nullable() })) }),
-    dedup: z.object({ stats: z.object({ seen: z.number(), duplicates: z.number() }) }),
-  }),
-});
 
 const OUTCOMES = ['completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'] as const;
 
@@ -35,24 +20,26 @@ export async function tellStatus({ relay, everyMs, print, signal }: StatusOption
   }
 }
 
-/** As an operator would ask: by GraphQL and by the metrics. */
+/** As an operator would ask: by the admin client and by the metrics. */
 async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Promise<string> {
-  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' };
-  const body = JSON.stringify({ query: QUERY });
-  const [answer, metrics] = await Promise.all([
-    fetch(`${url}/graphql`, { method: 'POST', headers, body, signal }).then((response) => response.json()),
-    fetch(`${url}/metrics`, { headers, signal }).then((response) => response.text()),
+  const stoppable: typeof fetch = (to, init) => fetch(to, { ...init, signal });
+  const admin = createAdmin({ url, token: adminToken, retries: 0, fetch: stoppable });
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const [connections, waiting, workers, dedup, metrics] = await Promise.all([
+    admin.connections({ first: 1000 }),
+    admin.pendingCount(),
+    admin.contexts({ filter: { ownership: 'WORKER' }, first: 1000 }),
+    admin.dedup({ windowSeconds: 3600 }),
+    stoppable(`${url}/metrics`, { headers }).then((response) => response.text()),
   ]);
-  const { data } = ANSWER.parse(answer);
-  const { nodes } = data.connections;
-  const workers = data.contexts.nodes;
   const now: Now = {
-    connected: nodes.filter(({ status }) => status === 'CONNECTED').length,
-    known: nodes.length,
-    waiting: data.pendingRpcCount.count,
-    workers: workers.length,
-    busy: workers.filter(({ taskId }) => taskId !== null).length,
-    ...data.dedup.stats,
+    connected: connections.nodes.filter(({ status }) => status === 'CONNECTED').length,
+    known: connections.nodes.length,
+    waiting: waiting.count,
+    workers: workers.nodes.length,
+    busy: workers.nodes.filter(({ taskId }) => taskId !== null).length,
+    seen: dedup.stats.seen,
+    duplicates: dedup.stats.duplicates,
   };
   return statusLine(now, metrics);
 }
