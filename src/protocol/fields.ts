@@ -7,6 +7,7 @@ export type Kind =
   | 'name'
   | 'user'
   | 'text'
+  | 'prose'
   | 'token'
   | 'int'
   | 'bool'
@@ -73,6 +74,8 @@ const CHECKS: Readonly<Record<Kind, Check>> = {
   },
   user: { expected: '1 to 128 characters', test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
   text: textOf(0, 1024),
+  // Cut by whoever takes it: a long complaint must not cost its sender the frame.
+  prose: { expected: 'a text', test: (v) => typeof v === 'string' },
   token: textOf(1, 8192),
   int: { expected: 'an integer', test: (v) => Number.isSafeInteger(v) },
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },

@@ -15,7 +15,7 @@ export const UP = {
   /** The handler returned. Payload: the result (left out: null). */
   result: { command_id: 'id' },
   /** The handler failed, or the client refused (code of the client's refusals). */
-  error: { command_id: 'id', code: 'text', message: 'text?' },
+  error: { command_id: 'id', code: 'prose', message: 'prose?' },
   /** The client stopped the command because it was asked to. Payload: a partial result, if any. */
   cancelled: { command_id: 'id' },
   /** Changed advertisements, all of them. Payload: `{ actions }`. */

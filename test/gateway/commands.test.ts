@@ -28,6 +28,19 @@ const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => 
   }),
 });
 
+describe('a long complaint', () => {
+  test('is cut and ends its command; it does not cost the client its frame', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    void invoke(at, 'c1');
+    await peer.next('command');
+    peer.send({ type: 'error', command_id: 'c1', code: 'handler_failed', message: 'x'.repeat(5_000) });
+    expect(await peer.next('result_ack')).toMatchObject({ command_id: 'c1', recorded: 'recorded' });
+    const error = { code: 'handler_failed', message: 'x'.repeat(256) };
+    expect(await command(at, 'c1')).toMatchObject({ outcome: 'failed', error });
+  });
+});
+
 describe('a command on its way', () => {
   test('reaches the client with its params to the letter, its time and its trace', async () => {
     await using at = await house();
