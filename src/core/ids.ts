@@ -5,7 +5,6 @@ import { USER_MAX_CHARS } from './limits.ts';
 const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
 /** Names of actions and events. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
-// eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
 

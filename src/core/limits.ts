@@ -1,12 +1,9 @@
 /** Every bound of callboard in one place. Times are milliseconds, sizes are bytes, unless a name says otherwise. */
 
 // --- pages and samples -----------------------------------------------------------------------------------------------
-/** INTERFACE.md, Limits: `limit` of /connections is 1 to 1000; every page of callboard takes the same range. */
+/** The documented interface: `limit` of /connections is 1 to 1000; every page of callboard takes the same range. */
 export const PAGE_MAX = 1000;
 export const PAGE_DEFAULT = 100;
-/** INTERFACE.md, Limits: connection snapshots and stream summaries in a user summary. */
-export const SUMMARY_CONNECTIONS = 100;
-export const SUMMARY_STREAMS = 100;
 /** `/actions`: a bounded sample, of at most this many advertisements from at most this many connections. */
 export const ACTION_SAMPLE = 1000;
 export const ACTION_SAMPLE_CONNECTIONS = 200;
@@ -21,7 +18,6 @@ export const COUNT_SCAN = 100_000;
 // --- names -----------------------------------------------------------------------------------------------------------
 export const USER_MAX_CHARS = 128;
 export const ID_MAX_CHARS = 128;
-export const ACTION_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
 export const TRACE_MAX_CHARS = 256;
 
@@ -112,7 +108,7 @@ export const NODE_BEAT_MS = 2_000;
 export const LOOP_ALIVE_MS = 5_000;
 
 // --- subscriptions ---------------------------------------------------------------------------------------------------
-/** INTERFACE.md, Limits: a subscription queue holds 100 events and discards its oldest. */
+/** The documented interface: a subscription queue holds 100 events and discards its oldest. */
 export const SUBSCRIPTION_QUEUE = 100;
 export const SSE_PER_PRINCIPAL = 10;
 export const SSE_PER_ADMIN = 200;

@@ -66,6 +66,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   // It leaves while the relay is still there.
   parts.defer(() => board[Symbol.asyncDispose]());
   const boardPages = page.kind === 'unbuilt' ? [] : await joinBoard(board, options, stage);
+  const watched = boardPages.find(({ name }) => name === 'all');
+  if (page.kind === 'browser' && watched)
+    parts.use(new Keeper(() => startBrowser(page.program, `${watched.url}#auto`)));
   print(greeting(relay, page, boardPages));
   const connected = Promise.all(clients.map(({ current }) => current.connected));
   await Promise.race([connected, stopped, sleep(CURTAIN_MS, undefined, { ref: false })]);

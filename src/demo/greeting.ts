@@ -23,7 +23,7 @@ export function greeting({ url, adminToken }: Relay, page: PagePlan, board: read
                (in the editor's headers: {"authorization": "Bearer ${adminToken}"})
 
 On stage:
-${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page)), ...boardRows(board)].join('\n')}
+${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page)), ...boardRows(board, page)].join('\n')}
 
 Try, in another terminal:
 ${commands({ url, adminToken })
@@ -63,10 +63,11 @@ function row({ userId, clientId, clientType }: Named, about: string): string {
 }
 
 /** Each page is for somebody who was let in, without any credential of the relay. */
-function boardRows(board: readonly BoardPage[]): readonly string[] {
+function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string[] {
   if (board.length === 0) return [];
+  const viewers = page.kind === 'browser' ? 'both are in a real page; open one too' : 'open it';
   const pages = board.map(({ name, url }) => `${' '.repeat(30)} as ${name}: ${url}`);
-  return [row(HOST, 'lets viewers watch and change a task board; open it'), ...pages];
+  return [row(HOST, `lets two viewers watch and change a task board; ${viewers}`), ...pages];
 }
 
 function aboutPage(page: PagePlan): string {

@@ -1,5 +1,5 @@
 import { requireScope, type Principal } from '../core/auth/principal.ts';
-import type { Core, Invocation } from '../core/core.ts';
+import type { Core, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
@@ -77,6 +77,7 @@ export class Callers {
     const { core } = this.#options;
     const params = payloadOf(frame);
     if (params !== null && !isObjectText(params)) invalid('params', 'an object was expected');
+    const onStage = tellerOf(this.#options.wire, frame.ref);
     const invocation = await core.rpc.invoke(who, {
       userId: userOf(frame, who),
       clientId: frame.client_id,
@@ -90,15 +91,17 @@ export class Callers {
       traceId: frame.trace_id,
       parentSpanId: frame.parent_span_id,
       signal,
+      onStage,
     });
-    if (!signal.aborted) this.#answer(frame, invocation);
+    if (!signal.aborted) this.#answer(frame, invocation, onStage);
   }
 
   async #await(frame: Await, who: Principal, signal: AbortSignal): Promise<void> {
-    const { core } = this.#options;
-    const request = { ...keyOf(frame, who), waitFor: frame.wait_for, withinMs: frame.within_ms, signal };
+    const { core, wire } = this.#options;
+    const onStage = tellerOf(wire, frame.ref);
+    const request = { ...keyOf(frame, who), waitFor: frame.wait_for, withinMs: frame.within_ms, signal, onStage };
     const invocation = (await core.rpc.await(who, request)) ?? notFound();
-    if (!signal.aborted) this.#answer(frame, invocation);
+    if (!signal.aborted) this.#answer(frame, invocation, onStage);
   }
 
   async #cancel(frame: Cancel, who: Principal): Promise<void> {
@@ -107,7 +110,7 @@ export class Callers {
     wire.send({ type: 'receipt', ref: frame.ref, command_id: receipt.command.commandId, state: receipt.state });
   }
 
-  #answer(frame: Invoke | Await, invocation: Invocation): void {
+  #answer(frame: Invoke | Await, invocation: Invocation, onStage: OnStage): void {
     const { wire } = this.#options;
     const { ref } = frame;
     if (invocation.kind === 'refused') {
@@ -117,7 +120,7 @@ export class Callers {
     }
     const { command, rpcId, result } = invocation;
     const { commandId, stage, outcome, execution, error } = command;
-    if (invocation.kind === 'pending') wire.send({ type: 'stage', ref, command_id: commandId, stage });
+    if (invocation.kind === 'pending') onStage(command);
     const header = {
       type: 'outcome',
       ref,
@@ -131,6 +134,16 @@ export class Callers {
     } as const;
     wire.send(header, result);
   }
+}
+
+/** Says each stage once. */
+function tellerOf(wire: Wire, ref: string): OnStage {
+  let told: string | null = null;
+  return ({ commandId, stage }) => {
+    if (stage === told) return;
+    told = stage;
+    wire.send({ type: 'stage', ref, command_id: commandId, stage });
+  };
 }
 
 function keyOf(frame: Await | Cancel, who: Principal): CommandKey {

@@ -138,6 +138,7 @@ export class Link {
     if (!opened.session) this.#parts.metrics.count('links_opened', 'caller');
     // It may have ended while core was asked: core then learns it only now.
     if (this.#end !== null) return conversation.end(this.#end);
+    for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#wire.send(opened.welcome);
     opened.session?.begin();
     return undefined;

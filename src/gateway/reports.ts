@@ -40,7 +40,7 @@ export class Reports {
     this.#conduct = conduct;
   }
 
-  /** This command was written to the link: its reports are asked for. */
+  /** This command was written to the link, or to an earlier one that this link resumes: its reports are asked for. */
   expect({ commandId }: Command): void {
     this.#window.set(commandId, 'written');
     if (this.#window.size <= REMEMBERED) return;

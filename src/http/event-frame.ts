@@ -1,6 +1,5 @@
 /** Frames of an event stream by https://html.spec.whatwg.org/multipage/server-sent-events.html, written so that no field ends early. */
 
-// eslint-disable-next-line no-control-regex
 const BREAKS = /[\r\n\u0000]/;
 
 export type EventFrame = {

@@ -15,6 +15,7 @@ import { createAdmission } from './admission.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createFailures } from './failures.ts';
 import { createFront, type Front } from './front.ts';
+import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
 
 export type FacesOptions = {
@@ -78,6 +79,7 @@ function createRest({ core, log, meter, basePath, version }: FacesOptions): Rest
     contextOf: ({ who, signal }) => createContext({ core, log, who, signal }),
     basePath,
     version,
+    besides: [SITE_EVENTS_DESCRIPTION],
   });
   return {
     ...door,

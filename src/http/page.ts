@@ -6,10 +6,12 @@ code{font-size:.95em}dt{margin-top:.75rem}dd{margin-left:1.5rem;opacity:.8}`;
 type Entry = { readonly path: string; readonly says: string; readonly open: boolean };
 const ENTRIES: readonly Entry[] = [
   { path: '/graphql', says: 'GraphQL; in a browser an editor for it', open: true },
-  { path: '/graphql/stream', says: 'GraphQL subscriptions, single-connection mode', open: false },
+  { path: '/graphql/stream', says: 'GraphQL subscriptions, in both modes of graphql-sse', open: false },
   { path: '/openapi.json', says: 'the REST routes, described', open: true },
   { path: '/connect', says: 'WebSocket for clients and callers, subprotocol callboard.v1', open: false },
   { path: '/clients/runtime.js', says: 'the client library for browsers', open: true },
+  { path: '/clients/site.js', says: 'the library for viewers of a cooperative site', open: true },
+  { path: '/site-sessions/{session_id}/events', says: 'server-sent events of a cooperative site', open: false },
   { path: '/healthz', says: 'whether the process runs', open: true },
   { path: '/readyz', says: 'whether it takes work', open: true },
   { path: '/metrics', says: 'Prometheus metrics (administrators)', open: false },

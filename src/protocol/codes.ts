@@ -78,8 +78,5 @@ export const CLIENT_REFUSALS = [
   'unknown_action',
 ] as const satisfies readonly Code[];
 
-export type ClientRefusal = (typeof CLIENT_REFUSALS)[number];
-
-/** Bounds of an error as it is shown on any face (INTERFACE.md: "a bounded diagnostic code and message"). */
-export const MAX_ERROR_CODE = 64;
+/** Characters of an error's message on any face; its code is one of the table ("a bounded diagnostic code and message"). */
 export const MAX_ERROR_MESSAGE = 256;

@@ -9,7 +9,6 @@ import {
   validate,
   type DocumentNode,
   type GraphQLSchema,
-  type OperationDefinitionNode,
 } from 'graphql';
 import { CallboardError, type Fault } from '../core/errors.ts';
 import type { Plan, Plans } from '../graphql/plan.ts';

@@ -7,7 +7,7 @@ import { compileRoutes } from './compile.ts';
 import type { Access, Method } from './directive.ts';
 import { readOperations, type DocumentText } from './documents.ts';
 import { createExplain } from './explain.ts';
-import { describeRoutes } from './openapi.ts';
+import { describeRoutes, type Described } from './openapi.ts';
 import { explainError, problem } from './problem.ts';
 import { createRouter } from './router.ts';
 import { send } from './send.ts';
@@ -25,7 +25,7 @@ export type RestDoor = {
   handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): boolean;
   /** Answers a fault that the front found, as the routes answer theirs. */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** OpenAPI 3.1 of every route. */
+  /** OpenAPI 3.1 of every route, and of what is served beside them. */
   readonly openapi: object;
   readonly operations: readonly Operation[];
 };
@@ -42,6 +42,8 @@ export type RestOptions = {
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
+  /** What others serve under the same base path, for the description alone. */
+  readonly besides?: readonly Described[];
 };
 
 /** Serves the documents as routes. Throws `internal` naming every fault when a document does not fit the schema. */
@@ -57,7 +59,7 @@ export function createRestDoor(options: RestOptions): RestDoor {
       return match !== null;
     },
     refuse: (res, error) => send(res, problem(explainError(error))),
-    openapi: describeRoutes(routes, { title: 'callboard', version, basePath }),
+    openapi: describeRoutes(routes, { title: 'callboard', version, basePath }, options.besides),
     operations: routes.map(({ method, path, id, access }) => ({ method, path, id, access })),
   };
 }

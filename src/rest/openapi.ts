@@ -1,6 +1,7 @@
 import { ACCESS_WORDS } from './access.ts';
 import type { Variant } from './body.ts';
 import type { Route } from './compile.ts';
+import type { Method } from './directive.ts';
 import { takesBody, type Input } from './inputs.ts';
 import type { JsonSchema } from './leaf.ts';
 import { PROBLEM_SCHEMA, PROBLEM_TYPE } from './problem.ts';
@@ -8,34 +9,52 @@ import { PROBLEM_SCHEMA, PROBLEM_TYPE } from './problem.ts';
 type Responses = Record<string, JsonSchema>;
 export type About = { readonly title: string; readonly version: string; readonly basePath: string };
 
+/** An operation that is served by something else than a document, told beside those of the documents. */
+export type Described = {
+  readonly method: Method;
+  readonly path: string;
+  /** An OpenAPI operation, but for what is the same for each: its tag, and its refusals. */
+  readonly operation: JsonSchema & { readonly operationId: string; readonly responses: Responses };
+  /** The statuses of its refusals, `default` among them. */
+  readonly problems: readonly string[];
+  /** Ways to be let in that are its own. */
+  readonly securitySchemes: Readonly<Record<string, JsonSchema>>;
+};
+
 const DESCRIPTION =
   'Relays commands between callers and connected clients, keeps the evidence, and shows an operator what is true.';
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
-/** OpenAPI 3.1 of the routes, out of the same documents that serve them. */
-export function describeRoutes(routes: readonly Route[], about: About): object {
+type Told = { readonly method: Method; readonly path: string; readonly operation: JsonSchema };
+
+/** OpenAPI 3.1 of the routes, out of the same documents that serve them, and of what is served beside them. */
+export function describeRoutes(routes: readonly Route[], about: About, besides: readonly Described[] = []): object {
+  const told: readonly Told[] = [
+    ...routes.map((route) => ({ ...route, operation: describeRoute(route) })),
+    ...besides.map((other) => ({ ...other, operation: describeOther(other) })),
+  ];
   const paths: Record<string, Record<string, JsonSchema>> = {};
-  for (const route of routes) {
-    const methods = (paths[route.path] ??= {});
-    methods[route.method.toLowerCase()] = describeRoute(route);
-  }
+  for (const { method, path, operation } of told) (paths[path] ??= {})[method.toLowerCase()] = operation;
   return {
     openapi: '3.1.0',
     info: { title: about.title, version: about.version, description: DESCRIPTION, license: LICENSE },
     servers: [{ url: about.basePath || '/' }],
     security: [{ bearer: [] }],
-    tags: [...new Set(routes.map(tagOf))].sort().map((name) => ({ name, description: `Everything under /${name}.` })),
+    tags: [...new Set(told.map(tagOf))].sort().map((name) => ({ name, description: `Everything under /${name}.` })),
     paths,
     components: {
       schemas: { Problem: PROBLEM_SCHEMA },
       responses: { Problem: problemResponse({ $ref: '#/components/schemas/Problem' }, 'Refused or failed.') },
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: Object.assign(
+        { bearer: { type: 'http', scheme: 'bearer' } },
+        ...besides.map(({ securitySchemes }) => securitySchemes),
+      ),
     },
   };
 }
 
 /** The first word of its path. */
-function tagOf({ path }: Route): string {
+function tagOf({ path }: Pick<Route, 'path'>): string {
   return path.split('/')[1] ?? '';
 }
 
@@ -85,9 +104,16 @@ function describeResponses(route: Route): Responses {
   const responses: Responses = {};
   if (body.variants.length === 0) responses['200'] = success('Found.', [body.schema]);
   else describeVariants(body.variants, responses);
-  const problems = ['400', '401', '403', '404', ...(route.mutates ? ['409', '429'] : []), 'default'];
-  for (const status of problems) responses[status] = { $ref: '#/components/responses/Problem' };
-  return responses;
+  const refusals = ['400', '401', '403', '404', ...(route.mutates ? ['409', '429'] : []), 'default'];
+  return { ...responses, ...problems(refusals) };
+}
+
+function problems(statuses: readonly string[]): Responses {
+  return Object.fromEntries(statuses.map((status) => [status, { $ref: '#/components/responses/Problem' }]));
+}
+
+function describeOther({ operation, problems: statuses, ...other }: Described): JsonSchema {
+  return { tags: [tagOf(other)], ...operation, responses: { ...operation.responses, ...problems(statuses) } };
 }
 
 function describeVariants(variants: readonly Variant[], responses: Responses): void {

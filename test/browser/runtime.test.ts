@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { buildClients, type Built } from '../../src/clients/build.ts';
-import { startRealRelay, type RealRelay } from '../clients/real-relay.ts';
+import { startRealRelay } from '../clients/real-relay.ts';
 import { launchChromium } from './chromium.ts';
 
 let folder: string;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { SESSION_TTL_SECONDS, TICKET_MS } from '../../src/core/limits.ts';
 import type { SiteDefinition } from '../../src/core/sites/room.ts';
@@ -309,6 +309,32 @@ describe('a ticket', () => {
     const owned = await sites.ticket(brief, at.sessionId);
     await at.clock.advance(1000);
     expect(await code(sites.redeem(at.sessionId, owned?.ticket ?? ''))).toBe('unauthenticated');
+  });
+});
+
+describe('what is kept of a token', () => {
+  it('is a digest, of tickets too: the store never hears one, nor shows one', async () => {
+    await using at = await board();
+    const { sites } = at.core;
+    const store = at.backend.sessions;
+    const spies = [
+      vi.spyOn(store, 'open'),
+      vi.spyOn(store, 'addGrant'),
+      vi.spyOn(store, 'findByToken'),
+      vi.spyOn(store, 'putTicket'),
+      vi.spyOn(store, 'redeemTicket'),
+    ];
+    const opened = await sites.open(alice, 'board', {});
+    const { token: shared } = await share(at, at.holder);
+    const { ticket = '' } = (await sites.ticket(at.holder, at.sessionId)) ?? {};
+    await sites.redeem(at.sessionId, ticket);
+    expect(spies.map(({ mock }) => mock.calls.length)).toEqual([1, 1, 1, 1, 1]);
+    const heard = JSON.stringify(spies.map(({ mock }) => mock.calls));
+    const kept = JSON.stringify(await store.get([at.sessionId, opened?.view.session.sessionId ?? '']));
+    for (const secret of [at.opened.token, opened?.token ?? '', shared, ticket]) {
+      expect(secret).toMatch(/^cb[gt]_/);
+      for (const text of [heard, kept]) expect(text).not.toContain(secret.slice(4));
+    }
   });
 });
 

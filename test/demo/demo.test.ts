@@ -180,6 +180,10 @@ describe('callboard demo', () => {
     }
   });
 
+  it.runIf(browser)('has a viewer in a browser who finishes tasks, through the site alone', async () => {
+    await commandThat('finished a task', ['result', 'dora', 'board-host'], ({ outcome }) => outcome === 'COMPLETED');
+  });
+
   it('prints a REST request that runs as it stands', async () => {
     await using request = Started.shell(printed.commands[0] ?? '');
     expect(await request.exit).toBe(0);

@@ -11,18 +11,22 @@ const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.en
 /** The processes of the cast. */
 const CLIENTS = 4;
 
-it.runIf(process.platform === 'linux')('a demo that is killed takes all that it started along', async () => {
-  await using demo = startDemo('--pace', '10', '--browser', browser ?? 'none');
-  const { child } = demo.run;
-  const printed = await until('the greeting', () => readPrinted(demo.run.out));
-  await until('a first call', () => (/[1-9]\d* completed/.test(demo.run.out) ? true : null));
-  const page = demo.run.out.includes('lives in a real page');
-  const left = descendants(child.pid ?? 0);
-  expect(left.length).toBeGreaterThanOrEqual(CLIENTS + (page ? 1 : 0));
-  child.kill('SIGKILL');
-  await until('every process is gone', () => !left.some(isAlive) || null, 5_000);
-  await expect(fetch(printed.url)).rejects.toThrow();
-});
+it.runIf(process.platform === 'linux')(
+  'a demo that is killed takes all that it started along',
+  { timeout: 60_000 },
+  async () => {
+    await using demo = startDemo('--pace', '10', '--browser', browser ?? 'none');
+    const { child } = demo.run;
+    const printed = await until('the greeting', () => readPrinted(demo.run.out));
+    await until('a first call', () => (/[1-9]\d* completed/.test(demo.run.out) ? true : null));
+    const page = demo.run.out.includes('lives in a real page');
+    const left = descendants(child.pid ?? 0);
+    expect(left.length).toBeGreaterThanOrEqual(CLIENTS + (page ? 1 : 0));
+    child.kill('SIGKILL');
+    await until('every process is gone', () => !left.some(isAlive) || null);
+    await expect(fetch(printed.url)).rejects.toThrow();
+  },
+);
 
 it('a demo without a browser says where to open the page, and goes on', async () => {
   await using demo = startDemo('--browser', 'none');

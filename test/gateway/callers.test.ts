@@ -69,6 +69,50 @@ describe('a call over a link', () => {
     expect(await asker.next('outcome')).toMatchObject({ ref: 'r2', outcome: 'completed', payload: '7' });
   });
 
+  test('while it waits it is told each stage that the command reaches, once, and first that it is admitted', async () => {
+    await using at = await house();
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', connect_within_ms: 10_000 });
+    const { command_id } = await asker.next('stage');
+    asker.send({ type: 'await', ref: 'r2', client_id: 'tab', command_id, within_ms: 20_000 });
+    await expect.poll(() => asker.seen('stage').filter(({ ref }) => ref === 'r2')).toHaveLength(1);
+    const peer = await client(at);
+    await peer.next('command');
+    peer.send({ type: 'ack', command_id });
+    peer.send({ type: 'progress', command_id }, 1);
+    peer.send({ type: 'progress', command_id }, 2);
+    await peer.sync();
+    peer.send({ type: 'result', command_id });
+    await asker.next('outcome');
+    await asker.next('outcome');
+    for (const asked of ['r1', 'r2']) {
+      const heard = asker.all.filter((frame) => 'ref' in frame && frame.ref === asked);
+      const stages = heard.flatMap((frame) => (frame.type === 'stage' ? [frame.stage] : []));
+      expect(stages).toEqual(['admitted', 'dispatched', 'acknowledged']);
+      expect(heard.at(-1)).toMatchObject({ type: 'outcome', command_id, stage: 'terminal' });
+      expect(heard).toHaveLength(4);
+    }
+  });
+
+  test('who waits for the acknowledgement is told of it once', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'acknowledged' });
+    await peer.next('command');
+    await expect.poll(() => asker.seen('stage').at(-1)?.stage).toBe('dispatched');
+    peer.send({ type: 'ack', command_id: 'c1' });
+    expect(await asker.next('outcome')).toMatchObject({ stage: 'acknowledged' });
+    expect(asker.seen('stage').map(({ stage }) => stage)).toEqual([
+      ...new Set(asker.seen('stage').map(({ stage }) => stage)),
+    ]);
+    expect(asker.seen('stage').at(-1)).toMatchObject({ stage: 'acknowledged' });
+    peer.send({ type: 'result', command_id: 'c1' });
+    await peer.next('result_ack');
+    await asker.sync();
+    expect(asker.all.at(-2)).toMatchObject({ type: 'outcome' });
+  });
+
   test('its deadline ends it as unknown, with the last proven stage', async () => {
     await using at = await house();
     const peer = await client(at);

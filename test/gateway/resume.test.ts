@@ -22,6 +22,22 @@ describe('coming back', () => {
     expect(again.seen('command')).toEqual([]);
   });
 
+  test('what the resumed link reports of unfinished commands does not count as unasked', async () => {
+    await using at = await house();
+    const first = await client(at);
+    const waiting = Array.from({ length: 32 }, (_, i) => invoke(at, `c${i}`));
+    for (const _ of waiting) await first.next('command');
+    first.ws.terminate();
+    await expect.poll(() => at.gateway.size).toBe(0);
+    const again = await client(at);
+    for (let round = 0; round < 20; round++)
+      for (let i = 0; i < 32; i++) again.send({ type: 'progress', command_id: `c${i}` }, round);
+    for (let i = 0; i < 32; i++) again.send({ type: 'result', command_id: `c${i}` }, i);
+    const ends = await Promise.all(waiting);
+    expect(ends.map((end) => end.kind === 'outcome' && end.result)).toEqual(ends.map((_, i) => String(i)));
+    expect(again.seen('refused')).toEqual([]);
+  });
+
   test('commands that came while it was away are sent after its welcome', async () => {
     await using at = await house();
     const waiting = invoke(at, 'c1', { connectWithinMs: 10_000 });

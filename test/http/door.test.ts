@@ -109,6 +109,19 @@ describe('paths', () => {
     expect(headers['content-security-policy']).toContain("default-src 'none'");
   });
 
+  it('the page names every way in that is no route of the description alone', async () => {
+    const { text } = await house.ask('/');
+    for (const path of [
+      '/graphql',
+      '/graphql/stream',
+      '/connect',
+      '/site-sessions/{session_id}/events',
+      '/openapi.json',
+    ])
+      expect(text).toContain(`<code>${path}</code>`);
+    for (const file of ['runtime.js', 'site.js']) expect(text).toContain(`/clients/${file}`);
+  });
+
   it('a HEAD is answered without a body', async () => {
     const answer = await house.ask('/healthz', { method: 'HEAD' });
     expect([answer.status, answer.text]).toEqual([200, '']);

@@ -14,7 +14,7 @@ import {
   type Ids,
   type World,
 } from './planted.ts';
-import { documentOf, rootFields, type RootField } from './selection.ts';
+import { documentOf, rootFields } from './selection.ts';
 
 const fields = rootFields().filter(({ operation }) => operation !== 'subscription');
 const rows = fields.flatMap((field) => (FIELDS[field.name] ?? []).map((row) => ({ field, row, call: row.call })));

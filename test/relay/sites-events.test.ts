@@ -212,12 +212,32 @@ describe('a ticket', () => {
 });
 
 describe('a viewer that stops reading', () => {
+  const graphql = ({ session }: Board): string =>
+    JSON.stringify({ query: `subscription { siteEvents(sessionId: "${session.session_id}") { data missed } }` });
+  const FACES: readonly (readonly [string, (at: Board) => readonly string[]])[] = [
+    ['plain events', ({ session }) => [`GET /site-sessions/${session.session_id}/events HTTP/1.1`, '', '']],
+    [
+      'GraphQL',
+      (at) => [
+        'POST /graphql HTTP/1.1',
+        'accept: text/event-stream',
+        'content-type: application/json',
+        `content-length: ${graphql(at).length}`,
+        '',
+        graphql(at),
+      ],
+    ],
+  ];
+
   /** A request whose answer is not read until it is told to. */
-  function idle(at: Board, token: string): { readonly socket: Socket; read(): Promise<string> } {
+  function idle(
+    at: Board,
+    [first = '', ...rest]: readonly string[],
+  ): { readonly socket: Socket; read(): Promise<string> } {
     const socket = connectSocket(at.port, '127.0.0.1');
     socket.pause();
-    const path = `/site-sessions/${at.session.session_id}/events`;
-    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+    const bearer = `authorization: Bearer ${at.session.token}`;
+    socket.write([first, 'host: x', bearer, ...rest].join('\r\n'));
     let text = '';
     socket.on('data', (chunk) => (text += chunk.toString('utf8')));
     socket.pause();
@@ -231,44 +251,47 @@ describe('a viewer that stops reading', () => {
     };
   }
 
-  it('costs a queue of 100 and what its socket takes, slows nobody, and is told exactly what it missed', async () => {
-    await using at = await board();
-    const reader = await hearing(at, 'alice');
-    const { socket, read } = idle(at, at.session.token);
-    const subscribers = async (): Promise<unknown> =>
-      (await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'alice' })).json?.['subscribers'];
-    await until(async () => (await subscribers()) === 2);
-    const pad = 'x'.repeat(64 * 1024);
-    const count = 400;
-    const instance = { clientId: 'desk', instanceId: at.runtime.instanceId };
-    const alice = { kind: 'user', userId: 'alice', scopes: new Set(['host'] as const), expiresAt: null } as const;
-    for (let i = 1; i <= count; i++) {
-      const payload = JSON.stringify({ name: 'changed', data: i === count ? 'last' : { i, pad } });
-      await at.callboard.core.ingest.ingestCooperativeSiteMessage(alice, {
-        ...{ kind: 'event', streamSuffix: 'sites/board/events', ...instance },
-        payload: payload as never,
-      });
-      if (i % 20 === 0) await settle();
-      if (i % 40 === 0) await reader.until('event: changed', i);
-    }
-    expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
-    expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
-    const text = await read();
-    const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];
-    const got = events.map(([, i = String(count), missed]) => ({ i: Number(i), missed: Number(missed) }));
-    let before = 0;
-    for (const { i, missed } of got) {
-      expect(missed).toBe(i - before - 1);
-      before = i;
-    }
-    expect(before).toBe(count);
-    const missed = got.reduce((sum, one) => sum + one.missed, 0);
-    expect([missed > 0, missed + got.length]).toEqual([true, count]);
-    // The last hundred were queued; whatever came before the gap was in the sockets by then.
-    expect(got.findIndex((one) => one.missed > 0)).toBe(got.length - 100);
-    socket.destroy();
-    reader.abort();
-  });
+  it.each(FACES)(
+    'of %s costs a queue of 100 and what its socket takes, slows nobody, and is told exactly what it missed',
+    async (_face, asking) => {
+      await using at = await board();
+      const reader = await hearing(at, 'alice');
+      const { socket, read } = idle(at, asking(at));
+      const subscribers = async (): Promise<unknown> =>
+        (await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'alice' })).json?.['subscribers'];
+      await until(async () => (await subscribers()) === 2);
+      const pad = 'x'.repeat(64 * 1024);
+      const count = 400;
+      const instance = { clientId: 'desk', instanceId: at.runtime.instanceId };
+      const alice = { kind: 'user', userId: 'alice', scopes: new Set(['host'] as const), expiresAt: null } as const;
+      for (let i = 1; i <= count; i++) {
+        const payload = JSON.stringify({ name: 'changed', data: i === count ? 'last' : { i, pad } });
+        await at.callboard.core.ingest.ingestCooperativeSiteMessage(alice, {
+          ...{ kind: 'event', streamSuffix: 'sites/board/events', ...instance },
+          payload: payload as never,
+        });
+        if (i % 20 === 0) await settle();
+        if (i % 40 === 0) await reader.until('event: changed', i);
+      }
+      expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
+      expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
+      const text = await read();
+      const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];
+      const got = events.map(([, i = String(count), missed]) => ({ i: Number(i), missed: Number(missed) }));
+      let before = 0;
+      for (const { i, missed } of got) {
+        expect(missed).toBe(i - before - 1);
+        before = i;
+      }
+      expect(before).toBe(count);
+      const missed = got.reduce((sum, one) => sum + one.missed, 0);
+      expect([missed > 0, missed + got.length]).toEqual([true, count]);
+      // The last hundred were queued; whatever came before the gap was in the sockets by then.
+      expect(got.findIndex((one) => one.missed > 0)).toBe(got.length - 100);
+      socket.destroy();
+      reader.abort();
+    },
+  );
 });
 
 describe('a site over GraphQL’s event streams', () => {

@@ -7,6 +7,7 @@ import { createContext } from '../../src/graphql/context.ts';
 import { createMask } from '../../src/graphql/mask.ts';
 import { createPlans } from '../../src/graphql/plan.ts';
 import { wireSchema } from '../../src/graphql/schema.ts';
+import { SITE_EVENTS_DESCRIPTION } from '../../src/http/site-events-description.ts';
 import { createRestDoor, type RestDoor } from '../../src/rest/door.ts';
 import { admin, testCore, user, type TestCore, type TestOptions } from '../kit/core.ts';
 import { conformanceOf } from './conformance.ts';
@@ -93,6 +94,7 @@ export async function startRelay(options: TestOptions = {}): Promise<TestDoor & 
     plans: createPlans(wireSchema, { eager: true }),
     mask: createMask({ log: silentLog }),
     contextOf: ({ who, signal }) => createContext({ core, who, log: silentLog, signal }),
+    besides: [SITE_EVENTS_DESCRIPTION],
   });
   const started = await startDoor(door);
   return {

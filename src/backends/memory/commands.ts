@@ -1,4 +1,3 @@
-import type { Clock } from '../../core/clock.ts';
 import { isTerminal, type Command } from '../../core/delivery/command.ts';
 import type {
   AdmitRefusal,

@@ -20,6 +20,8 @@ export interface ClientLink {
 /** One open link, from the gateway's side. Everything here is bound to the link's instance and epoch. */
 export interface LinkSession {
   readonly result: ConnectResult;
+  /** Commands that an earlier link of the instance was written and that have not ended: their reports are asked for on this one. */
+  readonly unfinished: readonly Command[];
   /** The client was welcomed: dispatching begins, and cancels that it missed are sent. Nothing is sent over the link before. */
   begin(): void;
   ack(commandId: string): Promise<ReportResult>;

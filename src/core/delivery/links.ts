@@ -1,8 +1,8 @@
-import { requireUser, type UserPrincipal } from '../auth/principal.ts';
+import { requireUser } from '../auth/principal.ts';
 import type { ConnectionChange } from '../bus.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
-import type { HelloRequest, Links } from '../core.ts';
+import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
@@ -10,7 +10,7 @@ import { REPLACED_GRACE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
-import type { ClientLink, LinkSession } from './link.ts';
+import type { LinkSession } from './link.ts';
 
 export type LinkParts = {
   readonly deps: Deps;
@@ -66,6 +66,7 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
   let open = true;
   return {
     result,
+    unfinished,
     begin() {
       if (parts.isDraining()) return outlet.link.close('node_drained', null);
       outlet.open = true;

@@ -17,7 +17,14 @@ export type InvokeRequest = ClientKey & {
   readonly parentSpanId?: string | null | undefined;
   /** The caller hung up: ends the waiter, never the command. */
   readonly signal?: AbortSignal | undefined;
+  readonly onStage?: OnStage | undefined;
 };
+
+/**
+ * Told where the command stands when the wait begins, then as its stage moves, as long as the wait lasts and the command lives. Stages may
+ * be skipped; none comes twice. Must not throw.
+ */
+export type OnStage = (command: Command) => void;
 
 export type RefusedBy = 'address' | 'policy' | 'arguments' | 'capacity' | 'target' | 'conflict' | 'site' | 'relay';
 
@@ -44,6 +51,7 @@ export type AwaitRequest = CommandKey & {
   /** How long to wait; 0 only reads the record and makes no waiter. */
   readonly withinMs?: number | null | undefined;
   readonly signal?: AbortSignal | undefined;
+  readonly onStage?: OnStage | undefined;
 };
 
 /** `cancelled`: it had not been written and now never will be. `requested`: its client was asked. `too_late`: it had ended. */

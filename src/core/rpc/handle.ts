@@ -28,7 +28,8 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
     throw error;
   }
   if (attached.kind === 'waiting') {
-    return waitForReply(parts, { reply, rpcId, command: attached.command, withinMs, signal: request.signal });
+    const { signal, onStage } = request;
+    return waitForReply(parts, { reply, rpcId, command: attached.command, withinMs, signal, onStage });
   }
   correlator.forget(rpcId);
   if (attached.kind === 'full')

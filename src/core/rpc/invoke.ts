@@ -4,7 +4,6 @@ import type { Invocation, InvokeRequest, Who } from '../core.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
 import type { AdmitResult } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
-import type { Deps } from '../deps.ts';
 import { CallboardError, notFound } from '../errors.ts';
 import type { Keeper } from '../history/keep.ts';
 import type { KeptPayload } from '../history/message.ts';
@@ -12,7 +11,7 @@ import { canonicalUser, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { refused, refusedAdmission } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
-import { expectReply, waitForReply, type WaitParts } from './wait.ts';
+import { expectReply, waitForReply, type CallerSide, type WaitParts } from './wait.ts';
 
 export type InvokeParts = WaitParts & { readonly keeper: Keeper; readonly isDraining: () => boolean };
 
@@ -26,7 +25,8 @@ export async function invoke(parts: InvokeParts, who: Who, request: InvokeReques
   const userId = canonicalUser(request.userId);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
   const checked = checkInvoke(deps.crypto, request);
-  return invokeChecked(parts, { caller, userId, checked, signal: request.signal });
+  const { signal, onStage } = request;
+  return invokeChecked(parts, { caller, userId, checked, wait: { signal, onStage } });
 }
 
 export type CheckedCall = {
@@ -34,13 +34,13 @@ export type CheckedCall = {
   readonly caller: Caller;
   readonly userId: string;
   readonly checked: CheckedInvoke;
-  readonly signal: AbortSignal | undefined;
+  readonly wait: CallerSide;
 };
 
 /** As `invoke`, once it is known who may ask for what: policy, target and capacity are left. */
 export async function invokeChecked(
   parts: InvokeParts,
-  { caller, userId, checked, signal }: CheckedCall,
+  { caller, userId, checked, wait }: CheckedCall,
 ): Promise<Invocation> {
   const { deps } = parts;
   const commandId = checked.commandId ?? deps.crypto.randomId();
@@ -50,7 +50,7 @@ export async function invokeChecked(
     deps.metrics.count('commands_refused', refusal.code);
     return { ...refusal, commandId: checked.commandId };
   }
-  return admit(parts, { key, checked, signal });
+  return admit(parts, { key, checked, wait });
 }
 
 type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
@@ -78,10 +78,10 @@ async function preflight({ deps, isDraining }: InvokeParts, { caller, key, check
 type Admission = {
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
-  readonly signal: AbortSignal | undefined;
+  readonly wait: CallerSide;
 };
 
-async function admit(parts: InvokeParts, { key, checked, signal }: Admission): Promise<Invocation> {
+async function admit(parts: InvokeParts, { key, checked, wait }: Admission): Promise<Invocation> {
   const { deps } = parts;
   const kept = await keepParams(parts, checked);
   if ('kind' in kept) return kept;
@@ -103,7 +103,7 @@ async function admit(parts: InvokeParts, { key, checked, signal }: Admission): P
     parts.correlator.forget(rpcId);
     return invocation(command, rpcId, result.kind === 'attached' ? result.result : null);
   }
-  return waitForReply(parts, { reply, rpcId, command, withinMs: null, signal });
+  return waitForReply(parts, { reply, rpcId, command, withinMs: null, ...wait });
 }
 
 /** Before admission, so that no command is admitted whose history could not be kept. */

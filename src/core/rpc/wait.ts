@@ -1,19 +1,24 @@
-import type { Invocation } from '../core.ts';
+import type { Cancel } from '../clock.ts';
+import type { Invocation, OnStage } from '../core.ts';
 import type { DeliveryActs } from '../delivery/acts.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
 import type { Reply } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
+import { commandKeyText } from '../ids.ts';
+import { andThen } from '../maybe.ts';
 import type { Correlator } from './correlator.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
 
-export type Wait = {
+/** What the caller does while it waits: may hang up, may listen. */
+export type CallerSide = { readonly signal?: AbortSignal | undefined; readonly onStage?: OnStage | undefined };
+
+export type Wait = CallerSide & {
   readonly reply: Promise<Reply>;
   readonly rpcId: string;
   readonly command: Command;
   /** The caller's own budget; null: as long as the command lives. */
   readonly withinMs: number | null;
-  readonly signal: AbortSignal | undefined;
 };
 
 /** After a deadline, how long the reply of the settled command may take before the record is read instead. */
@@ -30,6 +35,7 @@ export function expectReply({ correlator }: WaitParts, rpcId: string): Promise<R
 export async function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
   const { reply, rpcId, command } = wait;
   const ends = [deadlines(parts, command), ownBudget(parts, wait), hangUp(wait.signal)];
+  const stopTelling = tellStages(parts, wait);
   try {
     const first = await Promise.race([reply, ...ends.map(({ ended }) => ended)]);
     if (first)
@@ -41,8 +47,31 @@ export async function waitForReply(parts: WaitParts, wait: Wait): Promise<Invoca
       };
     return await giveUp(parts, wait);
   } finally {
+    stopTelling();
     for (const { cancel } of ends) cancel();
   }
+}
+
+/** Listens before it reads, so that the last move is not missed. What cannot be read is a stage that is skipped. */
+function tellStages({ deps }: WaitParts, { command, onStage }: Wait): Cancel {
+  if (!onStage) return () => {};
+  const { commands, bus } = deps.backend;
+  let told: Command | null = null;
+  let over = false;
+  const tell = (now: Command | undefined | null): void => {
+    if (over || !now || isTerminal(now) || now.stage === told?.stage || now.version < (told?.version ?? 0)) return;
+    told = now;
+    onStage(now);
+  };
+  const read = async (): Promise<void> => andThen(commands.get([command]), ([now]) => tell(now));
+  const reread = (): void => void read().catch(() => {});
+  tell(command);
+  const stop = bus.subscribe(`command:${commandKeyText(command)}`, ({ progress }) => progress ?? reread());
+  reread();
+  return () => {
+    over = true;
+    stop();
+  };
 }
 
 type Ending = { readonly ended: Promise<null>; readonly cancel: () => void };

@@ -23,7 +23,7 @@ export async function invokeSite(parts: InvokeParts, { who, sessionId, request }
   if (refusal) return refusal;
   // The connector is one instance: should another take its place before the command is written, it is not for that one.
   const bound = { ...checked, namedInstanceId: checked.namedInstanceId ?? connector?.instanceId ?? null };
-  return invokeChecked(parts, { caller: ownerOf(userId), userId, checked: bound, signal: request.signal });
+  return invokeChecked(parts, { caller: ownerOf(userId), userId, checked: bound, wait: { signal: request.signal } });
 }
 
 function siteRefusal(
