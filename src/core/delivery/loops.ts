@@ -39,12 +39,13 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
   return () => cancels.forEach((cancel) => cancel());
 }
 
-/** Ends what is due, a batch at a time, until nothing is. */
+/** Ends what is due, a batch at a time, until nothing is, or a whole batch could not be ended: that is for the next turn. */
 export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Promise<void> {
   for (;;) {
     const due = await deps.backend.nodes.due(RECONCILE_BATCH);
-    for (const key of due) await acts.settle(key, { kind: 'expire' });
-    if (due.length < RECONCILE_BATCH) return;
+    let settled = 0;
+    for (const key of due) if ((await acts.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
+    if (due.length < RECONCILE_BATCH || settled === 0) return;
   }
 }
 

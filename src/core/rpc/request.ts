@@ -1,7 +1,8 @@
 import type { InvokeRequest } from '../core.ts';
 import type { Crypto } from '../crypto.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
-import { CallboardError, fail, invalid, type Fault } from '../errors.ts';
+import { fail, invalid } from '../errors.ts';
+import { collectFaults, optional } from '../faults.ts';
 import { id, name } from '../ids.ts';
 import { canonicalJson, trustJson, type JsonText } from '../json.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, TRACE_MAX_CHARS } from '../limits.ts';
@@ -33,8 +34,7 @@ export type SitePart = { readonly siteId: string; readonly sessionId: string; re
  * parameters last; its digest tells sessions and grants apart, so that no viewer attaches to another's command.
  */
 export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePart | null = null): CheckedInvoke {
-  const faults: Fault[] = [];
-  const check = collect(faults);
+  const { check, throwIfAny } = collectFaults();
   const checked = {
     clientId: check(() => id('client_id', request.clientId)) ?? '',
     action: check(() => name('action', request.action)) ?? '',
@@ -48,11 +48,7 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
     parentSpanId: check(() => optional(request.parentSpanId, (text) => bounded('parent_span_id', text))) ?? null,
   };
   const params = check(() => readParams(request.params));
-  const [first] = faults;
-  if (first)
-    fail('invalid_argument', faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; '), {
-      errors: faults,
-    });
+  throwIfAny();
   const reserved = Object.keys(params ?? {}).find((key) => key.toLowerCase().startsWith(RESERVED));
   if (reserved !== undefined) fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
   const { action, namedInstanceId } = checked;
@@ -66,22 +62,6 @@ function withSite(text: JsonText | null, params: Record<string, unknown>, { sess
   const own = `"${RESERVED}session_id":${JSON.stringify(sessionId)},"${RESERVED}id":${JSON.stringify(siteId)}}`;
   if (text === null || Object.keys(params).length === 0) return trustJson(`{${own}`);
   return trustJson(`${text.slice(0, text.lastIndexOf('}'))},${own}`);
-}
-
-function collect(faults: Fault[]): <T>(read: () => T) => T | undefined {
-  return (read) => {
-    try {
-      return read();
-    } catch (error) {
-      if (!(error instanceof CallboardError)) throw error;
-      faults.push(...(error.details.errors ?? []));
-      return undefined;
-    }
-  };
-}
-
-function optional<T>(value: string | null | undefined, read: (text: string) => T): T | null {
-  return value === null || value === undefined ? null : read(value);
 }
 
 function bounded(parameter: string, text: string): string {
