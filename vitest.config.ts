@@ -8,6 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/kit/redis-global.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
     // Tests start servers and measure memory: processes, and no more of them than the smallest machine has cores.

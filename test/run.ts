@@ -11,6 +11,11 @@ const NEEDS: readonly Need[] = [
     places: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
     debian: 'chromium',
   },
+  {
+    variable: 'CALLBOARD_TEST_REDIS',
+    places: ['/usr/bin/redis-server', '/usr/local/bin/redis-server'],
+    debian: 'redis-server',
+  },
   // The demo prints commands to try, and its test tries them.
   { variable: 'CALLBOARD_TEST_CURL', places: ['/usr/bin/curl', '/usr/local/bin/curl'], debian: 'curl' },
 ];

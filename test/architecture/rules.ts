@@ -65,6 +65,15 @@ const PORTS = ['commands', 'waiters', 'nodes', 'inspector'];
 export const NAMES: readonly { readonly ring: string; readonly besides: readonly string[] }[] = [
   { ring: 'backends/memory/', besides: ['backend', 'bus', 'due', 'evictions', 'ledger', 'list', 'sorted', ...PORTS] },
   {
+    ring: 'backends/redis/',
+    besides: [
+      ...['backend', 'batches', 'bus', 'client', 'clock', 'keys', 'migration', 'program', 'record', 'spill', 'store'],
+      ...['sweep', 'target', 'wire', 'lua/prelude', 'lua/driver', 'lua/lib', ...PORTS.map((port) => `lua/${port}`)],
+      ...Object.keys(ROOMS).map((room) => `lua/${room}`),
+      ...PORTS,
+    ],
+  },
+  {
     ring: 'graphql/',
     besides: [
       ...['at-time', 'builder', 'cache', 'context', 'cost', 'door', 'enums', 'executor', 'graphiql', 'jit', 'limits'],

@@ -21,7 +21,7 @@ it('a listing says that ended commands were dropped early, for as long as they w
     const filter = { userId: null, clientId: null, stage, outcome: null, nodeId: null, admittedAfter: null };
     return (await inspector.list(filter, { first: 10, after: null })).gaps;
   };
-  await commands.rebind(ALICE, BOUND);
+  await commands.rebind(ALICE, BOUND, 'up');
   for (const id of ['c1', 'c2']) {
     await dispatched(bench, id);
     await commands.finish(keyFor(id), ending());

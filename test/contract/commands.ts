@@ -23,7 +23,7 @@ export function commandContract(name: string, make: MakeBench): void {
     });
     afterEach(() => bench.close());
     const admit = (id: string, over = {}) => bench.backend.commands.admit(admission(id, over));
-    const bind = () => bench.backend.commands.rebind(ALICE, BOUND);
+    const bind = () => bench.backend.commands.rebind(ALICE, BOUND, 'up');
 
     describe('admission', () => {
       it('refuses an absent target without a connect budget and writes nothing', async () => {
@@ -374,12 +374,14 @@ export function commandContract(name: string, make: MakeBench): void {
       it('parks what was not dispatched when the link goes, until its deadline', async () => {
         await bind();
         await admit('c1');
-        await bench.backend.commands.rebind(ALICE, null);
+        await bench.backend.commands.rebind(ALICE, BOUND, 'down');
         expect(await read(bench, 'c1')).toMatchObject({ stage: 'admitted', nodeId: null, execution: 'not_written' });
         expect(await bench.backend.commands.settle(keyFor('c1'), { kind: 'expire' })).toMatchObject({
           kind: 'unchanged',
         });
-        expect(await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' })).toMatchObject({
+        expect(
+          await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' }, 'up'),
+        ).toMatchObject({
           requeued: 1,
         });
         expect(
@@ -390,11 +392,13 @@ export function commandContract(name: string, make: MakeBench): void {
       it('sorts what runs by the instance that it was written to, and never writes it again', async () => {
         await bind();
         await dispatched(bench, 'c1');
-        expect(await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2 })).toMatchObject({
+        expect(await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2 }, 'up')).toMatchObject({
           unfinished: [{ commandId: 'c1' }],
           orphaned: [],
         });
-        expect(await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 3, instanceId: 'i2' })).toMatchObject({
+        expect(
+          await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 3, instanceId: 'i2' }, 'up'),
+        ).toMatchObject({
           unfinished: [],
           orphaned: [{ commandId: 'c1' }],
         });
@@ -408,7 +412,9 @@ export function commandContract(name: string, make: MakeBench): void {
         await bind();
         expect(await read(bench, 'parked')).toMatchObject({ stage: 'admitted' });
         await admit('queued', { namedInstanceId: 'i1' });
-        expect(await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' })).toMatchObject({
+        expect(
+          await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2, instanceId: 'i2' }, 'up'),
+        ).toMatchObject({
           requeued: 0,
         });
         expect(await read(bench, 'parked')).toMatchObject({ stage: 'queued', expectedInstanceId: 'i2' });

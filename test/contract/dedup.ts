@@ -83,7 +83,7 @@ export function dedupContract(name: string, make: MakeBench): void {
     });
 
     it('counts ends that a link reports in the act that records them, and sees those that come again', async () => {
-      await bench.backend.commands.rebind(keyFor('c1'), BOUND);
+      await bench.backend.commands.rebind(keyFor('c1'), BOUND, 'up');
       await dispatched(bench, 'c1');
       expect(await counted()).toEqual({ seen: 0, unique: 0, duplicates: 0 });
       for (let i = 0; i < 3; i++) await bench.backend.commands.finish(keyFor('c1'), ending());

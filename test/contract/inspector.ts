@@ -23,7 +23,7 @@ export function inspectorContract(name: string, make: MakeBench): void {
     let bench: Bench;
     beforeEach(async () => {
       bench = await make();
-      await bench.backend.commands.rebind(ALICE, BOUND);
+      await bench.backend.commands.rebind(ALICE, BOUND, 'up');
     });
     afterEach(() => bench.close());
 

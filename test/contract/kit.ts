@@ -52,7 +52,10 @@ export async function openNode(
   nodeId = 'n1',
 ): Promise<{ rows: MailboxRow[]; take(): Promise<MailboxRow[]>; detach(): void }> {
   const rows: MailboxRow[] = [];
-  const detach = await bench.backend.nodes.attach(nodeId, (row) => rows.push(row));
+  const detach = await bench.backend.nodes.attach(nodeId, {
+    deliver: (row) => void rows.push(row),
+    lost: () => Promise.resolve(),
+  });
   const take = async (): Promise<MailboxRow[]> => {
     await bench.advance(0);
     return rows.splice(0);

@@ -49,9 +49,9 @@ async function play(bench: Bench, see: Observer, move: Step): Promise<void> {
       return bench.advance(move.ms);
     case 'bind':
       see.binding = { nodeId: 'n1', instanceId: move.instance, epoch: see.binding.epoch + 1 };
-      return void (await commands.rebind(ALICE, see.binding));
+      return void (await commands.rebind(ALICE, see.binding, 'up'));
     case 'unbind':
-      return void (await commands.rebind(ALICE, null));
+      return void (await commands.rebind(ALICE, see.binding, 'down'));
     case 'admit': {
       const rpcId = `r${see.rpc++}`;
       const waiter = { rpcId, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;

@@ -10,7 +10,7 @@ export function waiterContract(name: string, make: MakeBench): void {
     let bench: Bench;
     beforeEach(async () => {
       bench = await make();
-      await bench.backend.commands.rebind(ALICE, BOUND);
+      await bench.backend.commands.rebind(ALICE, BOUND, 'up');
     });
     afterEach(() => bench.close());
     const wait = (rpcId: string, over = {}) =>

@@ -5,9 +5,17 @@ import { move, type Acts } from './commands-acts.ts';
 import { end } from './commands-settle.ts';
 import { keyOf, type Entry } from './ledger.ts';
 
+export type LinkMove = { readonly binding: Binding; readonly link: 'up' | 'down' };
+
 /** Moves what waits for a client between parked and queued as its link comes and goes, and sorts what it runs by instance. */
-export function rebind(acts: Acts, key: ClientKey, binding: Binding | null): RebindResult {
+export function rebind(acts: Acts, key: ClientKey, { binding: told, link }: LinkMove): RebindResult {
   const client = acts.ledger.client(key);
+  const bound = client.binding?.epoch ?? -Infinity;
+  if (link === 'up' ? told.epoch < bound : told.epoch !== bound) {
+    acts.ledger.dropIdle(key);
+    return { requeued: 0, unfinished: [], orphaned: [] };
+  }
+  const binding = link === 'up' ? told : null;
   client.binding = binding;
   let requeued = 0;
   for (const entry of [...client.waiting]) {

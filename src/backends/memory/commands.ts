@@ -29,7 +29,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
     },
     finish: (key, end) => finish(acts, ledger.find(key), end),
     settle: (key, settlement) => settle(acts, ledger.find(key), settlement),
-    rebind: (client, binding) => rebind(acts, client, binding),
+    rebind: (client, binding, link) => rebind(acts, client, { binding, link }),
     get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
     result: (key) => ledger.find(key)?.result ?? null,
   };

@@ -49,8 +49,8 @@ export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Le
     reports.set(nodeId, { ...report, nodeId, updatedAt: clock.now() });
   };
   return {
-    attach(nodeId, deliver) {
-      const close = mailboxes.open(nodeId, deliver);
+    attach(nodeId, listener) {
+      const close = mailboxes.open(nodeId, (row) => listener.deliver(row));
       return () => {
         close();
         reports.delete(nodeId);

@@ -134,10 +134,10 @@ export interface CommandStore {
   finish(key: CommandKey, end: End): Maybe<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Maybe<SettleResult>;
   /**
-   * A client's link came up (binding) or went down (null): what waits for it is queued, each also posted to the binding's node, or parked
-   * again. A command that names another instance stays parked, or, once it had been queued, ends `expired` (`instance_replaced`).
+   * A client's link came up or went down: what waits for it is queued, each also posted to the binding's node, or parked again. Of links
+   * that come and go at once the highest epoch stands: a link that is older than the one bound changes nothing. A command that names another instance stays parked, or, once it had been queued, ends `expired` (`instance_replaced`).
    */
-  rebind(client: ClientKey, binding: Binding | null): Maybe<RebindResult>;
+  rebind(client: ClientKey, binding: Binding, link: 'up' | 'down'): Maybe<RebindResult>;
   /** One answer per key, in the order asked. One round trip. */
   get(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
   /** The payload of the recorded result; null where there is none. Kept apart, so that no record can hold a payload. */

@@ -44,7 +44,7 @@ export function createLinks(parts: LinkParts): Links {
       const { outlet, previous } = dispatcher.attach(client, binding, link);
       previous?.link.close('replaced', instanceId);
       if (!previous) kickElsewhere(parts, result);
-      const { requeued, unfinished, orphaned } = await commands.rebind(client, binding);
+      const { requeued, unfinished, orphaned } = await commands.rebind(client, binding, 'up');
       for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
       for (const command of unfinished) outlet.window.add(commandKeyText(command));
       giveUpLater(parts, orphaned);
@@ -104,7 +104,7 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
       const connection = await connections.disconnect(client, epoch, cause);
       // A newer link of the client is bound: nothing of it is touched.
       if (!connection || dispatcher.find(client)) return;
-      await commands.rebind(client, null);
+      await commands.rebind(client, binding, 'down');
       publish(deps, 'disconnected', connection, cause);
     },
   };

@@ -28,11 +28,16 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
     await reconcile(parts);
     turns.reconciledAt = clock.now();
   });
-  const detach = await nodes.attach(nodeId, (row) => {
-    if (row.kind === 'pulse') turns.heardAt = clock.now();
-    else take(parts, row);
-    // Whoever asked for it looks whether this node says that it drains.
-    if (row.kind === 'drain') beat();
+  const detach = await nodes.attach(nodeId, {
+    deliver(row) {
+      if (row.kind === 'pulse') turns.heardAt = clock.now();
+      else take(parts, row);
+      // Whoever asked for it looks whether this node says that it drains.
+      if (row.kind === 'drain') beat();
+    },
+    async lost() {
+      for (const { link } of [...parts.dispatcher.outlets()]) link.close('node_lost', null);
+    },
   });
   beat();
   const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];

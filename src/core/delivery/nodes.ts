@@ -44,10 +44,20 @@ export type NodeReport = {
 
 export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };
 
+/** Whoever holds a node's mailbox. */
+export interface NodeListener {
+  deliver(row: MailboxRow): void;
+  /**
+   * `fenced`: the others counted this node as dead and took over what it held. `store_lost`: the store forgot something that it had confirmed.
+   * No row is delivered until this resolves; the node then holds its id anew. Never called by a store that cannot lose a node.
+   */
+  lost(cause: 'fenced' | 'store_lost'): Promise<void>;
+}
+
 /** The processes of a deployment: their mailboxes, their leases, and what is due. */
 export interface NodeStore {
   /** Registers this process under the id and begins to deliver its mailbox. Throws when another live process holds the id. */
-  attach(nodeId: string, deliver: (row: MailboxRow) => void): Maybe<Cancel>;
+  attach(nodeId: string, listener: NodeListener): Maybe<Cancel>;
   /** Renews the lease and replaces the report. */
   beat(nodeId: string, report: NodeReport): Maybe<void>;
   /** Posts a row to a node; false when there is no such live node. */

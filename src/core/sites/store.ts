@@ -27,7 +27,7 @@ export interface SiteStore {
 export type NewGrant = Pick<Grant, 'grantId' | 'parentId' | 'events' | 'actions' | 'share'> & {
   /** Null: as long as its parent. */
   readonly ttlMs: number | null;
-  /** SHA-256 of its token. */
+  /** SHA-256 of its token, led by `prefixOf` its owner. */
   readonly tokenHash: string;
 };
 

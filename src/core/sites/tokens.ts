@@ -8,6 +8,8 @@ import { findSession, requireAllowed, standingOf } from './standing.ts';
 
 const GRANT = 'cbg_';
 const TICKET = 'cbt_';
+/** Characters of the random part, with which a token ends. */
+const SECRET_CHARS = 43;
 const SECRET = /^cb[gt]_[A-Za-z0-9_-]{43,80}$/;
 
 /** Whether a bearer token has the form of a grant's, and can be nothing else. */
@@ -24,7 +26,12 @@ export function newGrantToken(deps: Minting, userId: string): { readonly token: 
 
 function mint({ backend, crypto }: Minting, form: string, userId: string) {
   const token = form + backend.sessions.prefixOf(userId) + crypto.randomToken();
-  return { token, tokenHash: crypto.sha256(token) };
+  return { token, tokenHash: digestOf(crypto, token) };
+}
+
+/** What is stored of a token: its SHA-256, led by the prefix that says where it lies. */
+function digestOf(crypto: Minting['crypto'], token: string): string {
+  return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
 }
 
 /** Who stands behind a token or a ticket. */
@@ -47,7 +54,7 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
     },
     async redeem(sessionId, token) {
       const form = token.startsWith(TICKET) && SECRET.test(token);
-      const ticket = form ? await backend.sessions.redeemTicket(crypto.sha256(token)) : null;
+      const ticket = form ? await backend.sessions.redeemTicket(digestOf(crypto, token)) : null;
       const session = ticket && (await findSession(deps, ticket.sessionId));
       if (!session || ticket.sessionId !== sessionId) return badTicket();
       const { grantId, holderExpiresAt: expiresAt } = ticket;
@@ -59,7 +66,7 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       return { kind: 'grant', sessionId, grantId, expiresAt: grant.expiresAt } satisfies GrantPrincipal;
     },
     async holder(token) {
-      const found = isGrantToken(token) ? await backend.sessions.findByToken(crypto.sha256(token)) : null;
+      const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
       if (!found) return fail('unauthenticated', 'The token is not valid.');
       const { grant, session } = found;
       if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.');

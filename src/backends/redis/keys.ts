@@ -1,0 +1,100 @@
+import calculateSlot from 'cluster-key-slot';
+
+/**
+ * Every kind of key that callboard keeps in Redis, and what it holds. A key is `<tag>:<kind>` or `<tag>:<kind>:<hash>`; the tag is the
+ * partition's, in braces, so that all of a partition stands in one slot of a cluster and no text of a user ever enters a key.
+ * `ends`: `ttl`, the key carries an expiry; `emptied`, it goes with its last member; `node`, it is removed with its node; `kept`, for good.
+ */
+export const KINDS = {
+  meta: { holds: 'HASH: store, schema, partitions, floor, epoch, seq', ends: 'kept' },
+
+  nodes: { holds: 'ZSET: node, by when its lease ends', ends: 'emptied' },
+  node: { holds: 'HASH of a node (by its id): epoch, seq, report, updatedAt', ends: 'ttl' },
+  mailbox: { holds: 'STREAM of a node and its epoch: rows not taken yet', ends: 'node' },
+  bound: { holds: 'SET of a node: clients bound to it', ends: 'emptied' },
+
+  conn: { holds: 'HASH of a client: its connection row', ends: 'ttl' },
+  conns: { holds: 'ZSET by name: user NUL client, of all rows', ends: 'emptied' },
+  connusers: { holds: 'ZSET by name: users with a row', ends: 'emptied' },
+  conngone: { holds: 'ZSET: user NUL client, by when its row is forgotten', ends: 'emptied' },
+
+  ctx: { holds: 'HASH of a client: context -> JSON', ends: 'ttl' },
+  win: { holds: 'HASH of a client: window -> JSON', ends: 'ttl' },
+  ctxs: { holds: 'ZSET by name: user NUL client NUL context', ends: 'emptied' },
+  wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
+
+  cmd: { holds: 'HASH of a command: its record', ends: 'ttl' },
+  params: { holds: 'STRING of a command: params until dispatch', ends: 'ttl' },
+  result: { holds: 'STRING of a command: the recorded result', ends: 'ttl' },
+  binding: { holds: 'HASH of a client: the link that it is bound to', ends: 'ttl' },
+  waiting: { holds: 'ZSET of a client: undispatched commands, by admission', ends: 'emptied' },
+  running: { holds: 'ZSET of a client: dispatched commands that have not ended', ends: 'emptied' },
+  due: { holds: 'ZSET: live commands, by when they fall due', ends: 'emptied' },
+  ended: { holds: 'ZSET: ended commands, by when they are forgotten', ends: 'emptied' },
+  cmds: { holds: 'ZSET by name: user NUL client NUL command, of all records', ends: 'emptied' },
+  reserved: { holds: 'ZSET of a scope: its live commands, by deadline', ends: 'emptied' },
+  scopes: { holds: 'ZSET by name: scopes that hold something', ends: 'emptied' },
+
+  waiters: { holds: 'HASH of a command: rpc id -> JSON', ends: 'emptied' },
+  waits: { holds: 'ZSET: all waiters, oldest first', ends: 'emptied' },
+  userwaits: { holds: 'ZSET of a user: its waiters', ends: 'emptied' },
+  clientwaits: { holds: 'ZSET of a client: its waiters', ends: 'emptied' },
+  nodewaits: { holds: 'SET of a node: waiters of its callers', ends: 'emptied' },
+
+  stream: { holds: 'STREAM of a user and suffix: messages', ends: 'ttl' },
+  streaminfo: { holds: 'HASH of a stream: user, suffix, seq', ends: 'ttl' },
+  streams: { holds: 'ZSET of a user, by name: suffixes', ends: 'emptied' },
+  streamusers: { holds: 'ZSET by name: users with a stream', ends: 'emptied' },
+  streamgone: { holds: 'ZSET: user NUL suffix, by when the stream is forgotten', ends: 'emptied' },
+
+  mark: { holds: 'STRING of a message: it was ingested', ends: 'ttl' },
+  seen: { holds: 'HASH of a bucket of 10 s: seen, unique, duplicates', ends: 'ttl' },
+
+  site: { holds: 'HASH of a site: its definition', ends: 'kept' },
+  sites: { holds: 'ZSET by name: user NUL site', ends: 'emptied' },
+  session: { holds: 'HASH of a session, with its grants', ends: 'ttl' },
+  sessions: { holds: 'ZSET of a site: its sessions, oldest first', ends: 'ttl' },
+  token: { holds: 'STRING of a token: session and grant', ends: 'ttl' },
+  ticket: { holds: 'HASH of a ticket', ends: 'ttl' },
+  tickets: { holds: 'ZSET of a session: tickets not redeemed, by expiry', ends: 'ttl' },
+
+  payload: { holds: 'STRING: a payload too large for history', ends: 'ttl' },
+  bus: { holds: 'channel: live events for every node', ends: 'ttl' },
+  hint: { holds: 'channel of a command: it moved', ends: 'ttl' },
+} as const satisfies Record<string, { readonly holds: string; readonly ends: 'ttl' | 'emptied' | 'node' | 'kept' }>;
+
+export type KeyKind = keyof typeof KINDS;
+
+/** Slots of a Redis Cluster. */
+const SLOTS = 16_384;
+
+/**
+ * The tags of a namespace's partitions: the p-th lies in the p-th of as many equal ranges of slots, so that masters that share the slots
+ * evenly share the partitions evenly too. Pure: every process finds the same.
+ */
+export function tagsOf(namespace: string, partitions: number): readonly string[] {
+  return Array.from({ length: partitions }, (_, p) => {
+    for (let salt = 0; ; salt++) {
+      const tag = `{cb:${namespace}:${p}.${salt}}`;
+      if (partitions === 1 || Math.floor((calculateSlot(tag) * partitions) / SLOTS) === p) return tag;
+    }
+  });
+}
+
+/** `hash` is made by `hashOf`, or is a word of callboard's own. */
+export function keyOf(tag: string, kind: KeyKind, hash?: string): string {
+  return hash === undefined ? `${tag}:${kind}` : `${tag}:${kind}:${hash}`;
+}
+
+/**
+ * Texts as one part of a key: SHA-256, base64url, its first 22 characters (132 bits). Each text is led by its length, so that no two lists
+ * of texts are the same bytes.
+ */
+export function hashOf(sha256: (text: string) => string, ...texts: readonly string[]): string {
+  return sha256(texts.map((text) => `${text.length}:${text}`).join('')).slice(0, 22);
+}
+
+/** Which partition a scope lies in. Fixed for a namespace as long as `partitions` is. */
+export function partitionOf(scopeHash: string, partitions: number): number {
+  return calculateSlot(scopeHash) % partitions;
+}

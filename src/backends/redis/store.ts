@@ -1,0 +1,81 @@
+import { createBatches } from './batches.ts';
+import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from './keys.ts';
+import type { Programs } from './program.ts';
+import { unavailable, type Client, type Identity, type ReadCommand, type Reply, type Verdict } from './wire.ts';
+
+export type StoreOptions = {
+  readonly client: Client;
+  readonly programs: Programs;
+  readonly namespace: string;
+  readonly partitions: number;
+  readonly sha256: (text: string) => string;
+  /** The admission scope of a user: fixed for a namespace. */
+  readonly scopeOf: (userId: string) => string;
+  /** Instead of the time of Redis (milliseconds): for tests. */
+  readonly time?: (() => number) | undefined;
+};
+
+/** How the rooms reach Redis: acts, each atomic and batched with the others of its tick, and reads, each list one round trip. */
+export interface Store {
+  readonly namespace: string;
+  readonly partitions: number;
+  /** 0 to partitions - 1. */
+  partitionOfUser(userId: string): number;
+  /** The name of a key of a partition. */
+  key(partition: number, kind: KeyKind, hash?: string): string;
+  hash(...texts: readonly string[]): string;
+  /**
+   * Runs an act of the program; its arguments are texts and numbers, null goes as ''. Acts of one tick and partition travel together and run
+   * in the order asked. Throws `store_unavailable` when Redis does not answer (whether it ran is then unknown: every act can be asked again)
+   * or refuses the node.
+   */
+  act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
+  /** Reads of one partition in one round trip, answers in order. Throws `store_unavailable`. */
+  read(partition: number, commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
+  /** As `read` in every partition at once; one list of answers for each. */
+  readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
+  /** From now on calls to this partition are made as this node; null: as nobody. */
+  identify(partition: number, identity: Identity | null): void;
+  /** Told of each call that was refused for who made it. */
+  onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
+  /** Round trips so far: an act's call, or a list of reads. Those made at once over several partitions count once each. */
+  readonly roundTrips: number;
+}
+
+export function createStore(options: StoreOptions): Store {
+  const { client, namespace, partitions, sha256, scopeOf } = options;
+  const tags = tagsOf(namespace, partitions);
+  const hash = (...texts: readonly string[]): string => hashOf(sha256, ...texts);
+  const key = (partition: number, kind: KeyKind, part?: string): string => keyOf(tags[partition] ?? '', kind, part);
+  const state = { trips: 0 };
+  const counted = (): void => void state.trips++;
+  const batches = createBatches({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });
+  const read = async (commands: readonly ReadCommand[]): Promise<readonly Reply[]> => {
+    if (commands.length === 0) return [];
+    counted();
+    const replies = await client.pipeline(commands.map(([name, ...args]) => [name.toLowerCase(), ...args])).exec();
+    return (replies ?? []).map(([error, reply]) => {
+      if (error) throw unavailable(error);
+      return reply as Reply;
+    });
+  };
+  return {
+    namespace,
+    partitions,
+    partitionOfUser: (userId) => (partitions === 1 ? 0 : partitionOf(hash(scopeOf(userId)), partitions)),
+    key,
+    hash,
+    act: (partition, name, args) => batches.add(partition, name, args),
+    read: (_partition, commands) => read(commands).catch(rethrow),
+    readAll: (commands) => Promise.all(tags.map((_, partition) => read(commands(partition)))).catch(rethrow),
+    identify: batches.identify,
+    onVerdict: batches.onVerdict,
+    get roundTrips() {
+      return state.trips;
+    },
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw unavailable(error);
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { connectCommands } from '../../src/backends/redis/client.ts';
+import { keyOf, partitionOf, tagsOf } from '../../src/backends/redis/keys.ts';
+import { loadPrograms } from '../../src/backends/redis/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import type { Client, Verdict } from '../../src/backends/redis/wire.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+
+const FOLDER = new URL('./redis-lua/', import.meta.url);
+
+describe('the store over Redis', () => {
+  let client: Client;
+  let store: Store;
+  let verdicts: Verdict[];
+  beforeEach(async () => {
+    const redis = connectCommands(inject('redisUrl'));
+    await redis.connect();
+    client = redis;
+    verdicts = [];
+    store = createStore({
+      client,
+      programs: loadPrograms(FOLDER),
+      namespace: randomUUID(),
+      partitions: 1,
+      sha256: createCrypto('test').sha256,
+      scopeOf: (userId) => userId,
+    });
+    store.onVerdict((_partition, verdict) => verdicts.push(verdict));
+  });
+  afterEach(() => void client.disconnect());
+
+  const note = (what: string) => store.act(0, 'test-note', [what]);
+  const notes = async () => (await store.read(0, [['LRANGE', store.key(0, 'bus'), 0, -1]]))[0];
+
+  it('runs the acts of one tick in one round trip, in the order asked, and answers each', async () => {
+    const before = store.roundTrips;
+    expect(await Promise.all(['a', 'b', 'c'].map(note))).toEqual([1, 2, 3]);
+    expect(store.roundTrips - before).toBe(1);
+    expect(await notes()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('splits a long tick into calls of bounded length', async () => {
+    const before = store.roundTrips;
+    await Promise.all(Array.from({ length: 70 }, (_, i) => note(String(i))));
+    expect(store.roundTrips - before).toBe(3);
+  });
+
+  it('answers an act that fails with its own error, and the others of its call as usual', async () => {
+    const [good, bad, next] = await Promise.allSettled([note('a'), store.act(0, 'test-fail', []), note('b')]);
+    expect([good.status, bad.status, next.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await notes()).toEqual(['a', 'b']);
+  });
+
+  it('brings the program again when Redis forgot it', async () => {
+    await note('a');
+    await client.script('FLUSH');
+    expect(await note('b')).toBe(2);
+  });
+
+  it('takes nothing from a node whose epoch is over', async () => {
+    await client.hset(store.key(0, 'node', 'n1'), 'epoch', '2', 'seq', '0');
+    store.identify(0, { nodeId: 'n1', epoch: 1 });
+    await expect(note('a')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(verdicts).toEqual(['FENCED']);
+    store.identify(0, { nodeId: 'n1', epoch: 2 });
+    expect(await note('b')).toBe(1);
+  });
+
+  it('notices that the store forgot what it had confirmed, its last writes as well as everything', async () => {
+    const row = store.key(0, 'node', 'n1');
+    await client.hset(row, 'epoch', '1', 'seq', '0');
+    store.identify(0, { nodeId: 'n1', epoch: 1 });
+    await note('a');
+    await note('b');
+    await client.hset(row, 'seq', '1');
+    await expect(note('c')).rejects.toMatchObject({ code: 'store_unavailable' });
+    await client.del(row);
+    await expect(note('d')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(verdicts).toEqual(['LOST', 'LOST']);
+    expect(await notes()).toEqual(['a', 'b']);
+  });
+
+  it('answers store_unavailable at once while there is no connection', async () => {
+    client.disconnect();
+    await expect(note('a')).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(notes()).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+});
+
+describe('partitions', () => {
+  it('lie in equal ranges of slots, the same in every process', () => {
+    const tags = tagsOf('ns', 6);
+    expect(new Set(tags).size).toBe(6);
+    expect(tagsOf('ns', 6)).toEqual(tags);
+    expect(keyOf(tags[0] ?? '', 'cmd', 'x')).toBe(`${tags[0]}:cmd:x`);
+  });
+
+  it('take scopes evenly', () => {
+    const { sha256 } = createCrypto('test');
+    const counts = [0, 0, 0];
+    for (let i = 0; i < 3000; i++) counts[partitionOf(sha256(`scope-${i}`).slice(0, 22), 3)]!++;
+    for (const count of counts) expect(count).toBeGreaterThan(850);
+  });
+});

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
+import { createRedisRooms, type RedisParts } from '../../src/backends/redis/backend.ts';
+import { connectCommands } from '../../src/backends/redis/client.ts';
+import { loadPrograms } from '../../src/backends/redis/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import type { Backend } from '../../src/core/backend.ts';
+import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { FakeClock } from '../kit/clock.ts';
+import type { Bench } from './kit.ts';
+
+const programs = loadPrograms();
+
+export type RedisBench = Bench & { readonly store: Store; readonly clock: FakeClock };
+export type RedisBenchOptions = Partial<Pick<RedisParts, 'retentionMs' | 'streamMessages' | 'leaseMs'>> & {
+  readonly partitions?: number;
+  /** As another process of the same deployment. */
+  readonly beside?: RedisBench;
+};
+
+/** A backend over the run's Redis, in a namespace of its own, at the time of a clock that the test moves. Leases last, unless told otherwise. */
+export async function redisBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
+  const { partitions = 2, beside, ...limits } = options;
+  const clock = beside?.clock ?? new FakeClock();
+  const client = connectCommands(inject('redisUrl'));
+  await client.connect();
+  const { sha256 } = createCrypto('test');
+  const store = createStore({
+    client,
+    programs,
+    namespace: beside?.store.namespace ?? randomUUID(),
+    partitions,
+    sha256,
+    scopeOf: (userId) => userId,
+    time: () => clock.now(),
+  });
+  const parts: RedisParts = {
+    store,
+    log: silentLog,
+    sha256,
+    connect: () => connectCommands(inject('redisUrl')),
+    retentionMs: 7 * 24 * 3600_000,
+    streamMessages: 10_000,
+    leaseMs: 365 * 24 * 3600_000,
+    ...limits,
+  };
+  const rooms = createRedisRooms(parts) as Backend;
+  const read = takeInTurn(rooms);
+  return {
+    backend: read.backend,
+    store,
+    clock,
+    now: () => clock.now(),
+    async advance(ms) {
+      await clock.advance(ms);
+      await read.upToNow();
+    },
+    async close() {
+      await rooms.close?.();
+      client.disconnect();
+    },
+  };
+}
+
+/** Lets a test wait until every mailbox was read as far as it stands: a pulse of ours goes through each. */
+function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void> } {
+  const heard = new Map<string, () => void>();
+  const attached = new Set<string>();
+  const { nodes } = rooms;
+  if (!nodes) return { backend: rooms, upToNow: () => Promise.resolve() };
+  const attach: Backend['nodes']['attach'] = async (nodeId, listener) => {
+    const deliver = (row: MailboxRow): void => {
+      if (row.kind === 'pulse' && heard.has(nodeId)) heard.get(nodeId)?.();
+      else listener.deliver(row);
+    };
+    const detach = await nodes.attach(nodeId, { deliver, lost: (cause) => listener.lost(cause) });
+    attached.add(nodeId);
+    return () => {
+      attached.delete(nodeId);
+      detach();
+    };
+  };
+  const pulse = async (nodeId: string): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    heard.set(nodeId, resolve);
+    if (await nodes.post(nodeId, { kind: 'pulse' })) await promise;
+    heard.delete(nodeId);
+  };
+  return {
+    backend: { ...rooms, nodes: { ...nodes, attach } },
+    async upToNow() {
+      for (const nodeId of attached) await pulse(nodeId);
+    },
+  };
+}

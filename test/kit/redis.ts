@@ -1,0 +1,79 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const PROGRAM = process.env.CALLBOARD_TEST_REDIS ?? 'redis-server';
+
+/** A Redis of our own, on a free port of loopback, in a folder of its own. */
+export type RedisServer = {
+  readonly url: string;
+  readonly port: number;
+  readonly folder: string;
+  readonly process: ChildProcess;
+  /** Ends it at once, as a crash would: nothing is written any more. Its folder stays. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port, with what its folder holds. */
+  restart(): Promise<void>;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+};
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** `args` follow the ones that keep it to loopback; without any it persists nothing. */
+export async function startRedis(
+  args: readonly string[] = ['--save', '', '--appendonly', 'no'],
+  port?: number,
+): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-redis-'));
+  const at = port ?? (await freePort());
+  let child = await launch(at, folder, args);
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
+  return {
+    url: `redis://127.0.0.1:${at}`,
+    port: at,
+    folder,
+    get process() {
+      return child;
+    },
+    kill,
+    async restart() {
+      await kill();
+      child = await launch(at, folder, args);
+    },
+    async stop() {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(port: number, folder: string, args: readonly string[]): Promise<ChildProcess> {
+  const own = ['--bind', '127.0.0.1', '--port', String(port), '--dir', folder];
+  const child = spawn(PROGRAM, [...own, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const said: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    said.push(line);
+    if (line.includes('Ready to accept connections')) {
+      child.stdout.resume();
+      return child;
+    }
+  }
+  throw new Error(`redis-server did not start:\n${said.join('\n')}`);
+}
