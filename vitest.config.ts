@@ -1,16 +1,25 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { INTEGRATION, NOT_SHARED, TOPOLOGIES, type Topology } from './test/topologies.ts';
 
 /** As Node resolves them: with vite's own `development`, tests would load a second copy of graphql beside the one of its libraries. */
 const conditions = ['module', 'node'];
+const resolving = { resolve: { conditions }, ssr: { resolve: { conditions, externalConditions: conditions } } };
+
+/** Direct mode runs everything; the shared topologies run once more what opens whole relays. */
+function project(topology: Topology): TestProjectInlineConfiguration {
+  const files =
+    topology === 'direct'
+      ? { include: ['test/**/*.test.ts'] }
+      : { include: [...INTEGRATION], exclude: NOT_SHARED.map(({ file }) => file) };
+  const test = { name: topology, ...files, provide: { topology }, testTimeout: 20_000, hookTimeout: 60_000 };
+  return { ...resolving, test: { ...test, pool: 'forks' } };
+}
 
 export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: conditions } },
+  ...resolving,
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: TOPOLOGIES.map(project),
     globalSetup: ['test/kit/redis-global.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
     // Tests start servers and measure memory: processes, and no more of them than the smallest machine has cores.
     pool: 'forks',
     maxWorkers: 2,

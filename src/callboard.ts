@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createMemoryBackend } from './backends/memory/backend.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
-import type { AuthConfig, Config } from './config.ts';
+import type { AuthConfig, Config, RedisConfig } from './config.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
 import { compilePolicy } from './core/auth/rules.ts';
 import type { Authenticator } from './core/auth/principal.ts';
@@ -12,6 +12,7 @@ import type { Clock } from './core/clock.ts';
 import type { Core } from './core/core.ts';
 import { createCore } from './core/create.ts';
 import type { Crypto } from './core/crypto.ts';
+import { fail } from './core/errors.ts';
 import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
 import { DRAIN_MS, HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
@@ -30,6 +31,7 @@ export type Settings = Partial<
   Pick<
     Config,
     | 'basePath'
+    | 'redis'
     | 'nodeId'
     | 'policy'
     | 'retentionMs'
@@ -46,7 +48,7 @@ export type Settings = Partial<
 
 export type CallboardOptions = {
   readonly config: Settings;
-  /** Where everything is kept; this process' memory when absent. Closed with the relay. */
+  /** Where everything is kept, instead of Redis or this process' memory. Closed with the relay. */
   readonly backend?: Backend;
   /** Where payloads too large for history lie, instead of `spillDir` or memory. One that is not `managed` is never cleaned. */
   readonly spill?: SpillStore;
@@ -71,33 +73,88 @@ export interface Callboard extends AsyncDisposable {
   close(options?: { readonly withinMs?: number }): Promise<void>;
 }
 
-/** Puts a relay together. Throws `internal` when its own documents do not fit its schema. Nothing runs before `listen`. */
+/**
+ * Opens a relay: over the Redis in `config`, or in this process' memory where there is none. Throws `store_unavailable` when Redis cannot be
+ * reached and `invalid_argument` when it is not fit to hold a deployment. Nothing runs before `listen`.
+ */
+export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
+  const { redis } = options.config;
+  return redis && !options.backend ? compose(options, await openShared(options, redis)) : createCallboard(options);
+}
+
+/**
+ * As `openCallboard` for a relay that needs nothing opened. Throws `invalid_argument` for one over Redis, and `internal` when its own
+ * documents do not fit its schema.
+ */
 export function createCallboard(options: CallboardOptions): Callboard {
   const { config, clock = systemClock, log = silentLog } = options;
-  const { basePath = '' } = config;
+  if (config.redis && !options.backend) fail('invalid_argument', 'A relay over Redis is opened by openCallboard.');
   // In direct mode nothing of a cursor outlives the process, so neither need its key.
   const crypto = createCrypto(randomBytes(32));
-  const meter = createMetrics();
   const backend = options.backend ?? memoryBackend(config, { clock, log, sha256: crypto.sha256 });
+  const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto });
+  return compose(options, { backend, spill, crypto, clock });
+}
+
+/** What a relay keeps things in. Its clock is the one that stamps them. */
+type Place = {
+  readonly backend: Backend;
+  readonly spill: SpillStore;
+  readonly crypto: Crypto;
+  readonly clock: Clock;
+};
+
+/** Redis and its client are loaded here alone: direct mode does without. */
+async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
+  const { config, clock: system = systemClock, log = silentLog } = options;
+  const { openRedisBackend } = await import('./backends/redis/open.ts');
+  const { sha256 } = createCrypto('');
+  const policy = policyOf(options);
+  const spillDir = config.spillDir ?? null;
+  const { backend, clock, cursorKey, spill } = await openRedisBackend({
+    ...redis,
+    retentionMs: config.retentionMs ?? RETENTION_MS,
+    streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
+    scopeOf: (userId) => policy.scopeOf(userId).id,
+    sha256,
+    spillDir,
+    system,
+    log,
+  });
+  const crypto = createCrypto(cursorKey);
+  const place = options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log }));
+  return { backend, spill: place, crypto, clock };
+}
+
+function policyOf({ policy, config }: CallboardOptions): Policy {
+  return policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
+}
+
+function compose(options: CallboardOptions, { backend, spill, crypto, clock }: Place): Callboard {
+  const { config, log = silentLog } = options;
+  const { basePath = '' } = config;
+  const meter = createMetrics();
   const core = createCore({
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
     backend,
     clock,
     crypto,
     cursors: new Cursors(crypto),
-    policy: options.policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy),
+    policy: policyOf(options),
     log,
     metrics: meter,
-    spill: options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto }),
+    spill,
     rawMessages: config.rawMessages ?? false,
   });
-  const authenticator = withGrants(createAuthenticator({ ...NO_AUTH, ...config.auth, clock }), core.sites);
+  // Tokens end by the time of those who made them, whatever the store's clock says.
+  const wall = options.clock ?? systemClock;
+  const authenticator = withGrants(createAuthenticator({ ...NO_AUTH, ...config.auth, clock: wall }), core.sites);
   const faces = createFaces({
     core,
     authenticator,
     log,
     meter,
-    clock,
+    clock: wall,
     randomId: crypto.randomId,
     basePath,
     maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,

@@ -5,9 +5,11 @@ import type { PolicyFile } from './core/auth/rules.ts';
 import { CallboardError, type Fault } from './core/errors.ts';
 import { parsePolicyFile } from './policy-file.ts';
 import {
+  DIRECT_ONLY,
   PREFIX,
   SETTING_NAMES,
   SETTINGS,
+  SHARED_ONLY,
   SWITCHES,
   WITHOUT_EFFECT,
   isSettingName,
@@ -23,6 +25,19 @@ export type AuthConfig = {
   readonly audience: string | null;
 };
 
+/** The store that several processes share. */
+export type RedisConfig = {
+  /** It may hold a password: never to be written anywhere. */
+  readonly url: string;
+  readonly partitions: number;
+  /** What the store is declared to keep; null: what it is found to keep, as long as it writes to disk. */
+  readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
+  readonly namespace: string;
+  readonly strictMigration: boolean;
+  /** Keys of what ran here before. */
+  readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
+};
+
 /** What a deployment chose, checked. Sizes are bytes, times milliseconds. */
 export type Config = {
   readonly host: string;
@@ -31,6 +46,8 @@ export type Config = {
   readonly auth: AuthConfig;
   /** The credentials were made for this run because none were configured (loopback only): whoever starts it must be shown them. */
   readonly generated: boolean;
+  /** Null: direct mode, everything in this process. */
+  readonly redis: RedisConfig | null;
   readonly nodeId: string | null;
   readonly policy: PolicyFile | null;
   readonly retentionMs: number;
@@ -163,11 +180,15 @@ function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): s
   const inert = WITHOUT_EFFECT.filter((name) => given.has(name)).map(
     (name) => `${given.get(name)?.shownAs} has no effect in this version.`,
   );
+  const shared = given.has('REDIS_URL');
+  const idle = (shared ? DIRECT_ONLY : SHARED_ONLY)
+    .filter((name) => given.has(name))
+    .map((name) => `${given.get(name)?.shownAs} has no effect ${shared ? 'beside' : 'without'} ${PREFIX}REDIS_URL.`);
   // Not faults: container platforms add variables of this form by themselves, as CALLBOARD_SERVICE_HOST for a service of this name.
   const strange = Object.keys(env)
     .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
     .map((key) => `${key} is not a setting and was ignored.`);
-  return [...inert, ...strange];
+  return [...inert, ...idle, ...strange];
 }
 
 function toConfig(settings: Settings, policy: PolicyFile | null, warnings: readonly string[]): Config {
@@ -184,6 +205,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
       audience: settings.AUDIENCE ?? null,
     },
     generated,
+    redis: redisOf(settings),
     nodeId: settings.NODE_ID ?? null,
     policy,
     retentionMs: settings.RETENTION_MS,
@@ -197,6 +219,18 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     introspection: settings.INTROSPECTION,
     logLevel: settings.LOG_LEVEL,
     warnings,
+  };
+}
+
+function redisOf(settings: Settings): RedisConfig | null {
+  if (settings.REDIS_URL === undefined) return null;
+  return {
+    url: settings.REDIS_URL,
+    partitions: settings.PARTITIONS,
+    durability: settings.DURABILITY ?? null,
+    namespace: settings.NAMESPACE,
+    strictMigration: settings.STRICT_MIGRATION,
+    legacy: { commandStream: settings.LEGACY_COMMAND_STREAM ?? null, pending: settings.LEGACY_PENDING ?? null },
   };
 }
 

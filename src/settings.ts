@@ -1,5 +1,9 @@
 import { z } from 'zod';
+import { targetFault } from './backends/redis/target.ts';
 import { HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+
+/** Whether REDIS_URL is taken: until every room stands over Redis it is refused. */
+export const SHARED_MODE = false;
 
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
@@ -20,6 +24,11 @@ const list = z.string().transform((text) =>
 );
 const id = z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
 const url = z.string().refine(isHttpUrl, 'expected an http or https address');
+const redisUrl = z.string().superRefine((text, context) => {
+  const unready = 'shared mode is not in this version yet: leave it unset to run in direct mode, one process';
+  const message = SHARED_MODE ? targetFault(text) : unready;
+  if (message !== null) context.addIssue({ code: 'custom', message });
+});
 
 /** One row a setting: its name, how its text is read, and what it is when nobody sets it. */
 export const SETTINGS = z.object({
@@ -40,10 +49,7 @@ export const SETTINGS = z.object({
   JWKS_URL: url.optional(),
   ISSUER: z.string().optional(),
   AUDIENCE: z.string().optional(),
-  REDIS_URL: z
-    .string()
-    .refine(() => false, 'shared mode is not in this version yet: leave it unset to run in direct mode, one process')
-    .optional(),
+  REDIS_URL: redisUrl.optional(),
   PARTITIONS: whole(1, 1024).default(1),
   DURABILITY: z.enum(['memory', 'aof_everysec', 'aof_always']).optional(),
   NAMESPACE: id.default('callboard'),
@@ -87,15 +93,14 @@ export const SWITCHES: ReadonlySet<SettingName> = new Set([
 ]);
 
 /** Settings that are known and checked, and that nothing in this version acts on: whoever sets one is told so. */
-export const WITHOUT_EFFECT: readonly SettingName[] = [
-  'PARTITIONS',
-  'DURABILITY',
-  'NAMESPACE',
-  'STRICT_MIGRATION',
-  'LEGACY_COMMAND_STREAM',
-  'LEGACY_PENDING',
-  'FAST_PATH',
+export const WITHOUT_EFFECT: readonly SettingName[] = ['FAST_PATH'];
+
+/** Settings that act only beside REDIS_URL, and those that act only without it. */
+export const SHARED_ONLY: readonly SettingName[] = [
+  ...(['PARTITIONS', 'DURABILITY', 'NAMESPACE', 'STRICT_MIGRATION'] as const),
+  ...(['LEGACY_COMMAND_STREAM', 'LEGACY_PENDING'] as const),
 ];
+export const DIRECT_ONLY: readonly SettingName[] = ['HISTORY_MAX_BYTES'];
 
 function isOn(text: string): boolean {
   return text === 'true' || text === '1' || text === 'on';

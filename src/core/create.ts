@@ -10,7 +10,9 @@ import { createDeliveries } from './delivery/delivery.ts';
 import { Dispatcher } from './delivery/dispatcher.ts';
 import { drainLinks, endWaits } from './delivery/drain.ts';
 import { createLinks } from './delivery/links.ts';
-import { startLoops } from './delivery/loops.ts';
+import { startLoops, type LoopParts } from './delivery/loops.ts';
+import { dealWithLoss } from './delivery/lost.ts';
+import { createOutbox } from './delivery/outbox.ts';
 import type { Deps } from './deps.ts';
 import { fail } from './errors.ts';
 import { createHistories } from './history/history.ts';
@@ -18,6 +20,7 @@ import { createKeeper } from './history/keep.ts';
 import { createIngest } from './ingest/ingest.ts';
 import { createProjector } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
+import { reattachWaits } from './rpc/reattach.ts';
 import { createRpc } from './rpc/rpc.ts';
 import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
@@ -29,6 +32,7 @@ export function createCore(deps: Deps): Core {
   const correlator = new Correlator(deps.metrics);
   const keeper = createKeeper({ ...deps, retentionMs: backend.history.retentionMs });
   const acts = createActs(deps, keeper);
+  const outbox = createOutbox(deps);
   let draining = false;
   let cancels: Cancel[] = [];
   const isDraining = (): boolean => draining;
@@ -39,13 +43,15 @@ export function createCore(deps: Deps): Core {
   const onDrain = (withinMs: number): void => {
     drain(withinMs).catch((error: unknown) => deps.log.error({ err: error }, 'draining failed'));
   };
-  const loops = {
+  const reattach = (): Promise<void> => reattachWaits({ deps, correlator });
+  const loops: LoopParts = {
     deps,
     dispatcher,
     acts,
     onDrain,
     isDraining,
     waiters: () => correlator.size,
+    onLost: (cause) => dealWithLoss({ deps, dispatcher, acts, reattach }, cause),
     onReply: correlator.resolve.bind(correlator),
   };
   const calls = { deps, correlator, acts, keeper, isDraining };
@@ -64,7 +70,7 @@ export function createCore(deps: Deps): Core {
     rpc: createRpc(calls),
     sites: createSites(calls),
     delivery: createDeliveries(deps, dispatcher),
-    links: createLinks({ deps, dispatcher, acts, isDraining }),
+    links: createLinks({ deps, dispatcher, acts, outbox, isDraining }),
     async start() {
       cancels = [await startLoops(loops), createStaleWatch(deps).start()];
     },
@@ -75,6 +81,7 @@ export function createCore(deps: Deps): Core {
     async close() {
       draining = true;
       await endWaits({ deps, acts, waiting: correlator.size });
+      outbox.stop();
       for (const cancel of cancels.splice(0)) cancel();
     },
     ready() {

@@ -106,6 +106,11 @@ export const NODE_LEASE_MS = 8_000;
 export const NODE_BEAT_MS = 2_000;
 /** A loop of a node counts as alive while its last turn is younger than this. */
 export const LOOP_ALIVE_MS = 5_000;
+/** What a node keeps for a store that is away, how often it tries again, and how much of it at once. */
+export const OUTBOX_ENTRIES = 10_000;
+export const OUTBOX_BYTES = 64 * 1024 * 1024;
+export const OUTBOX_RETRY_MS = 1_000;
+export const OUTBOX_LANES = 64;
 
 // --- subscriptions ---------------------------------------------------------------------------------------------------
 /** The documented interface: a subscription queue holds 100 events and discards its oldest. */

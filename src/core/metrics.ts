@@ -10,6 +10,7 @@ export const COUNTERS = {
   commands_ended: 'Commands ended, by outcome.',
   late_results: 'Results kept as evidence after their command had ended.',
   fenced_results: 'Results refused because another instance is bound.',
+  node_losses: 'Times that this node lost what it held, by cause.',
   commands_recovered: 'Commands requeued after their node or link was lost.',
   payloads_spilled: 'Payloads written to the spill store.',
   payloads_unstored: 'Payloads that the spill store did not take.',

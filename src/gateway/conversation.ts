@@ -1,7 +1,7 @@
 import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
-import { fail } from '../core/errors.ts';
+import { CallboardError, fail } from '../core/errors.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { Callers } from './callers.ts';
@@ -83,7 +83,7 @@ export class Conversation {
     const session = this.#session;
     if (!session) return;
     this.#run({}, async () => {
-      if (!(await session.alive())) this.#ends.wire.close('node_lost');
+      if ((await isBound(session)) === false) this.#ends.wire.close('node_lost');
     });
   }
 
@@ -145,5 +145,15 @@ export class Conversation {
       if (error instanceof BadPayload) conduct.misunderstood(error.message, about);
       else wire.refuse(refusalOf(error, this.#parts), about);
     });
+  }
+}
+
+/** Null while the store is away: the link stays up, since nobody says that another is bound. */
+async function isBound(session: LinkSession): Promise<boolean | null> {
+  try {
+    return await session.alive();
+  } catch (error) {
+    if (error instanceof CallboardError && error.code === 'store_unavailable') return null;
+    throw error;
   }
 }

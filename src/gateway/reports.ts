@@ -74,7 +74,12 @@ export class Reports {
     const { type: kind, command_id } = frame;
     const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
     const refused = error !== null && REFUSALS.has(error.code);
-    const result = await session.end(command_id, { kind, payload, error, refused });
+    const ending = session.end(command_id, { kind, payload, error, refused });
+    // What could not be recorded stays the client's: it may send it again.
+    const result = await ending.catch((reason: unknown) => {
+      this.#window.set(command_id, 'acknowledged');
+      throw reason;
+    });
     this.#wire.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
   }
 }

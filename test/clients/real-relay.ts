@@ -1,5 +1,6 @@
-import { createCallboard, type Callboard, type Settings } from '../../src/callboard.ts';
+import type { Callboard, Settings } from '../../src/callboard.ts';
 import { signToken } from '../../src/http/token.ts';
+import { openHouse } from '../kit/topology.ts';
 
 const secret = 'a secret of the tests, long enough for HS256';
 
@@ -10,14 +11,13 @@ export type RealRelay = AsyncDisposable & {
   token(user: string, ...scopes: string[]): Promise<string>;
 };
 
-/** A whole relay in this process, on a free port, by the real clock. */
+/** A whole relay in this process, or as many as the run's topology asks for, on free ports, by the real clock. */
 export async function startRealRelay(settings: Partial<Settings> = {}): Promise<RealRelay> {
-  const callboard = createCallboard({ config: { ...settings, auth: { secret } } });
-  const url = await callboard.listen({ port: 0 });
+  const { callboard, url, linkUrl } = await openHouse({ config: { ...settings, auth: { secret } } });
   return {
     callboard,
     url,
-    link: `${url.replace(/^http/, 'ws')}/connect`,
+    link: `${linkUrl.replace(/^http/, 'ws')}/connect`,
     token: (user, ...scopes) => signToken({ secret, user, scopes, ttlSeconds: 600, now: Date.now() }),
     [Symbol.asyncDispose]: () => callboard.close(),
   };

@@ -355,6 +355,28 @@ export function commandContract(name: string, make: MakeBench): void {
           command: { outcome: 'outcome_unknown', error: { code: 'instance_replaced' } },
         });
       });
+
+      it('proves nothing after the store lost something, not even of a command that was not dispatched', async () => {
+        await bind();
+        await admit('c1');
+        const giveUp = { kind: 'give_up', code: 'store_lost', instanceId: null } as const;
+        expect(await bench.backend.commands.settle(keyFor('c1'), giveUp)).toMatchObject({
+          kind: 'settled',
+          command: {
+            outcome: 'outcome_unknown',
+            execution: 'may_have_run',
+            lastProvenStage: 'queued',
+            attempts: 0,
+            error: { code: 'store_lost', message: 'The store lost what it held.' },
+          },
+        });
+        expect(await bench.backend.commands.dispatch(keyFor('c1'), BOUND)).toEqual({ kind: 'skip' });
+        await admit('c2');
+        const nodeLost = { kind: 'give_up', code: 'node_lost', instanceId: null } as const;
+        expect(await bench.backend.commands.settle(keyFor('c2'), nodeLost)).toMatchObject({
+          command: { outcome: 'expired', execution: 'not_written', error: { code: 'node_lost' } },
+        });
+      });
     });
 
     describe('rebinding', () => {
@@ -405,6 +427,26 @@ export function commandContract(name: string, make: MakeBench): void {
         expect(await bench.backend.commands.dispatch(keyFor('c1'), { ...BOUND, epoch: 3, instanceId: 'i2' })).toEqual({
           kind: 'skip',
         });
+      });
+
+      it('notes from which node a command was taken over, whether its link went down before or not', async () => {
+        await bind();
+        for (const id of ['parked', 'replaced']) await admit(id);
+        await dispatched(bench, 'running');
+        const on = (nodeId: string, epoch: number) => ({ ...BOUND, nodeId, epoch });
+        const from = async () => {
+          const keys = ['parked', 'replaced', 'running'].map((id) => keyFor(id));
+          return (await bench.backend.commands.get(keys)).map((command) => command?.recoveredFromNodeId);
+        };
+        await bench.backend.commands.rebind(ALICE, on('n1', 2), 'up');
+        expect(await from()).toEqual([null, null, null]);
+        await bench.backend.commands.rebind(ALICE, on('n1', 2), 'down');
+        await bench.backend.commands.rebind(ALICE, on('n2', 3), 'up');
+        expect(await from()).toEqual(['n1', 'n1', 'n1']);
+        await bench.backend.commands.rebind(ALICE, on('n3', 4), 'up');
+        await bench.backend.commands.rebind(ALICE, on('n3', 5), 'up');
+        expect(await from()).toEqual(['n2', 'n2', 'n2']);
+        expect(await read(bench, 'running')).toMatchObject({ nodeId: 'n3', stage: 'dispatched' });
       });
 
       it('keeps a command for the instance it names, and ends it once that was replaced after queueing', async () => {

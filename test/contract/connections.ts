@@ -8,8 +8,19 @@ import { listing } from './connections-listing.ts';
 import { connectionActs, ConnectionModel } from './connections-model.ts';
 import type { Bench, MakeBench } from './kit.ts';
 
+export type ConnectionContractOptions = {
+  /** Of the comparison with a plain list. */
+  readonly runs?: number;
+  /** What listings sort by: UTF-16 code units, or the bytes of UTF-8. They differ for characters beyond the first plane only. */
+  readonly order?: 'units' | 'bytes';
+};
+
 /** What every ConnectionStore keeps. */
-export function connectionContract(name: string, make: MakeBench): void {
+export function connectionContract(
+  name: string,
+  make: MakeBench,
+  { runs = 150, order = 'units' }: ConnectionContractOptions = {},
+): void {
   describe(`connections on ${name}`, () => {
     let bench: Bench;
     beforeEach(async () => {
@@ -20,7 +31,7 @@ export function connectionContract(name: string, make: MakeBench): void {
     identity(() => bench);
     fencing(() => bench);
     forgetting(() => bench);
-    listing(() => bench);
+    listing(() => bench, order);
 
     it('answers as a plain list of rows would, whatever happens in whatever order', async () => {
       await fc.assert(
@@ -29,7 +40,7 @@ export function connectionContract(name: string, make: MakeBench): void {
           const model = new ConnectionModel(own);
           for (const act of acts) await model.run(act);
         }),
-        { numRuns: 150 },
+        { numRuns: runs },
       );
     });
   });
@@ -45,7 +56,7 @@ function identity(bench: () => Bench): void {
     expect({ kind, previous }).toEqual({ kind: 'connected', previous: null });
     expect(connection).toEqual({
       ...request,
-      epoch: 1,
+      epoch: expect.any(Number),
       connectedAt: bench().now(),
       lastSeenAt: bench().now(),
       disconnectedAt: null,
@@ -76,11 +87,13 @@ function identity(bench: () => Bench): void {
     const first = await connections.connect(hello('alice', 'tab'));
     const second = await connections.connect(hello('alice', 'tab', { nodeId: 'n2' }));
     expect(second).toMatchObject({ kind: 'resumed', previous: first.connection });
-    expect(second.connection).toMatchObject({ epoch: 2, nodeId: 'n2', replacedInstanceId: null });
-    await connections.disconnect(second.connection, 2, 'client_closed');
+    expect(second.connection).toMatchObject({ nodeId: 'n2', replacedInstanceId: null });
+    expect(second.connection.epoch).toBeGreaterThan(first.connection.epoch);
+    await connections.disconnect(second.connection, second.connection.epoch, 'client_closed');
     await bench().advance(FORGET_MS - 1);
     const third = await connections.connect(hello('alice', 'tab'));
-    expect(third).toMatchObject({ kind: 'resumed', connection: { epoch: 3, disconnectedAt: null } });
+    expect(third).toMatchObject({ kind: 'resumed', connection: { disconnectedAt: null } });
+    expect(third.connection.epoch).toBeGreaterThan(second.connection.epoch);
     expect(third.connection.disconnectCause).toBeNull();
   });
 
@@ -91,7 +104,7 @@ function identity(bench: () => Bench): void {
     const replacedAt = bench().now();
     const taken = await connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
     expect(taken).toMatchObject({ kind: 'replaced', previous: { instanceId: 'i1' } });
-    expect(taken.connection).toMatchObject({ replacedInstanceId: 'i1', replacedAt, epoch: 2 });
+    expect(taken.connection).toMatchObject({ replacedInstanceId: 'i1', replacedAt });
     await bench().advance(1000);
     const back = await connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
     expect(back).toMatchObject({ kind: 'resumed', connection: { replacedInstanceId: 'i1', replacedAt } });
@@ -100,7 +113,7 @@ function identity(bench: () => Bench): void {
   it('replaces an instance whose link was lost a moment ago, and greets a forgotten one as new', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
-    await connections.disconnect(connection, 1, 'heartbeat_lost');
+    await connections.disconnect(connection, connection.epoch, 'heartbeat_lost');
     await bench().advance(FORGET_MS - 1);
     const next = await connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
     expect(next).toMatchObject({ kind: 'replaced', connection: { replacedInstanceId: 'i1' } });
@@ -117,24 +130,24 @@ function fencing(bench: () => Bench): void {
     const { connections } = bench().backend;
     const key = { userId: 'alice', clientId: 'tab' };
     expect(await connections.touch(key, 1)).toBeNull();
-    await connections.connect(hello('alice', 'tab'));
-    await connections.connect(hello('alice', 'tab'));
+    const { epoch: former } = (await connections.connect(hello('alice', 'tab'))).connection;
+    const { epoch } = (await connections.connect(hello('alice', 'tab'))).connection;
     await bench().advance(100);
-    expect(await connections.touch(key, 1)).toBeNull();
-    expect(await connections.touch(key, 2)).toMatchObject({ lastSeenAt: bench().now(), epoch: 2 });
-    expect(await connections.touch(key, 3)).toBeNull();
-    await connections.disconnect(key, 2, 'client_closed');
-    expect(await connections.touch(key, 2)).toBeNull();
+    expect(await connections.touch(key, former)).toBeNull();
+    expect(await connections.touch(key, epoch)).toMatchObject({ lastSeenAt: bench().now(), epoch });
+    expect(await connections.touch(key, epoch + 1)).toBeNull();
+    await connections.disconnect(key, epoch, 'client_closed');
+    expect(await connections.touch(key, epoch)).toBeNull();
   });
 
   it('does not raise a link that was silent for too long', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     await bench().advance(DEAD_MS - 1);
-    expect(await connections.touch(connection, 1)).not.toBeNull();
+    expect(await connections.touch(connection, connection.epoch)).not.toBeNull();
     await bench().advance(DEAD_MS);
-    expect(await connections.touch(connection, 1)).toBeNull();
-    expect(await connections.advertise(connection, 1, [])).toBeNull();
+    expect(await connections.touch(connection, connection.epoch)).toBeNull();
+    expect(await connections.advertise(connection, connection.epoch, [])).toBeNull();
   });
 
   it('replaces advertisements as a whole, under the present epoch only', async () => {
@@ -142,27 +155,27 @@ function fencing(bench: () => Bench): void {
     const action = { name: 'a', summary: null, description: null, version: null, checksArguments: null };
     const actions = [{ ...action, schema: null, metadata: null }];
     const { connection } = await connections.connect(hello('alice', 'tab'));
-    expect(await connections.advertise(connection, 2, actions)).toBeNull();
-    expect(await connections.advertise(connection, 1, actions)).toMatchObject({ actions });
-    expect(await connections.get([connection])).toMatchObject([{ actions, epoch: 1 }]);
+    expect(await connections.advertise(connection, connection.epoch + 1, actions)).toBeNull();
+    expect(await connections.advertise(connection, connection.epoch, actions)).toMatchObject({ actions });
+    expect(await connections.get([connection])).toMatchObject([{ actions, epoch: connection.epoch }]);
   });
 
   it("keeps a newer link up when an old socket's close comes late", async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
-    await connections.connect(hello('alice', 'tab'));
-    expect(await connections.disconnect(connection, 1, 'client_closed')).toBeNull();
-    expect(await connections.get([connection])).toMatchObject([{ disconnectedAt: null, epoch: 2 }]);
+    const { epoch } = (await connections.connect(hello('alice', 'tab'))).connection;
+    expect(await connections.disconnect(connection, connection.epoch, 'client_closed')).toBeNull();
+    expect(await connections.get([connection])).toMatchObject([{ disconnectedAt: null, epoch }]);
   });
 
   it('notes the first cause and time of a loss, and nothing of a second', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
     const lostAt = bench().now();
-    const lost = await connections.disconnect(connection, 1, 'token_expired');
+    const lost = await connections.disconnect(connection, connection.epoch, 'token_expired');
     expect(lost).toMatchObject({ disconnectedAt: lostAt, disconnectCause: 'token_expired' });
     await bench().advance(50);
-    expect(await connections.disconnect(connection, 1, 'client_closed')).toEqual(lost);
+    expect(await connections.disconnect(connection, connection.epoch, 'client_closed')).toEqual(lost);
     expect(await connections.disconnect({ userId: 'bob', clientId: 'tab' }, 1, 'operator')).toBeNull();
   });
 
@@ -171,8 +184,8 @@ function fencing(bench: () => Bench): void {
     const { connection } = await connections.connect(hello('alice', 'tab'));
     const asGiven = structuredClone(connection);
     await bench().advance(5);
-    await connections.touch(connection, 1);
-    await connections.disconnect(connection, 1, 'operator');
+    await connections.touch(connection, connection.epoch);
+    await connections.disconnect(connection, connection.epoch, 'operator');
     expect(connection).toEqual(asGiven);
   });
 }
@@ -181,7 +194,7 @@ function forgetting(bench: () => Bench): void {
   it('shows a lost row for FORGET_MS and then at once no more, in no answer', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
-    await connections.disconnect(connection, 1, 'client_closed');
+    await connections.disconnect(connection, connection.epoch, 'client_closed');
     await bench().advance(FORGET_MS - 1);
     expect(await ids(bench(), ALL)).toEqual(['alice/tab']);
     await bench().advance(1);
@@ -194,7 +207,7 @@ function forgetting(bench: () => Bench): void {
   it('keeps a row that came back meanwhile', async () => {
     const { connections } = bench().backend;
     const { connection } = await connections.connect(hello('alice', 'tab'));
-    await connections.disconnect(connection, 1, 'client_closed');
+    await connections.disconnect(connection, connection.epoch, 'client_closed');
     await bench().advance(FORGET_MS - 1);
     await connections.connect(hello('alice', 'tab'));
     await bench().advance(10);

@@ -22,7 +22,7 @@ import { contextActs, ContextModel } from './contexts-model.ts';
 import { ALICE, type Bench, type MakeBench } from './kit.ts';
 
 /** What every ContextStore keeps, beside the ConnectionStore of the same backend. */
-export function contextContract(name: string, make: MakeBench): void {
+export function contextContract(name: string, make: MakeBench, { runs = 150 }: { readonly runs?: number } = {}): void {
   describe(`contexts and windows in ${name}`, () => {
     let bench: Bench;
     beforeEach(async () => void (bench = await make()));
@@ -41,7 +41,7 @@ export function contextContract(name: string, make: MakeBench): void {
           for (const act of acts) await model.run(act);
           await own.close();
         }),
-        { numRuns: 150 },
+        { numRuns: runs },
       );
     }, 60_000);
   });

@@ -4,6 +4,7 @@ import { createRedisRooms, type RedisParts } from '../../src/backends/redis/back
 import { connectCommands } from '../../src/backends/redis/client.ts';
 import { loadPrograms } from '../../src/backends/redis/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import type { Client } from '../../src/backends/redis/wire.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { silentLog } from '../../src/core/log.ts';
@@ -13,18 +14,30 @@ import type { Bench } from './kit.ts';
 
 const programs = loadPrograms();
 
-export type RedisBench = Bench & { readonly store: Store; readonly clock: FakeClock };
-export type RedisBenchOptions = Partial<Pick<RedisParts, 'retentionMs' | 'streamMessages' | 'leaseMs'>> & {
+export type RedisBench = Bench & {
+  readonly store: Store;
+  readonly clock: FakeClock;
+  /** Timers of the backend itself. They stand still, however far the time of the store is moved. */
+  readonly system: FakeClock;
+  readonly parts: RedisParts;
+  readonly connect: () => Client;
+};
+export type RedisBenchOptions = Partial<
+  Pick<RedisParts, 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
+> & {
   readonly partitions?: number;
+  /** A new client that is not connected yet, of another Redis than the run's. */
+  readonly connect?: () => Client;
   /** As another process of the same deployment. */
   readonly beside?: RedisBench;
 };
 
 /** A backend over the run's Redis, in a namespace of its own, at the time of a clock that the test moves. Leases last, unless told otherwise. */
 export async function redisBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
-  const { partitions = 2, beside, ...limits } = options;
+  const { partitions = 2, beside, connect = beside?.connect ?? ofTheRun, ...limits } = options;
   const clock = beside?.clock ?? new FakeClock();
-  const client = connectCommands(inject('redisUrl'));
+  const system = new FakeClock();
+  const client = connect();
   await client.connect();
   const { sha256 } = createCrypto('test');
   const store = createStore({
@@ -40,18 +53,23 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     store,
     log: silentLog,
     sha256,
-    connect: () => connectCommands(inject('redisUrl')),
+    system,
+    connect,
     retentionMs: 7 * 24 * 3600_000,
     streamMessages: 10_000,
     leaseMs: 365 * 24 * 3600_000,
     ...limits,
   };
   const rooms = createRedisRooms(parts) as Backend;
+  await rooms.ready?.();
   const read = takeInTurn(rooms);
   return {
     backend: read.backend,
     store,
     clock,
+    system,
+    parts,
+    connect,
     now: () => clock.now(),
     async advance(ms) {
       await clock.advance(ms);
@@ -62,6 +80,10 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
       client.disconnect();
     },
   };
+}
+
+function ofTheRun(): Client {
+  return connectCommands(inject('redisUrl'));
 }
 
 /** Lets a test wait until every mailbox was read as far as it stands: a pulse of ours goes through each. */

@@ -7,15 +7,6 @@ import { BOARD } from './sites.ts';
 
 const HOUR = 3600_000;
 
-function grant(grantId: string, over: Partial<NewGrant> = {}): NewGrant {
-  const all = { parentId: null, events: null, actions: ['task.add'], share: true, ttlMs: null };
-  return { grantId, ...all, tokenHash: `hash-${grantId}`, ...over };
-}
-
-function opening(sessionId: string, over: Partial<NewSession> = {}): NewSession {
-  return { userId: 'alice', siteId: 'board', sessionId, ttlMs: HOUR, grant: grant(`${sessionId}-root`), ...over };
-}
-
 /** SessionStore, over any backend. */
 export function sessionContract(name: string, make: MakeBench): void {
   describe(`sessions of sites, ${name}`, () => {
@@ -26,24 +17,36 @@ export function sessionContract(name: string, make: MakeBench): void {
     });
     afterEach(() => bench.close());
 
+    /** An id, or a digest, as its owner's begin. */
+    const led = (text: string, userId = 'alice'): string => bench.backend.sessions.prefixOf(userId) + text;
+    const grant = (grantId: string, over: Partial<NewGrant> = {}, userId = 'alice'): NewGrant => ({
+      ...{ grantId, parentId: null, events: null, actions: ['task.add'], share: true, ttlMs: null },
+      tokenHash: led(`hash-${grantId}`, userId),
+      ...over,
+    });
+    const opening = (name: string, over: Partial<NewSession> = {}): NewSession => ({
+      ...{ userId: 'alice', siteId: 'board', sessionId: led(name, over.userId), ttlMs: HOUR },
+      grant: grant(`${name}-root`, {}, over.userId),
+      ...over,
+    });
     const open = async (sessionId: string, over: Partial<NewSession> = {}): Promise<SiteSession> => {
       const result = await bench.backend.sessions.open(opening(sessionId, over));
       return result.kind === 'opened' ? result.session : Promise.reject(new Error(result.kind));
     };
     const read = async (sessionId: string): Promise<SiteSession | null> =>
-      (await bench.backend.sessions.get([sessionId]))[0] ?? null;
+      (await bench.backend.sessions.get([led(sessionId)]))[0] ?? null;
     const add = (grantId: string, over: Partial<NewGrant> = {}) =>
-      bench.backend.sessions.addGrant('s1', grant(grantId, over));
+      bench.backend.sessions.addGrant(led('s1'), grant(grantId, over));
     const ids = async (): Promise<string[]> => {
       const { rows } = await bench.backend.sessions.list(BOARD, { first: 1000, after: null });
-      return rows.map(({ row }) => row.sessionId);
+      return rows.map(({ row }) => row.sessionId.slice(led('').length));
     };
 
     it('opens a session with its first grant, of a site that is there', async () => {
       const now = bench.now();
       const session = await open('s1');
       expect(session).toEqual({
-        ...{ userId: 'alice', siteId: 'board', sessionId: 's1' },
+        ...{ userId: 'alice', siteId: 'board', sessionId: led('s1') },
         ...{ openedAt: now, expiresAt: now + HOUR, closedAt: null },
         grants: [
           {
@@ -52,7 +55,7 @@ export function sessionContract(name: string, make: MakeBench): void {
           },
         ],
       });
-      expect(await bench.backend.sessions.get(['none', 's1'])).toEqual([null, session]);
+      expect(await bench.backend.sessions.get([led('none'), led('s1'), 'none'])).toEqual([null, session, null]);
       expect(await bench.backend.sessions.open(opening('s2', { siteId: 'other' }))).toEqual({ kind: 'gone' });
       expect(await bench.backend.sessions.open(opening('s2', { userId: 'bob' }))).toEqual({ kind: 'gone' });
     });
@@ -61,7 +64,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       for (let i = 0; i < SESSIONS_PER_SITE; i++) await open(`s${i}`, i === 0 ? { ttlMs: 1000 } : {});
       expect(await bench.backend.sessions.open(opening('more'))).toEqual({ kind: 'full' });
       expect(await read('more')).toBeNull();
-      await bench.backend.sessions.close('s1');
+      await bench.backend.sessions.close(led('s1'));
       await open('after-close');
       expect(await bench.backend.sessions.open(opening('more'))).toEqual({ kind: 'full' });
       await bench.advance(1000);
@@ -71,25 +74,25 @@ export function sessionContract(name: string, make: MakeBench): void {
     it('keeps no more sessions that are over than may be open', async () => {
       for (let i = 0; i < SESSIONS_PER_SITE + 5; i++) {
         await open(`s${String(i).padStart(5, '0')}`);
-        await bench.backend.sessions.close(`s${String(i).padStart(5, '0')}`);
+        await bench.backend.sessions.close(led(`s${String(i).padStart(5, '0')}`));
       }
       const known = await bench.backend.sessions.list(BOARD, { first: 1000, after: null });
-      expect(known.rows[0]?.row.sessionId).toBe('s00005');
-      expect(await bench.backend.sessions.findByToken('hash-s00000-root')).toBeNull();
+      expect(known.rows[0]?.row.sessionId).toBe(led('s00005'));
+      expect(await bench.backend.sessions.findByToken(led('hash-s00000-root'))).toBeNull();
     });
 
     it('closes once, and tells of it for an hour', async () => {
       await open('s1');
       const at = bench.now();
-      expect(await bench.backend.sessions.close('s1')).toMatchObject({ closedAt: at });
+      expect(await bench.backend.sessions.close(led('s1'))).toMatchObject({ closedAt: at });
       await bench.advance(1000);
-      expect(await bench.backend.sessions.close('s1')).toMatchObject({ closedAt: at });
+      expect(await bench.backend.sessions.close(led('s1'))).toMatchObject({ closedAt: at });
       await bench.advance(SESSION_KEPT_MS - 2000);
       expect(await read('s1')).toMatchObject({ closedAt: at });
       await bench.advance(1250);
       expect([await read('s1'), await ids()]).toEqual([null, []]);
-      expect(await bench.backend.sessions.findByToken('hash-s1-root')).toBeNull();
-      expect(await bench.backend.sessions.close('s1')).toBeNull();
+      expect(await bench.backend.sessions.findByToken(led('hash-s1-root'))).toBeNull();
+      expect(await bench.backend.sessions.close(led('s1'))).toBeNull();
     });
 
     it('tells of a session that expired for an hour', async () => {
@@ -106,10 +109,10 @@ export function sessionContract(name: string, make: MakeBench): void {
       await open('s2');
       await open('s3', { ttlMs: 1000 });
       await open('o1', { siteId: 'other' });
-      await bench.backend.sessions.close('s2');
+      await bench.backend.sessions.close(led('s2'));
       await bench.advance(1000);
       const removed = await bench.backend.sites.remove(BOARD);
-      expect(removed?.closed).toEqual(['s1']);
+      expect(removed?.closed).toEqual([led('s1')]);
       expect([(await read('s1'))?.closedAt, (await read('o1'))?.closedAt]).toEqual([bench.now(), null]);
       await bench.backend.sites.put(BOARD);
       expect((await read('s1'))?.closedAt).not.toBeNull();
@@ -134,9 +137,9 @@ export function sessionContract(name: string, make: MakeBench): void {
     it('gives none in a session that is over', async () => {
       await open('s1', { ttlMs: 1000 });
       await open('s2');
-      await bench.backend.sessions.close('s2');
-      expect(await bench.backend.sessions.addGrant('s2', grant('g1'))).toEqual({ kind: 'gone' });
-      expect(await bench.backend.sessions.addGrant('none', grant('g1'))).toEqual({ kind: 'gone' });
+      await bench.backend.sessions.close(led('s2'));
+      expect(await bench.backend.sessions.addGrant(led('s2'), grant('g1'))).toEqual({ kind: 'gone' });
+      expect(await bench.backend.sessions.addGrant(led('none'), grant('g1'))).toEqual({ kind: 'gone' });
       await bench.advance(1000);
       expect(await add('g1')).toEqual({ kind: 'gone' });
     });
@@ -146,10 +149,10 @@ export function sessionContract(name: string, make: MakeBench): void {
       await add('short', { ttlMs: 1000 });
       for (let i = 2; i < GRANTS_PER_SESSION; i++) await add(`g${i}`);
       expect(await add('more')).toEqual({ kind: 'full' });
-      await bench.backend.sessions.revokeGrant('s1', 'g7');
+      await bench.backend.sessions.revokeGrant(led('s1'), 'g7');
       expect(await add('more')).toMatchObject({ kind: 'added' });
-      expect(await bench.backend.sessions.findByToken('hash-g7')).toBeNull();
-      expect(await bench.backend.sessions.findByToken('hash-g8')).toMatchObject({ grant: { grantId: 'g8' } });
+      expect(await bench.backend.sessions.findByToken(led('hash-g7'))).toBeNull();
+      expect(await bench.backend.sessions.findByToken(led('hash-g8'))).toMatchObject({ grant: { grantId: 'g8' } });
       expect(await add('again')).toEqual({ kind: 'full' });
       await bench.advance(1000);
       expect(await add('again')).toMatchObject({ kind: 'added' });
@@ -164,12 +167,12 @@ export function sessionContract(name: string, make: MakeBench): void {
       await add('a11', { parentId: 'a1' });
       await add('b');
       const at = bench.now();
-      expect(await bench.backend.sessions.revokeGrant('s1', 'a1')).toEqual(['a1', 'a11']);
+      expect(await bench.backend.sessions.revokeGrant(led('s1'), 'a1')).toEqual(['a1', 'a11']);
       await bench.advance(1000);
-      expect(await bench.backend.sessions.revokeGrant('s1', 'a')).toEqual(['a', 'a2']);
-      expect(await bench.backend.sessions.revokeGrant('s1', 'a')).toEqual([]);
-      expect(await bench.backend.sessions.revokeGrant('s1', 'none')).toBeNull();
-      expect(await bench.backend.sessions.revokeGrant('none', 'a')).toBeNull();
+      expect(await bench.backend.sessions.revokeGrant(led('s1'), 'a')).toEqual(['a', 'a2']);
+      expect(await bench.backend.sessions.revokeGrant(led('s1'), 'a')).toEqual([]);
+      expect(await bench.backend.sessions.revokeGrant(led('s1'), 'none')).toBeNull();
+      expect(await bench.backend.sessions.revokeGrant(led('none'), 'a')).toBeNull();
       const session = await read('s1');
       expect(session?.grants.map(({ grantId, revokedAt }) => [grantId, revokedAt])).toEqual([
         ['s1-root', null],
@@ -180,44 +183,47 @@ export function sessionContract(name: string, make: MakeBench): void {
         ['b', null],
       ]);
       expect(await add('late', { parentId: 'a11' })).toEqual({ kind: 'gone' });
-      expect(await bench.backend.sessions.findByToken('hash-a11')).toMatchObject({ grant: { revokedAt: at } });
+      expect(await bench.backend.sessions.findByToken(led('hash-a11'))).toMatchObject({ grant: { revokedAt: at } });
     });
 
     it('finds a grant by the digest of its token alone', async () => {
       const session = await open('s1');
-      expect(await bench.backend.sessions.findByToken('hash-s1-root')).toEqual({ session, grant: session.grants[0] });
-      expect(await bench.backend.sessions.findByToken('hash')).toBeNull();
+      expect(await bench.backend.sessions.findByToken(led('hash-s1-root'))).toEqual({
+        session,
+        grant: session.grants[0],
+      });
+      expect(await bench.backend.sessions.findByToken(led('hash'))).toBeNull();
     });
 
     it('redeems a ticket once, in time, also when many ask at once', async () => {
       await open('s1');
       const { sessions } = bench.backend;
-      const ticket = { sessionId: 's1', grantId: 's1-root', holderExpiresAt: 5 };
-      expect(await sessions.putTicket('t1', { ...ticket, ttlMs: 30_000 })).toEqual({
+      const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: 5 };
+      expect(await sessions.putTicket(led('t1'), { ...ticket, ttlMs: 30_000 })).toEqual({
         kind: 'put',
         expiresAt: bench.now() + 30_000,
       });
-      await sessions.putTicket('t2', { ...ticket, ttlMs: 30_000 });
-      const redeemed = await Promise.all([1, 2, 3, 4].map(() => sessions.redeemTicket('t1')));
+      await sessions.putTicket(led('t2'), { ...ticket, ttlMs: 30_000 });
+      const redeemed = await Promise.all([1, 2, 3, 4].map(() => sessions.redeemTicket(led('t1'))));
       expect(redeemed.filter((one) => one !== null)).toEqual([ticket]);
-      expect(await sessions.redeemTicket('none')).toBeNull();
+      expect(await sessions.redeemTicket(led('none'))).toBeNull();
       await bench.advance(30_000);
-      expect(await sessions.redeemTicket('t2')).toBeNull();
+      expect(await sessions.redeemTicket(led('t2'))).toBeNull();
     });
 
     it('bounds the tickets of a session that wait, and gives none where it is over', async () => {
       await open('s1');
       const { sessions } = bench.backend;
-      const ticket = { sessionId: 's1', grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 };
-      for (let i = 0; i < SESSION_TICKETS; i++) await sessions.putTicket(`t${i}`, ticket);
-      expect(await sessions.putTicket('more', ticket)).toEqual({ kind: 'full' });
-      await sessions.redeemTicket('t3');
-      expect(await sessions.putTicket('more', ticket)).toMatchObject({ kind: 'put' });
+      const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 };
+      for (let i = 0; i < SESSION_TICKETS; i++) await sessions.putTicket(led(`t${i}`), ticket);
+      expect(await sessions.putTicket(led('more'), ticket)).toEqual({ kind: 'full' });
+      await sessions.redeemTicket(led('t3'));
+      expect(await sessions.putTicket(led('more'), ticket)).toMatchObject({ kind: 'put' });
       await bench.advance(30_000);
-      expect(await sessions.putTicket('later', ticket)).toMatchObject({ kind: 'put' });
-      await sessions.close('s1');
-      expect(await sessions.putTicket('late', ticket)).toEqual({ kind: 'gone' });
-      expect(await sessions.putTicket('late', { ...ticket, sessionId: 'none' })).toEqual({ kind: 'gone' });
+      expect(await sessions.putTicket(led('later'), ticket)).toMatchObject({ kind: 'put' });
+      await sessions.close(led('s1'));
+      expect(await sessions.putTicket(led('late'), ticket)).toEqual({ kind: 'gone' });
+      expect(await sessions.putTicket(led('late'), { ...ticket, sessionId: led('none') })).toEqual({ kind: 'gone' });
     });
 
     it('lists the sessions of one site by position', async () => {
@@ -225,9 +231,9 @@ export function sessionContract(name: string, make: MakeBench): void {
       await open('b1', { userId: 'bob' });
       for (const sessionId of ['s1', 's2', 's3']) await open(sessionId);
       const first = await bench.backend.sessions.list(BOARD, { first: 2, after: null });
-      expect(first.rows.map(({ row }) => row.sessionId)).toEqual(['s1', 's2']);
+      expect(first.rows.map(({ row }) => row.sessionId)).toEqual([led('s1'), led('s2')]);
       const rest = await bench.backend.sessions.list(BOARD, { first: 2, after: first.next });
-      expect([rest.rows.map(({ row }) => row.sessionId), rest.next]).toEqual([['s3'], null]);
+      expect([rest.rows.map(({ row }) => row.sessionId), rest.next]).toEqual([[led('s3')], null]);
     });
   });
 }

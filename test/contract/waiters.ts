@@ -57,6 +57,7 @@ export function waiterContract(name: string, make: MakeBench): void {
       await dispatched(bench, 'c1');
       await bench.advance(1_000);
       await bench.backend.commands.admit(admission('c2', { waiter: wait('rpc-c2', { callerNodeId: 'n2' }) }));
+      await bench.advance(1);
       const bob = { userId: 'bob', clientId: 'tab' };
       await bench.backend.commands.admit(admission('c3', { ...bob, connectWithinMs: 9_000 }));
       expect(await listed()).toEqual(['rpc-c1', 'rpc-c2', 'rpc-c3']);

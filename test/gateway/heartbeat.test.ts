@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
+import { CallboardError } from '../../src/core/errors.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
 import { caller, client, house, Peer, type House } from './kit.ts';
@@ -34,6 +35,40 @@ describe('the heartbeat', () => {
       await expect.poll(async () => (await shown(at))?.lastSeenAt).toBe(at.clock.now());
     }
     expect(peer.ws.readyState).toBe(peer.ws.OPEN);
+  });
+
+  test('a store that is away neither closes a link nor says anything on it', async () => {
+    let asked = 0;
+    let away = true;
+    await using at = await house({
+      wrap: (core) => ({
+        ...core,
+        links: {
+          async open(...args) {
+            const session = await core.links.open(...args);
+            const alive = async (): Promise<boolean> => {
+              asked++;
+              if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
+              return session.alive();
+            };
+            return { ...session, alive };
+          },
+        },
+      }),
+    });
+    const peer = await client(at);
+    for (let second = 0; second < 3; second++) {
+      await at.clock.advance(1_000);
+      peer.send({ type: 'pong' });
+      await peer.sync();
+    }
+    expect(asked).toBe(3);
+    expect(peer.ws.readyState).toBe(peer.ws.OPEN);
+    expect(peer.seen('refused').filter(({ code }) => code === 'store_unavailable')).toEqual([]);
+    away = false;
+    await at.clock.advance(1_000);
+    peer.send({ type: 'pong' });
+    await expect.poll(async () => (await shown(at))?.lastSeenAt).toBe(at.clock.now());
   });
 
   test('many frames of one second are noted once', async () => {

@@ -10,6 +10,7 @@ export class FakeClock implements Clock {
   #now: number;
   #order = 0;
   readonly #timers = new Set<Timer>();
+  #awaited: () => Promise<void> = settle;
 
   constructor(start = Date.UTC(2026, 0, 1)) {
     this.#now = start;
@@ -27,18 +28,23 @@ export class FakeClock implements Clock {
     return this.#add({ at: this.#now + ms, every: ms, run, order: this.#order++ });
   }
 
+  /** From now on `advance` waits after each timer until this resolves too: for what goes on outside this process. */
+  alsoAwaits(quiet: () => Promise<void>): void {
+    this.#awaited = quiet;
+  }
+
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
-    await settle();
+    await this.#awaited();
     for (let timer = this.#next(end); timer; timer = this.#next(end)) {
       this.#now = Math.max(this.#now, timer.at);
       if (timer.every === null) this.#timers.delete(timer);
       else timer.at += timer.every;
       timer.run();
-      await settle();
+      await this.#awaited();
     }
     this.#now = end;
-    await settle();
+    await this.#awaited();
   }
 
   #next(end: number): Timer | undefined {

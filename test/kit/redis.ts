@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-const PROGRAM = process.env.CALLBOARD_TEST_REDIS ?? 'redis-server';
+/** The redis-server that tests start. */
+export const PROGRAM = process.env.CALLBOARD_TEST_REDIS ?? 'redis-server';
 
 /** A Redis of our own, on a free port of loopback, in a folder of its own. */
 export type RedisServer = {

@@ -47,6 +47,7 @@ export async function stage(
 ): Promise<Stage> {
   const house = await relay(config, { ...options, clock });
   const port = Number(new URL(house.url).port);
+  const linkPort = Number(new URL(house.linkUrl).port);
   const peers: Peer[] = [];
   const known = new Map<Asker, Promise<string>>();
   const token = createTokens(clock, known);
@@ -84,7 +85,7 @@ export async function stage(
       return openRaw(house.url + path, init);
     },
     async client({ user = 'alice', ...hello } = {}) {
-      return client({ port, peers }, { token: (await token(user)) ?? '', ...hello });
+      return client({ port: linkPort, peers }, { token: (await token(user)) ?? '', ...hello });
     },
     caller: async (who) => caller({ port, peers }, (await token(who)) ?? ''),
     async [Symbol.asyncDispose]() {

@@ -31,7 +31,7 @@ describe('1. An action advertisement is evidence of capability, not authorizatio
     runs = [];
     const ran = (name: string) => () => void runs.push(name);
     runtime = createRuntime({
-      url: `${at.url.replace('http', 'ws')}/connect`,
+      url: `${at.linkUrl.replace('http', 'ws')}/connect`,
       token: async () => (await at.token('alice:connect')) ?? '',
       clientId: 'tab',
       clientType: 'console',

@@ -1,6 +1,8 @@
+import { inject } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { CallboardOptions, Settings } from '../../src/callboard.ts';
 import { createRuntime, type ActionSpec, type Handler, type Runtime } from '../../src/clients/runtime/index.ts';
+import type { Backend } from '../../src/core/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { openRaw, type RawStream } from '../graphql/kit/stream.ts';
@@ -22,7 +24,7 @@ export type Frame = { readonly event: string; readonly id: string | undefined; r
 
 /** A relay with alice's board, whose host is a real runtime, and a session with one viewer, known as `viewer`. */
 export type Board = Stage & {
-  readonly backend: ReturnType<typeof createMemoryBackend>;
+  readonly backend: Backend;
   readonly runtime: Runtime;
   readonly session: Opened;
   put(over?: object, who?: Asker): Promise<Answer>;
@@ -40,8 +42,11 @@ export async function board({
   readonly config?: Partial<Settings>;
 } = {}): Promise<Board> {
   const clock = new FakeClock(Date.now());
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
-  const house = await stage(config, { clock, backend, ...more });
+  const memory = (): Backend => createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
+  const direct = inject('topology') === 'direct' ? { backend: memory() } : {};
+  const house = await stage(config, { clock, ...direct, ...more });
+  const { backend } = house;
+  if (!backend) throw new Error('no backend to reach into');
   const runtime = await hostOf(house);
   const put: Board['put'] = async (over = {}, who = 'alice') =>
     house.rest(SITE, { ...postJson({ ...DEFINITION, ...over }), method: 'PUT', who });
@@ -92,7 +97,7 @@ const HANDLERS: readonly (readonly [string, ActionSpec, Handler])[] = [
 
 async function hostOf(house: Stage): Promise<Runtime> {
   const runtime = createRuntime({
-    url: `${house.url.replace('http', 'ws')}/connect`,
+    url: `${house.linkUrl.replace('http', 'ws')}/connect`,
     token: async () => (await house.token('alice')) ?? '',
     clientId: 'desk',
     clientType: 'console',

@@ -27,7 +27,7 @@ export function rebind(acts: Acts, key: ClientKey, { binding: told, link }: Link
   const orphaned: Command[] = [];
   for (const entry of binding ? client.running : []) {
     const mine = entry.command.boundInstanceId === binding?.instanceId;
-    if (mine) unfinished.push(move(entry, { nodeId: binding?.nodeId ?? null }));
+    if (mine && binding) unfinished.push(reattach(entry, binding));
     else orphaned.push(entry.command);
   }
   if (!binding) acts.ledger.dropIdle(key);
@@ -43,16 +43,29 @@ function queue(acts: Acts, entry: Entry, binding: Binding): boolean {
   }
   const { instanceId, nodeId } = binding;
   const now = acts.clock.now();
+  const recovered = recoveredFrom(entry.command, entry.queuedOn, nodeId);
+  entry.queuedOn = nodeId;
   move(entry, {
     stage: 'queued',
     lastProvenStage: 'queued',
     expectedInstanceId: instanceId,
     nodeId,
+    recoveredFromNodeId: recovered,
     queuedAt: queuedAt ?? now,
   });
   acts.ledger.setDue(entry, entry.command.deadline);
   acts.mailboxes.post(nodeId, { kind: 'command', key: keyOf(entry.command) });
   return true;
+}
+
+function reattach(entry: Entry, { nodeId }: Binding): Command {
+  const { command } = entry;
+  return move(entry, { nodeId, recoveredFromNodeId: recoveredFrom(command, command.nodeId, nodeId) });
+}
+
+/** The node that held it last, where that is another one. */
+function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
+  return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
 }
 
 /** The connect budget was kept when it was first queued: from then on only the deadline counts. */

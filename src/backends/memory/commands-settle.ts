@@ -1,17 +1,9 @@
 import type { Code } from '../../core/errors.ts';
 import { isTerminal, wasDispatched, type Command } from '../../core/delivery/command.ts';
 import type { Settlement, SettleResult } from '../../core/delivery/commands.ts';
+import { END_WORDS } from '../../core/delivery/words.ts';
 import { conclude, move, row, type Acts } from './commands-acts.ts';
 import { keyOf, type Entry } from './ledger.ts';
-
-const WORDS: Partial<Record<Code, string>> = {
-  connect_timeout: 'The client did not connect in time; nothing was written to it.',
-  queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',
-  response_timeout: 'No answer came before the deadline; the command may have run.',
-  instance_replaced: 'Another instance of the client took over.',
-  node_lost: 'The node that held the link was lost.',
-  store_lost: 'The store lost what it held.',
-};
 
 /** Ends that no client reported, and the request to cancel. */
 export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlement): SettleResult {
@@ -23,15 +15,15 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
   return code ? { kind: 'settled', command: end(acts, entry, code) } : { kind: 'unchanged', command: entry.command };
 }
 
-/** Ends a command without its client's word: `expired` proves that nothing was written, else the outcome is unknown. */
+/** Ends a command without its client's word: `expired` proves that nothing was written, else the outcome is unknown. After the store lost something nothing is proven. */
 export function end(acts: Acts, entry: Entry, code: Code): Command {
-  const error = { code, message: WORDS[code] ?? code };
+  const error = { code, message: END_WORDS[code] ?? code };
   const before = entry.command;
   acts.retain(row(before, { id: `${before.commandId}:end`, kind: 'error', error }));
-  const written = wasDispatched(before);
+  const unknown = wasDispatched(before) || code === 'store_lost';
   const command = conclude(acts, entry, {
-    outcome: written ? 'outcome_unknown' : 'expired',
-    execution: written ? 'may_have_run' : 'not_written',
+    outcome: unknown ? 'outcome_unknown' : 'expired',
+    execution: unknown ? 'may_have_run' : 'not_written',
     error,
     reason: code,
   });

@@ -49,6 +49,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   const entry: Entry = {
     command,
     client,
+    queuedOn: command.nodeId,
     params: request.params,
     result: null,
     progressRows: 0,

@@ -14,6 +14,8 @@ import { createSortedMap, type SortedMap } from './sorted.ts';
 export type Entry = {
   command: Command;
   readonly client: ClientQueue;
+  /** The node that it was last queued on. */
+  queuedOn: string | null;
   /** Kept until dispatch: nothing is written twice. */
   params: JsonText | null;
   result: JsonText | null;

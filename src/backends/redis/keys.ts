@@ -6,59 +6,84 @@ import calculateSlot from 'cluster-key-slot';
  * `ends`: `ttl`, the key carries an expiry; `emptied`, it goes with its last member; `node`, it is removed with its node; `kept`, for good.
  */
 export const KINDS = {
-  meta: { holds: 'HASH: store, schema, partitions, floor, epoch, seq', ends: 'kept' },
+  meta: { holds: 'HASH: store, schema, partitions, floor, epoch, seq; of a namespace: cursor, spill', ends: 'kept' },
 
   nodes: { holds: 'ZSET: node, by when its lease ends', ends: 'emptied' },
-  node: { holds: 'HASH of a node (by its id): epoch, seq, report, updatedAt', ends: 'ttl' },
+  node: {
+    holds: 'HASH of a node (by its id): epoch, boot, seq, fenced, beatAt, since, report, updatedAt',
+    ends: 'ttl',
+  },
   mailbox: { holds: 'STREAM of a node and its epoch: rows not taken yet', ends: 'node' },
   bound: { holds: 'SET of a node: clients bound to it', ends: 'emptied' },
 
   conn: { holds: 'HASH of a client: its connection row', ends: 'ttl' },
   conns: { holds: 'ZSET by name: user NUL client, of all rows', ends: 'emptied' },
   connusers: { holds: 'ZSET by name: users with a row', ends: 'emptied' },
-  conngone: { holds: 'ZSET: user NUL client, by when its row is forgotten', ends: 'emptied' },
+  conngone: { holds: 'ZSET: user NUL client NUL its hash, by when its row is forgotten', ends: 'emptied' },
 
   ctx: { holds: 'HASH of a client: context -> JSON', ends: 'ttl' },
   win: { holds: 'HASH of a client: window -> JSON', ends: 'ttl' },
+  ctxwin: { holds: 'HASH of a client: window -> workers and busy ones of its contexts', ends: 'ttl' },
   ctxs: { holds: 'ZSET by name: user NUL client NUL context', ends: 'emptied' },
   wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
 
   cmd: { holds: 'HASH of a command: its record', ends: 'ttl' },
   params: { holds: 'STRING of a command: params until dispatch', ends: 'ttl' },
   result: { holds: 'STRING of a command: the recorded result', ends: 'ttl' },
-  binding: { holds: 'HASH of a client: the link that it is bound to', ends: 'ttl' },
-  waiting: { holds: 'ZSET of a client: undispatched commands, by admission', ends: 'emptied' },
-  running: { holds: 'ZSET of a client: dispatched commands that have not ended', ends: 'emptied' },
-  due: { holds: 'ZSET: live commands, by when they fall due', ends: 'emptied' },
-  ended: { holds: 'ZSET: ended commands, by when they are forgotten', ends: 'emptied' },
+  binding: { holds: 'HASH of a client: the link that it is bound to', ends: 'node' },
+  waiting: { holds: 'ZSET of a client: hashes of undispatched commands, in the order admitted', ends: 'emptied' },
+  running: {
+    holds: 'ZSET of a client: hashes of dispatched commands that have not ended, in that order',
+    ends: 'emptied',
+  },
+  due: { holds: 'ZSET: hashes of live commands, by when they fall due', ends: 'emptied' },
+  ended: {
+    holds: 'ZSET: user NUL client NUL command NUL hash of ended commands, by when they are forgotten',
+    ends: 'emptied',
+  },
   cmds: { holds: 'ZSET by name: user NUL client NUL command, of all records', ends: 'emptied' },
-  reserved: { holds: 'ZSET of a scope: its live commands, by deadline', ends: 'emptied' },
+  reserved: {
+    holds: 'ZSET of a scope: user NUL client NUL command of its live commands, by deadline',
+    ends: 'emptied',
+  },
   scopes: { holds: 'ZSET by name: scopes that hold something', ends: 'emptied' },
 
   waiters: { holds: 'HASH of a command: rpc id -> JSON', ends: 'emptied' },
-  waits: { holds: 'ZSET: all waiters, oldest first', ends: 'emptied' },
-  userwaits: { holds: 'ZSET of a user: its waiters', ends: 'emptied' },
-  clientwaits: { holds: 'ZSET of a client: its waiters', ends: 'emptied' },
+  waits: {
+    holds: 'ZSET by name: places of all waiters (when it came, in which order, hash of its command, rpc id)',
+    ends: 'emptied',
+  },
+  userwaits: { holds: 'ZSET of a user, by name: places of its waiters', ends: 'emptied' },
+  clientwaits: { holds: 'ZSET of a client, by name: places of its waiters', ends: 'emptied' },
   nodewaits: { holds: 'SET of a node: waiters of its callers', ends: 'emptied' },
 
   stream: { holds: 'STREAM of a user and suffix: messages', ends: 'ttl' },
-  streaminfo: { holds: 'HASH of a stream: user, suffix, seq', ends: 'ttl' },
+  streaminfo: { holds: 'HASH of a stream: user, suffix, seq, at', ends: 'ttl' },
   streams: { holds: 'ZSET of a user, by name: suffixes', ends: 'emptied' },
-  streamusers: { holds: 'ZSET by name: users with a stream', ends: 'emptied' },
-  streamgone: { holds: 'ZSET: user NUL suffix, by when the stream is forgotten', ends: 'emptied' },
+  streamage: { holds: 'ZSET of a user: suffix NUL hash, in the order last written', ends: 'emptied' },
+  streamusers: { holds: 'ZSET by name: user NUL hash, of users with a stream', ends: 'emptied' },
+  streamgone: { holds: 'ZSET: user NUL suffix NUL their hashes, by when the stream is forgotten', ends: 'emptied' },
+  cmdrows: { holds: 'ZSET of a user and command, by name: time NUL suffix NUL seq of its messages', ends: 'ttl' },
+  evicted: {
+    holds: 'ZSET: user, time of the newest message that went with a whole stream for want of room',
+    ends: 'emptied',
+  },
 
   mark: { holds: 'STRING of a message: it was ingested', ends: 'ttl' },
   seen: { holds: 'HASH of a bucket of 10 s: seen, unique, duplicates', ends: 'ttl' },
 
   site: { holds: 'HASH of a site: its definition', ends: 'kept' },
   sites: { holds: 'ZSET by name: user NUL site', ends: 'emptied' },
-  session: { holds: 'HASH of a session, with its grants', ends: 'ttl' },
-  sessions: { holds: 'ZSET of a site: its sessions, oldest first', ends: 'ttl' },
-  token: { holds: 'STRING of a token: session and grant', ends: 'ttl' },
+  session: { holds: 'HASH of a session, with its grants (see lua/lib-sites.lua)', ends: 'ttl' },
+  sessions: { holds: 'ZSET of a site, by name: session NUL its hash', ends: 'ttl' },
+  sessionends: { holds: 'ZSET of a site: session NUL its hash, by when it is forgotten', ends: 'ttl' },
+  token: { holds: 'STRING of a token: the hash of its session, and its grant', ends: 'ttl' },
   ticket: { holds: 'HASH of a ticket', ends: 'ttl' },
   tickets: { holds: 'ZSET of a session: tickets not redeemed, by expiry', ends: 'ttl' },
 
-  payload: { holds: 'STRING: a payload too large for history', ends: 'ttl' },
+  payload: { holds: 'STRING: a payload too large for history, led by its expiry', ends: 'ttl' },
+  payloads: { holds: 'ZSET: name and bytes of payloads, by expiry', ends: 'emptied' },
+  payloadbytes: { holds: 'STRING: bytes of all payloads', ends: 'emptied' },
   bus: { holds: 'channel: live events for every node', ends: 'ttl' },
   hint: { holds: 'channel of a command: it moved', ends: 'ttl' },
 } as const satisfies Record<string, { readonly holds: string; readonly ends: 'ttl' | 'emptied' | 'node' | 'kept' }>;
@@ -79,6 +104,11 @@ export function tagsOf(namespace: string, partitions: number): readonly string[]
       if (partitions === 1 || Math.floor((calculateSlot(tag) * partitions) / SLOTS) === p) return tag;
     }
   });
+}
+
+/** What is fixed for a namespace, whatever its partitions are: beside theirs, under the same prefix. */
+export function rootOf(namespace: string): string {
+  return keyOf(`{cb:${namespace}:root}`, 'meta');
 }
 
 /** `hash` is made by `hashOf`, or is a word of callboard's own. */

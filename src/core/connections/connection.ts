@@ -51,7 +51,10 @@ export type Connection = ClientKey & {
   readonly replacedAt: number | null;
 };
 
-export function connectionStatus(connection: Connection, now: number): ConnectionStatus {
+export function connectionStatus(
+  connection: Pick<Connection, 'disconnectedAt' | 'lastSeenAt'>,
+  now: number,
+): ConnectionStatus {
   if (connection.disconnectedAt !== null) return 'disconnected';
   const silent = now - connection.lastSeenAt;
   if (silent >= DEAD_MS) return 'disconnected';

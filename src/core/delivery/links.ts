@@ -5,17 +5,23 @@ import type { ConnectResult } from '../connections/store.ts';
 import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
-import { commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
+import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
+import { utf8Length } from '../json.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
 import type { LinkSession } from './link.ts';
+import type { Outbox } from './outbox.ts';
+
+/** What keeping anything costs, beside its payload. */
+const ENTRY_BYTES = 512;
 
 export type LinkParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
+  readonly outbox: Outbox;
   readonly isDraining: () => boolean;
 };
 
@@ -78,7 +84,9 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
     progress: (commandId, payload) => acts.report(keyOf(commandId), { instanceId, kind: 'progress', payload }),
     async end(commandId, end) {
       const key = keyOf(commandId);
-      const finished = await acts.finish(key, { ...end, instanceId });
+      const bytes = ENTRY_BYTES + (end.payload === null ? 0 : utf8Length(end.payload));
+      const run = () => acts.finish(key, { ...end, instanceId });
+      const finished = await parts.outbox.take({ lane: commandKeyText(key), bytes, run });
       dispatcher.free(key);
       return finished;
     },
@@ -101,11 +109,14 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
       open = false;
       dispatcher.detach(outlet);
       deps.metrics.count('links_closed', cause);
-      const connection = await connections.disconnect(client, epoch, cause);
-      // A newer link of the client is bound: nothing of it is touched.
-      if (!connection || dispatcher.find(client)) return;
-      await commands.rebind(client, binding, 'down');
-      publish(deps, 'disconnected', connection, cause);
+      const run = async (): Promise<void> => {
+        const connection = await connections.disconnect(client, epoch, cause);
+        // A newer link of the client is bound: nothing of it is touched.
+        if (!connection || dispatcher.find(client)) return;
+        await commands.rebind(client, binding, 'down');
+        publish(deps, 'disconnected', connection, cause);
+      };
+      await parts.outbox.take({ lane: `${clientKeyText(client)} ${epoch}`, bytes: ENTRY_BYTES, run });
     },
   };
 }

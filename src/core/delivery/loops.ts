@@ -1,7 +1,7 @@
 import type { Cancel } from '../clock.ts';
 import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
-import type { MailboxRow } from './nodes.ts';
+import type { MailboxRow, NodeListener } from './nodes.ts';
 import { reportOf, type ReportParts, type Turns } from './report.ts';
 import type { Reply } from './waiter.ts';
 
@@ -9,6 +9,7 @@ export type LoopParts = ReportParts & {
   readonly acts: DeliveryActs;
   readonly onReply: (reply: Reply) => void;
   readonly onDrain: (withinMs: number) => void;
+  readonly onLost: NodeListener['lost'];
 };
 
 /** Takes up this node's mailbox, its beat and reconciliation. The returned function ends all three. */
@@ -35,9 +36,7 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
       // Whoever asked for it looks whether this node says that it drains.
       if (row.kind === 'drain') beat();
     },
-    async lost() {
-      for (const { link } of [...parts.dispatcher.outlets()]) link.close('node_lost', null);
-    },
+    lost: parts.onLost,
   });
   beat();
   const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];

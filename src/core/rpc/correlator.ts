@@ -1,9 +1,22 @@
+import type { Command } from '../delivery/command.ts';
+import type { Reply, WaitFor } from '../delivery/waiter.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Reply } from '../delivery/waiter.ts';
+
+/** What a caller of this node waits for: as much as it takes to wait for it anew. */
+export type KnownWait = {
+  readonly rpcId: string;
+  /** As last known. */
+  readonly command: Command;
+  readonly waitFor: WaitFor;
+  /** When the caller's own budget ends, epoch milliseconds; null: as long as the command lives. */
+  readonly until: number | null;
+};
+
+type Waiting = { readonly resolve: (reply: Reply) => void; wait: KnownWait | null };
 
 /** Resolves this node's waiters: each at most once, by the first reply. */
 export class Correlator {
-  readonly #waiting = new Map<string, (reply: Reply) => void>();
+  readonly #waiting = new Map<string, Waiting>();
   readonly #metrics: Metrics;
 
   constructor(metrics: Metrics) {
@@ -12,7 +25,18 @@ export class Correlator {
 
   /** Registered before the command is admitted, so that no reply can come too early. */
   expect(rpcId: string): Promise<Reply> {
-    return new Promise((resolve) => this.#waiting.set(rpcId, resolve));
+    return new Promise((resolve) => this.#waiting.set(rpcId, { resolve, wait: null }));
+  }
+
+  /** The waiter stands in the store. */
+  know(wait: KnownWait): void {
+    const waiting = this.#waiting.get(wait.rpcId);
+    if (waiting) waiting.wait = wait;
+  }
+
+  /** Those that stand in the store, or stood. */
+  known(): readonly KnownWait[] {
+    return [...this.#waiting.values()].flatMap(({ wait }) => wait ?? []);
   }
 
   forget(rpcId: string): void {
@@ -20,10 +44,10 @@ export class Correlator {
   }
 
   resolve(reply: Reply): void {
-    const resolve = this.#waiting.get(reply.rpcId);
-    if (!resolve) return this.#metrics.count('replies_dropped');
+    const waiting = this.#waiting.get(reply.rpcId);
+    if (!waiting) return this.#metrics.count('replies_dropped');
     this.#waiting.delete(reply.rpcId);
-    resolve(reply);
+    waiting.resolve(reply);
   }
 
   get size(): number {

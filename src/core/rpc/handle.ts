@@ -29,7 +29,7 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
   }
   if (attached.kind === 'waiting') {
     const { signal, onStage } = request;
-    return waitForReply(parts, { reply, rpcId, command: attached.command, withinMs, signal, onStage });
+    return waitForReply(parts, { reply, rpcId, command: attached.command, waitFor, withinMs, signal, onStage });
   }
   correlator.forget(rpcId);
   if (attached.kind === 'full')

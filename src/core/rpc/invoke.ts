@@ -103,7 +103,7 @@ async function admit(parts: InvokeParts, { key, checked, wait }: Admission): Pro
     parts.correlator.forget(rpcId);
     return invocation(command, rpcId, result.kind === 'attached' ? result.result : null);
   }
-  return waitForReply(parts, { reply, rpcId, command, withinMs: null, ...wait });
+  return waitForReply(parts, { reply, rpcId, command, waitFor: checked.waitFor, withinMs: null, ...wait });
 }
 
 /** Before admission, so that no command is admitted whose history could not be kept. */

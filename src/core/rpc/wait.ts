@@ -2,7 +2,7 @@ import type { Cancel } from '../clock.ts';
 import type { Invocation, OnStage } from '../core.ts';
 import type { DeliveryActs } from '../delivery/acts.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
-import type { Reply } from '../delivery/waiter.ts';
+import type { Reply, WaitFor } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
 import { andThen } from '../maybe.ts';
@@ -17,6 +17,7 @@ export type Wait = CallerSide & {
   readonly reply: Promise<Reply>;
   readonly rpcId: string;
   readonly command: Command;
+  readonly waitFor: WaitFor;
   /** The caller's own budget; null: as long as the command lives. */
   readonly withinMs: number | null;
 };
@@ -33,7 +34,9 @@ export function expectReply({ correlator }: WaitParts, rpcId: string): Promise<R
  * waiter; none but the deadline touches the command.
  */
 export async function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
-  const { reply, rpcId, command } = wait;
+  const { reply, rpcId, command, waitFor, withinMs } = wait;
+  const until = withinMs === null ? null : parts.deps.clock.now() + withinMs;
+  parts.correlator.know({ rpcId, command, waitFor, until });
   const ends = [deadlines(parts, command), ownBudget(parts, wait), hangUp(wait.signal)];
   const stopTelling = tellStages(parts, wait);
   try {

@@ -1,0 +1,32 @@
+import { END_WORDS } from '../../core/delivery/words.ts';
+import type { KeptPayload } from '../../core/history/message.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import { TERMINAL_MS } from '../../core/limits.ts';
+import type { RedisParts } from './backend.ts';
+import type { Store } from './store.ts';
+
+/** What the program's `commands_use` takes: each act that may retain a row or end a command is given it. `ends` has the words of the ends. */
+export type CommandSettings = { readonly rows: string; readonly ends: string };
+
+export type CommandParts = {
+  readonly store: Store;
+  readonly sha256: (text: string) => string;
+  readonly settings: CommandSettings;
+};
+
+export function commandParts({ store, sha256, retentionMs, streamMessages }: RedisParts): CommandParts {
+  const rows = { retentionMs, streamMessages, terminalMs: TERMINAL_MS };
+  const ends = { ...rows, words: END_WORDS };
+  return { store, sha256, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
+}
+
+/** The hash in the names of a command's keys. */
+export function commandHash(store: Store, { userId, clientId, commandId }: CommandKey): string {
+  return store.hash(userId, clientId, commandId);
+}
+
+/** A payload of a history row as arguments: its text, where it lies, and of how many bytes it is there. */
+export function keptArgs(kept: KeptPayload | null): readonly (string | number | null)[] {
+  const spill = kept?.spill ?? null;
+  return [kept?.payload ?? null, spill && JSON.stringify(spill), spill && spill.bytes];
+}

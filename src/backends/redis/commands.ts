@@ -1,0 +1,56 @@
+import type { AdmitRefusal, AdmitRequest, AdmitResult, CommandStore } from '../../core/delivery/commands.ts';
+import { clientStream } from '../../core/history/message.ts';
+import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import type { RedisParts } from './backend.ts';
+import { dispatch, finish, rebind, report, settle } from './commands-acts.ts';
+import { getCommands } from './commands-get.ts';
+import { commandHash, commandParts, keptArgs, type CommandParts } from './commands-parts.ts';
+import { decodeCommand, jsonOr, listOf } from './record.ts';
+import type { Store } from './store.ts';
+
+/** core's CommandStore over Redis: one act of the program for each of its own. */
+export function createRedisCommands(redis: RedisParts): CommandStore {
+  const parts = commandParts(redis);
+  const { store } = parts;
+  return {
+    admit: (request) => admit(parts, request),
+    dispatch: (key, binding) => dispatch(parts, key, binding),
+    report: (key, told) => report(parts, key, told),
+    finish: (key, end) => finish(parts, key, end),
+    settle: (key, settlement) => settle(parts, key, settlement),
+    rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
+    get: (keys) => getCommands(store, keys),
+    async result(key) {
+      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', [commandHash(store, key)]));
+    },
+  };
+}
+
+async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitResult> {
+  const { store, settings } = parts;
+  const { rpcId, callerNodeId, waitFor, withinMs } = request.waiter;
+  const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
+  const budgets = [request.connectWithinMs, request.respondWithinMs];
+  const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
+    ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
+    ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, ...firstFields(store, request)],
+  ]);
+  const [kind, record, result] = listOf(reply);
+  if (kind === 'refused') return { kind, code: record as AdmitRefusal };
+  const command = decodeCommand(record ?? null);
+  return kind === 'admitted' ? { kind, command } : { kind: 'attached', command, result: jsonOr(result) };
+}
+
+/** What a record begins with, name and value in turn: what was asked for, and the hashes that its keys have. */
+function firstFields(store: Store, request: AdmitRequest): readonly string[] {
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
+  const hashes = {
+    kh: commandHash(store, request),
+    ch: store.hash(userId, clientId),
+    uh: store.hash(userId),
+    sh: store.hash(scopeId),
+    sth: store.hash(userId, clientStream(clientId)),
+  };
+  const asked = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId };
+  return Object.entries({ ...hashes, ...asked }).flatMap(([name, value]) => (value === null ? [] : [name, value]));
+}

@@ -1,0 +1,35 @@
+import type { Connection } from '../../core/connections/connection.ts';
+import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import { LINKS } from '../../core/limits.ts';
+
+/** Connections as this process last saw them, so that a sign of life need not bring again what a client said of itself. */
+export interface Known {
+  /** Notes one that is up, and gives it back. */
+  note(connection: Connection | null): Connection | null;
+  of(key: ClientKey, epoch: number): Connection | null;
+  forget(key: ClientKey, epoch: number): void;
+}
+
+/** At most as many as a node has links; the oldest noted go first. */
+export function createKnown(most = LINKS): Known {
+  const known = new Map<string, Connection>();
+  const of = (key: ClientKey, epoch: number): Connection | null => {
+    const connection = known.get(clientKeyText(key));
+    return connection?.epoch === epoch ? connection : null;
+  };
+  return {
+    note(connection) {
+      if (connection === null || connection.disconnectedAt !== null) return connection;
+      const text = clientKeyText(connection);
+      known.delete(text);
+      known.set(text, connection);
+      const [oldest] = known.keys();
+      if (known.size > most && oldest !== undefined) known.delete(oldest);
+      return connection;
+    },
+    of,
+    forget(key, epoch) {
+      if (of(key, epoch)) known.delete(clientKeyText(key));
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import { connectionStatus, type Connection } from '../../core/connections/connection.ts';
+import type {
+  ConnectionFilter,
+  ConnectionStore,
+  ConnectRequest,
+  ConnectResult,
+  UserRow,
+} from '../../core/connections/store.ts';
+import type { ClientKey } from '../../core/ids.ts';
+import type { PageRequest, Position, Scan } from '../../core/page.ts';
+import type { RedisParts } from './backend.ts';
+import { createKnown } from './connections-known.ts';
+import { createLooker, listOf, partOf, type Looker, type Standing } from './connections-look.ts';
+import { connectionAt, decodeConnection } from './connections-rows.ts';
+import { mergedMembers, scanPage, type Listing } from './connections-scan.ts';
+import type { Fields } from './record.ts';
+import type { Store } from './store.ts';
+
+type Context = { readonly store: Store; readonly looker: Looker };
+
+/**
+ * core's ConnectionStore over Redis. A row whose node's lease is over reads as lost then, until the node beats again or its links were
+ * marked; a sign of life from the node itself is taken all the same.
+ */
+export function createRedisConnections({ store }: RedisParts): ConnectionStore {
+  const context = { store, looker: createLooker(store) };
+  const known = createKnown();
+  const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
+    store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
+  const connectionOf = (fields: Fields): Connection | null => known.note(decodeConnection(fields));
+  return {
+    async connect(request) {
+      const result = connected(request, await act('connections-connect', request, connectArgs(store, request)));
+      known.note(result.connection);
+      return result;
+    },
+    async touch(key, epoch) {
+      const before = known.of(key, epoch);
+      const revision = before ? revisionOf(store, before.actions) : '';
+      const reply = await act('connections-touch', key, [epoch, revision]);
+      if (typeof reply === 'string' && before) return { ...before, lastSeenAt: Number(reply) };
+      if (reply === null) known.forget(key, epoch);
+      return connectionOf(reply);
+    },
+    async advertise(key, epoch, actions) {
+      const reply = await act('connections-advertise', key, [
+        epoch,
+        JSON.stringify(actions),
+        revisionOf(store, actions),
+      ]);
+      return connectionOf(reply);
+    },
+    async disconnect(key, epoch, cause) {
+      known.forget(key, epoch);
+      return decodeConnection(await act('connections-disconnect', key, [epoch, cause]));
+    },
+    get: (keys) => Promise.all(keys.map((key) => rowOf(context, key))),
+    list: (filter, page) => list(context, filter, page),
+    ofUsers: (userIds, first) => Promise.all(userIds.map((userId) => ofUser(context, userId, first))),
+    users: (page) => users(context, page),
+  };
+}
+
+function connectArgs(store: Store, request: ConnectRequest): string[] {
+  const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
+  const said = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(store, actions)];
+  return [userId, clientId, instanceId, nodeId, clientType, ...said];
+}
+
+function connected(request: ConnectRequest, reply: Fields): ConnectResult {
+  const [epoch, now, replacedInstanceId, replacedAt, before] = Array.isArray(reply) ? listOf(reply) : [];
+  const previous = decodeConnection(before ?? null);
+  const resumed = previous?.instanceId === request.instanceId;
+  const connection: Connection = {
+    userId: request.userId,
+    clientId: request.clientId,
+    instanceId: request.instanceId,
+    nodeId: request.nodeId,
+    clientType: request.clientType,
+    host: request.host,
+    metadata: request.metadata,
+    actions: request.actions,
+    epoch: Number(epoch),
+    connectedAt: Number(now),
+    lastSeenAt: Number(now),
+    disconnectedAt: null,
+    disconnectCause: null,
+    replacedInstanceId: typeof replacedInstanceId === 'string' ? replacedInstanceId : null,
+    replacedAt: typeof replacedAt === 'string' ? Number(replacedAt) : null,
+  };
+  return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
+}
+
+function revisionOf(store: Store, actions: Connection['actions']): string {
+  return store.hash(JSON.stringify(actions));
+}
+
+function hashOf(store: Store, { userId, clientId }: ClientKey): string {
+  return store.hash(userId, clientId);
+}
+
+async function rowOf({ store, looker }: Context, key: ClientKey, standing?: Standing): Promise<Connection | null> {
+  const partition = store.partitionOfUser(key.userId);
+  const [fields, at] = await Promise.all([
+    looker.read(partition, ['HGETALL', store.key(partition, 'conn', hashOf(store, key))]),
+    standing ?? looker.look(partition, null),
+  ]);
+  return connectionAt(fields, at);
+}
+
+async function ofUser(context: Context, userId: string, first: number) {
+  const partition = context.store.partitionOfUser(userId);
+  const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };
+  const { members, count, ...standing } = await context.looker.look(partition, part);
+  const found = await Promise.all(
+    members.map((member) => rowOf(context, { userId, clientId: member.split('\0')[1] ?? '' }, standing)),
+  );
+  const rows = found.filter((row) => row !== null);
+  return { total: count - (found.length - rows.length), rows };
+}
+
+async function list(
+  { store, looker }: Context,
+  { userId, nodeId, status }: ConnectionFilter,
+  page: PageRequest,
+): Promise<Scan<Connection>> {
+  type Row = { readonly connection: Connection; readonly now: number };
+  const listing: Listing<Row> = {
+    kind: 'conns',
+    prefix: userId === null ? [] : [userId],
+    partitions: partitionsOf(store, userId),
+    plain: nodeId === null && status === null,
+    wanted: () => true,
+    load: (members) =>
+      Promise.all(
+        members.map(async ({ position: [user = '', clientId = ''], standing }) => {
+          const connection = await rowOf({ store, looker }, { userId: user, clientId }, standing);
+          return connection && { connection, now: standing.now };
+        }),
+      ),
+    keep: ({ connection, now }) =>
+      (nodeId === null || connection.nodeId === nodeId) &&
+      (status === null || connectionStatus(connection, now) === status),
+  };
+  const scan = await scanPage(looker, listing, page);
+  return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.connection, position })) };
+}
+
+async function users({ store, looker }: Context, page: PageRequest): Promise<Scan<UserRow>> {
+  const partitions = partitionsOf(store, null);
+  const part = partOf('connusers', { prefix: [], after: page.after }, page.first + 1);
+  const looks = await Promise.all(partitions.map((partition) => looker.look(partition, part)));
+  const members = mergedMembers(looks, partitions);
+  const shown = members.slice(0, page.first);
+  const rows = await Promise.all(
+    shown.map(async ({ position, partition }) => {
+      const userId = position[0] ?? '';
+      const { min, max } = partOf('conns', { prefix: [userId], after: null }, 0);
+      const count = await looker.read(partition, ['ZLEXCOUNT', store.key(partition, 'conns'), min, max]);
+      return { row: { userId, count: Number(count) }, position };
+    }),
+  );
+  const next: Position | null = members.length > shown.length ? (shown.at(-1)?.position ?? null) : null;
+  return { rows: rows.filter(({ row }) => row.count > 0), next, gaps: [] };
+}
+
+export function partitionsOf(store: Store, userId: string | null): readonly number[] {
+  return userId === null
+    ? Array.from({ length: store.partitions }, (_, partition) => partition)
+    : [store.partitionOfUser(userId)];
+}

@@ -1,0 +1,51 @@
+-- Deduplication: a mark for each message that came, and counters in buckets of 10 s.
+-- A mark's value is `<until> <token> <last> <place>`: when it ends, who set it, who saw it last, and where the message then stood.
+lib.dedup_ttl = 120000
+lib.dedup_grain = 10000
+
+-- The fields of a live mark; nil when there is none.
+lib.dedup_mark = function(markHash)
+  local value = call('GET', key('mark', markHash))
+  if not value then return nil end
+  local ends, token, last, place = string.match(value, '^(%d+) (%S+) (%S+) (%S+)$')
+  if not ends or tonumber(ends) <= now then return nil end
+  return { ends = tonumber(ends), token = token, last = last, place = place }
+end
+
+-- Garbage goes a little after a mark has ended.
+lib.dedup_write = function(markHash, mark)
+  local value = text(mark.ends) .. ' ' .. mark.token .. ' ' .. mark.last .. ' ' .. mark.place
+  call('SET', key('mark', markHash), value, 'PX', text(mark.ends - now + 10000))
+end
+
+lib.dedup_count = function(unique)
+  local bucket = key('seen', text(math.floor(now / lib.dedup_grain)))
+  if call('HINCRBY', bucket, 'seen', 1) == 1 then call('PEXPIRE', bucket, 7200000) end
+  call('HINCRBY', bucket, unique and 'unique' or 'duplicates', 1)
+end
+
+-- Counts one sighting; `token` (no blank in it) is the asker's word for it, the same when it asks again for want of an answer, which then
+-- counts nothing. Returns whether it is the first of its message within the mark's time, then its mark as it stood before: nil when new.
+lib.dedup_see = function(markHash, token)
+  local mark = lib.dedup_mark(markHash)
+  if not mark then
+    lib.dedup_write(markHash, { ends = now + lib.dedup_ttl, token = token, last = token, place = '-' })
+    lib.dedup_count(true)
+    return true, nil
+  end
+  if mark.token == token then return true, mark end
+  if mark.last ~= token then
+    mark.last = token
+    lib.dedup_write(markHash, mark)
+    lib.dedup_count(false)
+  end
+  return false, mark
+end
+
+-- Notes where the message of a mark stands, for whoever asks again.
+lib.dedup_place = function(markHash, place)
+  local mark = lib.dedup_mark(markHash)
+  if not mark then return end
+  mark.place = place
+  lib.dedup_write(markHash, mark)
+end

@@ -1,0 +1,12 @@
+-- Reads sessions.
+-- a: session hashes
+-- Returns for each its row, or false.
+-- class: settle
+acts['sites-read-sessions'] = function(a)
+  local rows = {}
+  for i, sh in ipairs(a) do
+    local row = lib.sites_session(sh)
+    rows[i] = row and flat(row) or false
+  end
+  return rows
+end

@@ -1,0 +1,136 @@
+import type { Backend } from '../../core/backend.ts';
+import type { Clock } from '../../core/clock.ts';
+import { CallboardError } from '../../core/errors.ts';
+import { NODE_LEASE_MS } from '../../core/limits.ts';
+import type { Log } from '../../core/log.ts';
+import { createRedisRooms } from './backend.ts';
+import { connectTo } from './client.ts';
+import { createStoreClock } from './clock.ts';
+import { proveDirectory } from './gate-directory.ts';
+import { enterNamespace } from './gate-namespace.ts';
+import { surveyRedis, type Durability } from './gate.ts';
+import { legacyFault, readLegacyDepths, type LegacyKeys } from './migration.ts';
+import { loadPrograms } from './program.ts';
+import { createStore, type Store } from './store.ts';
+import { describeTarget, readTarget } from './target.ts';
+import { unavailable, type Client } from './wire.ts';
+
+/** A store that has not answered after this long is not ready. */
+const READY_MS = 1_000;
+
+/** The time as acts see it, of the Redis that holds the key. */
+const READ_TIME = `#!lua flags=no-writes
+local time = redis.call('TIME')
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], 'floor') or 0)))`;
+
+export type RedisBackendOptions = {
+  /** As `readTarget` takes it. */
+  readonly url: string;
+  readonly namespace: string;
+  /** Fixed for a namespace. */
+  readonly partitions: number;
+  /** Null: what Redis is found to keep, as long as it writes to disk. */
+  readonly durability: Durability | null;
+  readonly retentionMs: number;
+  readonly streamMessages: number;
+  readonly scopeOf: (userId: string) => string;
+  readonly sha256: (text: string) => string;
+  /** A directory for large payloads that every node mounts; null: there is none. */
+  readonly spillDir: string | null;
+  readonly legacy: LegacyKeys;
+  /** Whether anything left in the legacy keys refuses the start. */
+  readonly strictMigration: boolean;
+  /** Timers of this machine. */
+  readonly system: Clock;
+  readonly log: Log;
+};
+
+export type RedisBackend = {
+  readonly backend: Backend;
+  readonly store: Store;
+  /** Of the deployment: for everything that is compared with what the store stamped. */
+  readonly clock: Clock;
+  /** Signs cursors, the same on every node. */
+  readonly cursorKey: string;
+};
+
+/**
+ * Opens the place that several processes share. Throws `store_unavailable` when Redis cannot be reached, and `invalid_argument` with every
+ * fault when it is not fit or was begun otherwise; nothing stays open then. Closing the backend closes all of it.
+ */
+export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
+  const { log } = options;
+  const target = readTarget(options.url);
+  const client = connectTo(target, 'commands', log);
+  try {
+    await client.connect();
+    const survey = await surveyRedis(client, options.durability);
+    const opened = await openOver(options, client);
+    log.info({ redis: describeTarget(target), ...survey, clockAheadMs: opened.aheadMs }, 'opened the shared store');
+    return opened.redis;
+  } catch (error) {
+    client.disconnect();
+    throw unavailable(error);
+  }
+}
+
+async function openOver(
+  options: RedisBackendOptions,
+  client: Client,
+): Promise<{ readonly redis: RedisBackend; readonly aheadMs: number }> {
+  const { log, system, legacy } = options;
+  const store = createStore({ ...options, client, programs: loadPrograms() });
+  const { cursorKey } = await enterNamespace(store);
+  if (options.spillDir !== null) await proveDirectory(store, options.spillDir);
+  const depths = () => readLegacyDepths((commands) => store.read(0, commands), legacy);
+  const fault = options.strictMigration ? legacyFault(await depths()) : null;
+  if (fault !== null) throw new CallboardError('invalid_argument', fault);
+  const read = async (): Promise<number> => Number(await client.eval(READ_TIME, 1, store.key(0, 'meta')));
+  const clock = await createStoreClock({ read, system, log });
+  const rooms = openRooms(options, store);
+  const close = async (): Promise<void> => {
+    clock.stop();
+    await rooms.close?.();
+    client.disconnect();
+  };
+  const backend = { ...rooms, ready: () => ready(store, system), close };
+  if (!isComplete(backend)) {
+    await close();
+    throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
+  }
+  const { inspector } = backend;
+  const withLegacy = { ...inspector, summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }) };
+  const redis = { backend: { ...backend, inspector: withLegacy }, store, clock, cursorKey };
+  return { redis, aheadMs: clock.ahead() };
+}
+
+function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend> {
+  const { url, log } = options;
+  const connect = (purpose: 'mailbox' | 'bus'): Client => connectTo(readTarget(url), purpose, log);
+  return createRedisRooms({ ...options, store, connect, leaseMs: NODE_LEASE_MS });
+}
+
+/** Every partition answers, in time. */
+async function ready(store: Store, system: Clock): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const cancel = system.after(READY_MS, () => reject(unavailable(new Error(`no answer in ${READY_MS} ms`))));
+  try {
+    await Promise.race([store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]), late]);
+  } finally {
+    cancel();
+  }
+}
+
+const PORTS = [
+  ...(['capabilities', 'connections', 'contexts', 'commands', 'waiters', 'nodes', 'inspector', 'history'] as const),
+  ...(['dedup', 'sites', 'sessions', 'bus', 'ready', 'close'] as const),
+] satisfies readonly (keyof Backend)[];
+
+function missing(rooms: Partial<Backend>): readonly string[] {
+  return PORTS.filter((port) => rooms[port] === undefined);
+}
+
+function isComplete(rooms: Partial<Backend>): rooms is Backend {
+  return missing(rooms).length === 0;
+}

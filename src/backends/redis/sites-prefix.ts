@@ -1,0 +1,28 @@
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** The partition as the first characters of an id: a number in base 64, as wide as the last partition's. Of a single partition: nothing. */
+export function prefixOfPartition(partition: number, partitions: number): string {
+  let prefix = '';
+  for (let rest = partition, left = widthOf(partitions); left > 0; left--) {
+    prefix = (DIGITS[rest % DIGITS.length] ?? '') + prefix;
+    rest = Math.floor(rest / DIGITS.length);
+  }
+  return prefix;
+}
+
+/** The partition that an id is led by; null where it is led by none. */
+export function partitionOfId(id: string, partitions: number): number | null {
+  let partition = 0;
+  for (const digit of id.slice(0, widthOf(partitions)).padEnd(widthOf(partitions), ' ')) {
+    const value = DIGITS.indexOf(digit);
+    if (value < 0) return null;
+    partition = partition * DIGITS.length + value;
+  }
+  return partition < partitions ? partition : null;
+}
+
+function widthOf(partitions: number): number {
+  let width = 0;
+  for (let reach = 1; reach < partitions; reach *= DIGITS.length) width++;
+  return width;
+}

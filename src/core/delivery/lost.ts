@@ -1,0 +1,41 @@
+import type { Deps } from '../deps.ts';
+import { clientKeyText, type CommandKey } from '../ids.ts';
+import type { DeliveryActs } from './acts.ts';
+import type { Dispatcher, Outlet } from './dispatcher.ts';
+
+export type LostParts = {
+  readonly deps: Deps;
+  readonly dispatcher: Dispatcher;
+  readonly acts: DeliveryActs;
+  /** Lets every caller that waits on this node wait anew. */
+  readonly reattach: () => Promise<void>;
+};
+
+/**
+ * This node's word counts no more. `fenced`: others took over what it held. `store_lost`: the store forgot something that it had confirmed,
+ * so nothing is proven of the commands on this node's links, and each ends as unknown. In both cases the links close, so that their
+ * clients come back under a new binding, and callers wait anew. Never rejects.
+ */
+export async function dealWithLoss(parts: LostParts, cause: 'fenced' | 'store_lost'): Promise<void> {
+  const { deps, dispatcher } = parts;
+  deps.metrics.count('node_losses', cause);
+  const outlets = [...dispatcher.outlets()];
+  // Nothing more is written to them, whatever the store still answers.
+  for (const outlet of outlets) outlet.open = false;
+  if (cause === 'store_lost') await Promise.all(outlets.map((outlet) => giveUp(parts, outlet)));
+  for (const { link } of outlets) link.close('node_lost', null);
+  await parts.reattach();
+}
+
+async function giveUp({ deps, acts }: LostParts, { client, queue, window }: Outlet): Promise<void> {
+  const keys = new Map<string, CommandKey>(queue);
+  const start = clientKeyText(client).length + 1;
+  for (const text of window) keys.set(text, { ...client, commandId: text.slice(start) });
+  await Promise.all(
+    [...keys.values()].map((key) =>
+      acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
+        deps.log.warn({ err: error }, 'a command of a lost link is left to its deadline');
+      }),
+    ),
+  );
+}

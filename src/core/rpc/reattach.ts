@@ -1,0 +1,49 @@
+import type { Command } from '../delivery/command.ts';
+import { END_WORDS } from '../delivery/words.ts';
+import type { KnownWait } from './correlator.ts';
+import type { WaitParts } from './wait.ts';
+
+type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
+
+/**
+ * The waiters of this node's callers may be gone from the store: each waits anew. One whose command came as far in the meantime is resolved;
+ * one whose command the store knows no more is told that its outcome is unknown. Never rejects: what cannot be asked now ends by its
+ * deadline.
+ */
+export async function reattachWaits(parts: Parts): Promise<void> {
+  await Promise.all(
+    parts.correlator.known().map((wait) =>
+      reattach(parts, wait).catch((error: unknown) => {
+        parts.deps.log.warn({ err: error }, 'a caller is left to the deadline of its command');
+      }),
+    ),
+  );
+}
+
+async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
+  const { rpcId, command, waitFor, until } = wait;
+  const now = deps.clock.now();
+  const withinMs = until === null ? null : Math.max(0, until - now);
+  const attached = await deps.backend.waiters.attach(command, {
+    rpcId,
+    callerNodeId: deps.nodeId,
+    waitFor,
+    withinMs,
+  });
+  if (attached.kind === 'satisfied') correlator.resolve({ rpcId, command: attached.command, result: attached.result });
+  if (attached.kind === 'unknown') correlator.resolve({ rpcId, command: forgotten(command, now), result: null });
+}
+
+/** The end of a command that the store forgot: how far it came after it was last seen is not known, nor is whether it ran. */
+function forgotten(command: Command, now: number): Command {
+  return {
+    ...command,
+    version: command.version + 1,
+    stage: 'terminal',
+    outcome: 'outcome_unknown',
+    execution: 'may_have_run',
+    error: { code: 'store_lost', message: END_WORDS.store_lost ?? 'store_lost' },
+    reason: 'store_lost',
+    terminalAt: now,
+  };
+}

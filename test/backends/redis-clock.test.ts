@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { createStoreClock } from '../../src/backends/redis/clock.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+/** A store whose answers take `way` there and `back` home, read by a machine whose own counter began at 0. */
+async function bench(over: { ahead?: number; there?: number; back?: number } = {}) {
+  const system = new FakeClock();
+  const world = { ahead: 5_000, there: 10, back: 10, ticks: 0, away: false, ...over };
+  const store = (): number => system.now() + world.ahead;
+  const clock = await createStoreClock({
+    system,
+    log: silentLog,
+    monotonic: () => system.now() - Date.UTC(2026, 0, 1) + world.ticks,
+    async read() {
+      if (world.away) throw new Error('away');
+      world.ticks += world.there;
+      const time = store() + world.ticks;
+      world.ticks += world.back;
+      return time;
+    },
+  });
+  return { clock, system, world, now: () => store() + world.ticks };
+}
+
+describe('the clock of the store', () => {
+  it("is the store's, whatever this machine's says", async () => {
+    const { clock, now, system } = await bench({ ahead: -3_600_000 });
+    expect(clock.now()).toBe(now());
+    expect(clock.ahead()).toBe(-3_600_000 + 20);
+    await system.advance(1_234);
+    expect(clock.now()).toBe(now());
+  });
+
+  it('is off by half a round trip at the most', async () => {
+    const { clock, now } = await bench({ there: 400, back: 0 });
+    expect(Math.abs(clock.now() - now())).toBe(200);
+  });
+
+  it('is measured anew every 2 s, as far as the answer proves something', async () => {
+    const { clock, system, world, now } = await bench({ there: 0, back: 0 });
+    world.ahead += 300;
+    expect(clock.now()).toBe(now() - 300);
+    await system.advance(2_000);
+    expect(clock.now()).toBe(now());
+    Object.assign(world, { there: 0, back: 1_000 });
+    await system.advance(2_000);
+    // The slow answer could have meant that 500 ms are missing, or none.
+    expect(clock.now()).toBe(now());
+  });
+
+  it('never goes back', async () => {
+    const { clock, system, world, now } = await bench({ there: 0, back: 0 });
+    const before = clock.now();
+    world.ahead -= 60_000;
+    await system.advance(2_000);
+    expect(now()).toBeLessThan(before);
+    expect(clock.now()).toBeGreaterThanOrEqual(before);
+    await system.advance(60_000);
+    expect(clock.now()).toBe(now());
+  });
+
+  it('goes on while the store is away, and has the timers of the machine', async () => {
+    const { clock, system, world, now } = await bench({ there: 0, back: 0 });
+    world.away = true;
+    let fired = 0;
+    clock.every(1_000, () => fired++);
+    await system.advance(10_000);
+    expect(clock.now()).toBe(now());
+    expect(fired).toBe(10);
+    clock.stop();
+    world.away = false;
+    world.ahead += 1_000;
+    await system.advance(10_000);
+    expect(clock.now()).toBe(now() - 1_000);
+  });
+
+  it('is not there before the store answered once', async () => {
+    const system = new FakeClock();
+    const read = () => Promise.reject(new Error('away'));
+    await expect(createStoreClock({ system, log: silentLog, read })).rejects.toThrow('away');
+  });
+});

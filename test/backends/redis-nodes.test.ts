@@ -1,0 +1,236 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
+import { toJson } from '../../src/core/json.ts';
+import { admission, ALICE, ending, keyFor } from '../contract/kit.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+
+const LEASE = { leaseMs: 8_000 };
+const REPORT: NodeReport = {
+  listenerAlive: true,
+  reconciliationAlive: true,
+  activeDrainers: 0,
+  connectionWaiters: 0,
+  links: 0,
+  unfinishedCommands: 0,
+  draining: false,
+  counters: new Map(),
+};
+const WAIT = { waitFor: 'completed', withinMs: null } as const;
+const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
+
+/** A node that says what comes to it; what it waits for can be awaited. */
+class Node {
+  readonly rows: MailboxRow[] = [];
+  readonly losses: string[] = [];
+  readonly #waiting: { readonly done: () => boolean; readonly resolve: () => void }[] = [];
+  readonly bench: RedisBench;
+  readonly id: string;
+  detach: () => void = () => {};
+
+  constructor(bench: RedisBench, id: string) {
+    this.bench = bench;
+    this.id = id;
+  }
+
+  async attach(): Promise<this> {
+    this.detach = await this.bench.backend.nodes.attach(this.id, {
+      deliver: (row) => this.#note(() => void this.rows.push(row)),
+      lost: async (cause) => this.#note(() => void this.losses.push(cause)),
+    });
+    return this;
+  }
+
+  until(done: () => boolean): Promise<void> {
+    return done() ? Promise.resolve() : new Promise((resolve) => this.#waiting.push({ done, resolve }));
+  }
+
+  #note(what: () => void): void {
+    what();
+    for (const { done, resolve } of this.#waiting) if (done()) resolve();
+  }
+}
+
+describe('two nodes over one Redis', () => {
+  const benches: RedisBench[] = [];
+  afterEach(async () => {
+    for (const bench of benches.splice(0).reverse()) await bench.close();
+  });
+  const two = async (): Promise<{ a: Node; b: Node }> => {
+    const one = await redisBench(LEASE);
+    const other = await redisBench({ ...LEASE, beside: one });
+    benches.push(one, other);
+    return { a: await new Node(one, 'a').attach(), b: await new Node(other, 'b').attach() };
+  };
+  const beats = async (nodes: readonly Node[], ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 2_000) {
+      await nodes[0]?.bench.clock.advance(2_000);
+      for (const node of nodes) await node.bench.backend.nodes.beat(node.id, REPORT);
+    }
+  };
+  const bind = (node: Node, epoch = 1) =>
+    node.bench.backend.commands.rebind(ALICE, { nodeId: node.id, instanceId: 'i1', epoch }, 'up');
+  const waits = async ({ bench }: Node): Promise<string[]> =>
+    (await bench.backend.waiters.list(ALL, { first: 10, after: null })).rows.map(({ row }) => row.waiter.rpcId);
+
+  it('reach each other: a command for a link of the one, its reply for a caller of the other, whole', async () => {
+    const { a, b } = await two();
+    await bind(b);
+    const big = toJson('x'.repeat(100_000));
+    for (const [id, payload] of [
+      ['c1', toJson({ ok: true })],
+      ['c2', big],
+      ['c3', null],
+    ] as const) {
+      await a.bench.backend.commands.admit(admission(id, { waiter: { ...WAIT, rpcId: `r-${id}`, callerNodeId: 'a' } }));
+      await b.until(() => b.rows.some((row) => row.kind === 'command' && row.key.commandId === id));
+      const binding = { nodeId: 'b', instanceId: 'i1', epoch: 1 };
+      expect(await b.bench.backend.commands.dispatch(keyFor(id), binding)).toMatchObject({ kind: 'dispatch' });
+      await b.bench.backend.commands.finish(keyFor(id), ending({ payload }));
+    }
+    await a.until(() => a.rows.length === 3);
+    const [record] = await a.bench.backend.commands.get([keyFor('c1')]);
+    expect(a.rows).toMatchObject([
+      { kind: 'reply', reply: { rpcId: 'r-c1', result: '{"ok":true}' } },
+      { kind: 'reply', reply: { rpcId: 'r-c2', result: big } },
+      { kind: 'reply', reply: { rpcId: 'r-c3', result: null } },
+    ]);
+    expect(a.rows[0]).toEqual({ kind: 'reply', reply: { rpcId: 'r-c1', command: record, result: '{"ok":true}' } });
+    expect(await waits(b)).toEqual([]);
+  });
+
+  it('carry every kind of row as it was posted', async () => {
+    const { a, b } = await two();
+    const rows: MailboxRow[] = [
+      { kind: 'cancel', key: keyFor('c1'), reason: null },
+      { kind: 'cancel', key: keyFor('c1'), reason: 'why' },
+      { kind: 'kick', client: ALICE, epoch: 7, cause: 'operator', instanceId: null },
+      { kind: 'kick', client: ALICE, epoch: 8, cause: 'replaced', instanceId: 'i2' },
+      { kind: 'ended', key: keyFor('c2') },
+    ];
+    for (const row of rows) expect(await a.bench.backend.nodes.post('b', row)).toBe(true);
+    await b.until(() => b.rows.length === rows.length);
+    expect(b.rows).toEqual(rows);
+    b.rows.splice(0);
+    await a.bench.backend.nodes.post('b', { kind: 'drain', withinMs: 5 });
+    await b.until(() => b.rows.length === 1);
+    expect(b.rows).toEqual([{ kind: 'drain', withinMs: 5 }]);
+  });
+
+  it('trim what they took', async () => {
+    const { a, b } = await two();
+    for (let i = 0; i < 300; i++) await a.bench.backend.nodes.post('b', { kind: 'ended', key: keyFor(`c${i}`) });
+    await b.until(() => b.rows.length === 300);
+    await b.bench.advance(0);
+    const { store } = b.bench;
+    const at = store.partitionOfUser(ALICE.userId);
+    const [epoch] = await store.read(at, [['HGET', store.key(at, 'node', 'b'), 'epoch']]);
+    const mailbox = store.key(at, 'mailbox', `b:${String(epoch)}`);
+    // The last rows go with the next reading.
+    const [left] = await store.read(at, [['XLEN', mailbox]]);
+    expect(Number(left)).toBeLessThan(150);
+  });
+
+  it('do not share an id: the second is refused as long as the first lives, and may have it when that is over', async () => {
+    const { a, b } = await two();
+    const second = new Node(b.bench, 'a');
+    await expect(second.attach()).rejects.toThrow('"a"');
+    await beats([a], 6_000);
+    await expect(second.attach()).rejects.toThrow('"a"');
+    await b.bench.clock.advance(8_000);
+    await second.attach();
+    await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 });
+    await second.until(() => second.rows.length === 1);
+    expect(a.rows).toEqual([]);
+  });
+
+  it("clear away after one that died: what waited for its links is parked, its callers' waits end, it is listed no more", async () => {
+    const { a, b } = await two();
+    await bind(a);
+    await a.bench.backend.commands.admit(
+      admission('c1', { connectWithinMs: 60_000, waiter: { ...WAIT, rpcId: 'r1', callerNodeId: 'a' } }),
+    );
+    await a.bench.backend.waiters.attach(keyFor('c1'), { ...WAIT, rpcId: 'r2', callerNodeId: 'b' });
+    await dispatchOn(a, 'c2');
+    await beats([a, b], 8_000);
+    await beats([b], 8_000);
+    expect((await b.bench.backend.nodes.list({ first: 10, after: null })).rows.map(({ row }) => row.nodeId)).toEqual([
+      'b',
+    ]);
+    expect(await b.bench.backend.commands.get([keyFor('c1'), keyFor('c2')])).toMatchObject([
+      { stage: 'admitted', nodeId: null },
+      { stage: 'dispatched' },
+    ]);
+    expect(await waits(b)).toEqual(['r2']);
+    expect(await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 })).toBe(false);
+    await bind(b, 2);
+    await b.until(() => b.rows.length === 1);
+    expect(b.rows).toEqual([{ kind: 'command', key: keyFor('c1') }]);
+  });
+
+  it('clear nobody away after a pause that ended every lease, before they have beaten for a lease themselves', async () => {
+    const { a, b } = await two();
+    await beats([a, b], 10_000);
+    await a.bench.clock.advance(30_000);
+    await b.bench.backend.nodes.beat('b', REPORT);
+    await a.bench.backend.nodes.beat('a', REPORT);
+    await beats([a, b], 10_000);
+    expect([a.losses, b.losses]).toEqual([[], []]);
+    expect((await b.bench.backend.nodes.list({ first: 10, after: null })).rows.length).toBe(2);
+  });
+
+  it('tell one that was given up, when it wakes, and it goes on under a new epoch', async () => {
+    const { a, b } = await two();
+    await bind(a);
+    await beats([a, b], 8_000);
+    await beats([b], 10_000);
+    await expect(a.bench.backend.nodes.beat('a', REPORT)).rejects.toMatchObject({ code: 'store_unavailable' });
+    await a.until(() => a.losses.length === 1);
+    expect(a.losses).toEqual(['fenced']);
+    await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 });
+    await a.until(() => a.rows.length === 1);
+    await a.bench.backend.nodes.beat('a', REPORT);
+    expect(await b.bench.backend.nodes.get('a')).toMatchObject({ updatedAt: a.bench.now() });
+  });
+
+  it('tell one that the store forgot, and it goes on', async () => {
+    const { a, b } = await two();
+    const { store, connect } = a.bench;
+    const client = connect();
+    await client.connect();
+    for (let partition = 0; partition < store.partitions; partition++)
+      await client.del(store.key(partition, 'node', 'a'), store.key(partition, 'nodes'));
+    client.disconnect();
+    await expect(a.bench.backend.nodes.beat('a', REPORT)).rejects.toMatchObject({ code: 'store_unavailable' });
+    await a.until(() => a.losses.length === 1);
+    expect(a.losses).toEqual(['store_lost']);
+    await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 });
+    await a.until(() => a.rows.length === 1);
+  });
+
+  it('leave nothing of a node that left but the memory of its epoch', async () => {
+    const { a, b } = await two();
+    await bind(a);
+    await a.bench.backend.commands.admit(
+      admission('c1', { connectWithinMs: 60_000, waiter: { ...WAIT, rpcId: 'r1', callerNodeId: 'a' } }),
+    );
+    a.detach();
+    await a.bench.close();
+    benches.splice(0, 1);
+    const { store } = b.bench;
+    const client = b.bench.connect();
+    await client.connect();
+    const keys = await client.keys(`*{cb:${store.namespace}:*`);
+    const ofA = keys.filter((key) => /:(node|mailbox|bound|nodewaits):a/.test(key));
+    expect(ofA.every((key) => key.includes(':node:'))).toBe(true);
+    for (const key of ofA) expect(await client.pttl(key)).toBeGreaterThan(0);
+    client.disconnect();
+    expect(await b.bench.backend.commands.get([keyFor('c1')])).toMatchObject([{ stage: 'admitted' }]);
+  });
+});
+
+async function dispatchOn({ bench, id }: Node, commandId: string): Promise<void> {
+  await bench.backend.commands.admit(
+    admission(commandId, { waiter: { ...WAIT, rpcId: `r-${commandId}`, callerNodeId: id } }),
+  );
+  await bench.backend.commands.dispatch(keyFor(commandId), { nodeId: id, instanceId: 'i1', epoch: 1 });
+}

@@ -1,0 +1,10 @@
+import { historyContract } from './history.ts';
+import { redisBench } from './redis-kit.ts';
+
+historyContract('Redis', ({ streamMessages, retentionMs, streamsPerUser } = {}) =>
+  redisBench({
+    ...(streamMessages !== undefined && { streamMessages }),
+    ...(retentionMs !== undefined && { retentionMs }),
+    ...(streamsPerUser !== undefined && { streamsPerUser }),
+  }),
+);

@@ -1,0 +1,4 @@
+import { redisBench } from './redis-kit.ts';
+import { waiterContract } from './waiters.ts';
+
+waiterContract('Redis', () => redisBench());

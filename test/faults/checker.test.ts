@@ -1,0 +1,378 @@
+import { describe, expect, test } from 'vitest';
+import { check, type Report } from './checker.ts';
+import { canaryOf, type Logged } from './events.ts';
+import { INVARIANTS } from './invariants.ts';
+import { parseLog } from './log.ts';
+import {
+  after,
+  ANN,
+  answer,
+  attempt,
+  BEN,
+  changed,
+  goodRun,
+  INSTANCE,
+  later,
+  record,
+  run,
+  told,
+  without,
+} from './story.ts';
+
+const MIB = 1024 * 1024;
+const annRecord = { event: 'record', user: 'ann' };
+const annAnswer = { event: 'answer', user: 'ann' };
+const annRun = { event: 'run-begin', user: 'ann' };
+const ANN_ID = 'ann/desk/c1';
+
+/** A log that breaks exactly one invariant: what is to be found, and on what. */
+type Broken = readonly [says: string, invariant: string, what: string, events: () => readonly Logged[], id?: string];
+
+const unanswered = without(annAnswer);
+/** No client ran it, no client answered it. */
+const neverRan = [without(annRun), without({ event: 'run-end', user: 'ann' })] as const;
+const expired = changed(annRecord, { outcome: 'expired', execution: 'not_written', dispatched: false, bound: null });
+const toldExpired = changed(annAnswer, { outcome: 'expired', execution: 'not_written', canary: null, by: null });
+const unknown = [
+  changed(annRecord, { outcome: 'outcome_unknown', execution: 'may_have_run' }),
+  changed(annAnswer, { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null }),
+] as const;
+const fault = { event: 'fault', id: 1, kind: 'relay-kill', target: 'a' } as const;
+
+const BROKEN: readonly Broken[] = [
+  [
+    'a command that is still live at the end',
+    'I1',
+    'admitted and never ended',
+    () =>
+      told(
+        changed(annAnswer, { outcome: 'pending', canary: null, by: null }),
+        changed(annRecord, { stage: 'dispatched', outcome: null }),
+        after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: 1 }),
+      ),
+  ],
+  ['an end long after its time', 'I1', 'ended too late', () => told(later(annAnswer, 46_000))],
+  [
+    'a command that expired beside its connected client',
+    'I1',
+    'not brought to a client that was connected all the time',
+    () => told(later({ event: 'phase', phase: 'load' }, 2_000), ...neverRan, expired, toldExpired),
+  ],
+  [
+    'a refusal as not connected beside the connected client',
+    'I1',
+    'not brought to a client that was connected all the time',
+    () =>
+      told(
+        later({ event: 'phase', phase: 'load' }, 2_000),
+        ...neverRan,
+        without(annRecord),
+        changed(annAnswer, { event: 'refused', code: 'not_connected' }),
+      ),
+  ],
+  ['an admitted command without a record', 'I2', 'lost', () => told(without(annRecord))],
+  [
+    'a record that nobody asked for',
+    'I2',
+    'unexpected',
+    () => told(without({ event: 'attempt', user: 'ann' }), unanswered),
+  ],
+  [
+    'a record of a command that was refused',
+    'I2',
+    'unexpected',
+    () => told(changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' })),
+  ],
+  [
+    'an end that changed between two readings',
+    'I3',
+    'an end that changed',
+    () => told(after({ event: 'phase', phase: 'load' }, record(ANN, 'outcome_unknown'))),
+  ],
+  [
+    'two ends in the history',
+    'I3',
+    'more than one end in its history',
+    () => told(changed({ event: 'ends', user: 'ann' }, { rows: 2 })),
+  ],
+  ['a wait that hangs', 'I4', 'a wait that was never answered', () => told(unanswered), `${ANN_ID} w1`],
+  [
+    'a wait that is answered twice',
+    'I4',
+    'a wait that was answered more than once',
+    () => told(after(annAnswer, answer(ANN, 'w1'))),
+    `${ANN_ID} w1`,
+  ],
+  [
+    'an answer to a wait that is not',
+    'I4',
+    'an answer that nobody waited for',
+    () => told(after(annAnswer, answer(ANN, 'w9'))),
+  ],
+  [
+    'an answer that the record denies',
+    'I4',
+    'told otherwise than the record says',
+    () => told(changed(annAnswer, { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null })),
+  ],
+  [
+    'a second wait that is left until its time is over',
+    'I4',
+    'left waiting though the command had ended',
+    () =>
+      told(
+        after(annRun, attempt(ANN, 'w3')),
+        later({ event: 'cap' }, 20_000),
+        after({ event: 'cap' }, answer(ANN, 'w3', 'pending')),
+      ),
+    `${ANN_ID} w3`,
+  ],
+  ['a handler that began twice', 'I5', 'ran more than once', () => told(after(annRun, run(ANN)))],
+  [
+    'a reservation that leaked',
+    'I6',
+    'reservations that are not the live records',
+    () => told(after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: 1 })),
+    'ann: 1 reserved, 0 live',
+  ],
+  [
+    'a reservation freed twice',
+    'I6',
+    'reservations that are not the live records',
+    () => told(after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: -1 })),
+    'ann: -1 reserved, 0 live',
+  ],
+  [
+    'a result of an instance that the command was not bound to',
+    'I7',
+    'a result of another instance',
+    () => told(changed(annAnswer, { by: 'i2' })),
+  ],
+  [
+    'an end by an instance that never ran it',
+    'I7',
+    'bound to one that never ran it',
+    () => told(changed(annRecord, { bound: 'i2' }), changed(annAnswer, { by: 'i2' })),
+  ],
+  [
+    'a run of a command that is recorded as never written',
+    'I8',
+    'ran though it is proven not to have',
+    () => told(without({ event: 'link', user: 'ann' }), expired, toldExpired),
+  ],
+  [
+    'a run of a command that was refused',
+    'I8',
+    'ran though it is proven not to have',
+    () => told(changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' }), without(annRecord)),
+  ],
+  ['a completion that no client reported', 'I8', 'completed though no client ran it', () => told(...neverRan)],
+  [
+    'a socket write before the mark',
+    'I8',
+    'ran without a dispatch on record',
+    () => told(...unknown, changed(annRecord, { dispatched: false, bound: null })),
+  ],
+  [
+    "a result with another user's payload",
+    'I9',
+    'a payload of another command',
+    () => told(changed(annAnswer, { canary: canaryOf(BEN) })),
+  ],
+  [
+    "a handler that was given another command's params",
+    'I9',
+    'a payload of another command',
+    () => told(changed(annRun, { canary: canaryOf({ user: 'ann', command: 'c7' }) })),
+  ],
+  [
+    "a history that shows another user's payload",
+    'I9',
+    "another user's payload",
+    () => told(changed({ event: 'seen' }, { canary: canaryOf(BEN) })),
+    `ann by history: ${canaryOf(BEN)}`,
+  ],
+  [
+    'a sample beyond its size',
+    'I10',
+    'a bound that was passed',
+    () => told(changed({ event: 'cap' }, { value: 1001 })),
+    'summary sample: 1001 of 1000',
+  ],
+  [
+    'a window that is too wide',
+    'I10',
+    'more in flight than the window holds',
+    () => told(after({ event: 'phase', phase: 'load' }, ...crowd(33))),
+    'ann/desk/i9: 33',
+  ],
+  [
+    'a process that is too large',
+    'I11',
+    'more memory than allowed',
+    () => told(changed({ event: 'memory' }, { bytes: 513 * MIB })),
+    'a',
+  ],
+  [
+    'memory that grows to the end',
+    'I11',
+    'memory that grows',
+    () => told(after({ event: 'cap' }, ...growth(2))),
+    'grower',
+  ],
+  [
+    'a key that nothing will ever remove',
+    'I11',
+    'a key without an expiry',
+    () => told(after({ event: 'cap' }, { event: 'leftover', key: 'k' })),
+    'k',
+  ],
+  ['a waiter that stays', 'I12', 'waiters left', () => told(changed({ event: 'idle' }, { waiters: 1 })), 'a'],
+  [
+    'a command that stays',
+    'I12',
+    'commands left on a node',
+    () => told(changed({ event: 'idle' }, { unfinished: 1 })),
+    'a',
+  ],
+  ['a socket that stays', 'I12', 'sockets left', () => told(changed({ event: 'idle' }, { sockets: 4 })), 'a'],
+];
+
+/** Commands that run at once on a client, each in every other respect as it should be. */
+function crowd(size: number) {
+  const keys = Array.from({ length: size }, (_, n) => ({ ...ANN, command: `m${n}` }));
+  return keys
+    .flatMap((key) => [attempt(key, key.command), run(key, 'i9')])
+    .concat(
+      keys.flatMap((key) => [
+        { event: 'run-end', ...key, instance: 'i9' } as const,
+        { event: 'broken', ...key, wait: key.command, code: 'unreachable' } as const,
+      ]),
+    );
+}
+
+function growth(mibPerMinute: number) {
+  return Array.from({ length: 60 }, (_, n) => ({
+    event: 'memory' as const,
+    of: 'grower',
+    bytes: (100 + (n * mibPerMinute) / 4) * MIB,
+    // As stamped by hand: a sample every 15 s.
+    at: n * 15e9,
+  }));
+}
+
+const violated = ({ violations }: Report): readonly string[] => [
+  ...new Set(violations.map(({ invariant }) => invariant)),
+];
+
+describe('the checker', () => {
+  test('is content with a run in which everything is as it should be', () => {
+    expect(check(goodRun())).toMatchObject({
+      green: true,
+      violations: [],
+      unproven: [],
+      counts: { attempts: 2, ok: 2, lost: 0, unexpected: 0, recovered: 0, unknown: 0, late: 0, duplicates: 0 },
+      outcomes: { completed: 2 },
+    });
+  });
+
+  const rows = BROKEN.map(([says, invariant, what, events, id = ANN_ID]) => ({ says, invariant, what, events, id }));
+  test.each(rows)('finds $says ($invariant: $what)', ({ invariant, what, events, id }) => {
+    const report = check(events());
+    expect(report.green).toBe(false);
+    expect(violated(report)).toEqual([invariant]);
+    const found = report.violations.find((violation) => violation.what === what);
+    expect(found?.ids).toContain(id);
+  });
+
+  test('is tried with a log that breaks each invariant', () => {
+    expect([...new Set(BROKEN.map(([, invariant]) => invariant))]).toEqual(INVARIANTS.map(({ name }) => name));
+  });
+
+  const QUIET: readonly (readonly [string, () => readonly Logged[]])[] = [
+    ['an end just within its time', () => told(later(annAnswer, 44_000))],
+    [
+      'an expiry while the client was away',
+      () => told(without({ event: 'link', user: 'ann' }), ...neverRan, expired, toldExpired),
+    ],
+    [
+      'an expiry that a fault explains',
+      () =>
+        told(
+          later({ event: 'phase', phase: 'load' }, 2_000),
+          ...neverRan,
+          expired,
+          toldExpired,
+          after({ event: 'link', user: 'ben' }, fault),
+        ),
+    ],
+    [
+      'a wait that broke',
+      () => told(after(annRun, attempt(ANN, 'w3'), { event: 'broken', ...ANN, wait: 'w3', code: 'unreachable' })),
+    ],
+    [
+      'a wait that a fault left until its time was over',
+      () =>
+        told(
+          after(annRun, attempt(ANN, 'w3'), fault, { event: 'heal', id: 1 }),
+          later({ event: 'cap' }, 10_000),
+          after({ event: 'cap' }, answer(ANN, 'w3', 'pending')),
+        ),
+    ],
+    ['an unknown outcome of a command that ran', () => told(...unknown)],
+    ['two readings of the same end', () => told(after(annAnswer, record(ANN)))],
+    ['an earlier reading while it was live', () => told(after(annRun, record(ANN, null)))],
+    ['a result that came late as well', () => told(changed(annRecord, { late: 1 }))],
+    ['a window that is full', () => told(after({ event: 'phase', phase: 'load' }, ...crowd(32)))],
+    ['memory that grows no more than it may', () => told(after({ event: 'cap' }, ...growth(0.5)))],
+    [
+      'a refusal that left no record',
+      () => told(...neverRan, without(annRecord), changed(annAnswer, { event: 'refused', code: 'capacity_exceeded' })),
+    ],
+  ];
+  test.each(QUIET)('takes no offence at %s', (_says, events) => {
+    expect(check(events())).toMatchObject({ green: true, violations: [] });
+  });
+
+  test('tells recovered, unknown, late and refused commands apart', () => {
+    const broke = changed(annAnswer, { event: 'broken', code: 'unreachable' });
+    expect(check(told(broke)).counts).toMatchObject({ attempts: 2, ok: 1, recovered: 1, unknown: 0 });
+    expect(check(told(broke, without(annRecord), ...neverRan)).counts).toMatchObject({
+      ok: 1,
+      recovered: 0,
+      unknown: 1,
+    });
+    expect(check(told(changed(annRecord, { late: 2 }))).counts).toMatchObject({ late: 1 });
+    const refused = changed(annAnswer, { event: 'refused', code: 'queue_full' });
+    expect(check(told(...neverRan, without(annRecord), refused)).counts).toMatchObject({ refused: 1, lost: 0 });
+  });
+
+  test('counts losses, and forgives them only where the store was made to lose', () => {
+    const gone = told(without(annRecord));
+    expect(check(gone).counts.lost).toBe(1);
+    expect(check(gone, { loss: true })).toMatchObject({ green: true, counts: { lost: 1 } });
+    expect(check(told(without(annRecord), after(annRun, run(ANN))), { loss: true }).green).toBe(false);
+  });
+
+  test.each(['read', 'record', 'ends', 'reservations-read', 'idle', 'memory', 'run-begin'] as const)(
+    'does not call a run good whose logs hold no %s',
+    (missing) => {
+      const match = missing === 'read' ? { phase: missing } : { event: missing };
+      expect(check(told(without(match))).green).toBe(false);
+    },
+  );
+
+  test('does not call an empty log good', () => {
+    expect(check([])).toMatchObject({ green: false, unproven: INVARIANTS.map(({ name }) => name) });
+  });
+});
+
+describe('a log', () => {
+  const line = (seq: number): string => JSON.stringify({ seq, event: 'heal', id: seq, instance: INSTANCE });
+
+  test('may end in a torn line, and in no other way', () => {
+    expect(parseLog(`${line(1)}\n${line(2)}\n{"se`, 'x')).toMatchObject({ events: [{ id: 1 }, { id: 2 }], torn: true });
+    expect(() => parseLog(`${line(1)}\n{"se\n${line(2)}\n`, 'x')).toThrow('x:2 is not JSON');
+    expect(() => parseLog(`${line(1)}\n${line(3)}\n`, 'x')).toThrow('x:2 is out of order');
+  });
+});

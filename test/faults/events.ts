@@ -1,0 +1,83 @@
+/** Names one command everywhere. */
+export type Key = { readonly user: string; readonly client: string; readonly command: string };
+
+/** What the processes of a run write down. `wait` names one wait of one caller; times are in the stamp. */
+export type FaultEvent =
+  /** A caller is about to ask a relay. `budgetMs`: how long the command may take from now. */
+  | (Key & {
+      readonly event: 'attempt';
+      readonly wait: string;
+      readonly relay: string;
+      readonly how: 'invoke' | 'attach';
+      readonly budgetMs: number;
+    })
+  /** The relay told what became of the command, so it was admitted. `canary` and `by` (an instance) as the result holds them. */
+  | (Key & {
+      readonly event: 'answer';
+      readonly wait: string;
+      readonly outcome: string;
+      readonly execution: string;
+      readonly canary: string | null;
+      readonly by: string | null;
+    })
+  /** The relay refused for certain. */
+  | (Key & { readonly event: 'refused'; readonly wait: string; readonly code: string })
+  /** Nothing certain came: it may have been admitted. */
+  | (Key & { readonly event: 'broken'; readonly wait: string; readonly code: string })
+  /** The record as read, during the run or at its end. */
+  | (Key & {
+      readonly event: 'record';
+      readonly scope: string;
+      readonly stage: string;
+      readonly outcome: string | null;
+      readonly execution: string;
+      readonly dispatched: boolean;
+      readonly bound: string | null;
+      readonly late: number;
+    })
+  /** How many rows of its history are an end of the command (late ones apart). */
+  | (Key & { readonly event: 'ends'; readonly rows: number })
+  /** The execution ledger of a client: on disk before the handler begins, and after it ended. */
+  | (Key & { readonly event: 'run-begin'; readonly instance: string; readonly canary: string | null })
+  | (Key & { readonly event: 'run-end'; readonly instance: string })
+  | {
+      readonly event: 'link';
+      readonly user: string;
+      readonly client: string;
+      readonly instance: string;
+      readonly up: boolean;
+    }
+  /** `user` was shown a canary on one of the faces. */
+  | { readonly event: 'seen'; readonly user: string; readonly face: string; readonly canary: string }
+  | { readonly event: 'reservation'; readonly scope: string; readonly reserved: number }
+  /** Reservations were listed whole: scopes without a row hold nothing. */
+  | { readonly event: 'reservations-read'; readonly scopes: number }
+  | { readonly event: 'cap'; readonly name: string; readonly value: number; readonly max: number }
+  | { readonly event: 'memory'; readonly of: string; readonly bytes: number }
+  /** A key without an expiry that no list allows. */
+  | { readonly event: 'leftover'; readonly key: string }
+  /** A relay after everybody left. */
+  | {
+      readonly event: 'idle';
+      readonly of: string;
+      readonly waiters: number;
+      readonly unfinished: number;
+      readonly sockets: number;
+      readonly baseline: number;
+    }
+  | { readonly event: 'fault'; readonly id: number; readonly kind: string; readonly target: string }
+  | { readonly event: 'heal'; readonly id: number }
+  | { readonly event: 'phase'; readonly phase: 'load' | 'quiet' | 'read' };
+
+/** `at`: nanoseconds of the machine's monotonic clock. One machine runs a whole run, so stamps of its processes compare. */
+export type Stamp = { readonly proc: string; readonly boot: string; readonly seq: number; readonly at: number };
+export type Logged = Stamp & FaultEvent;
+
+/** A canary names its user and its command, so that whoever sees it knows whose it is. */
+export function canaryOf({ user, command }: Pick<Key, 'user' | 'command'>): string {
+  return `canary/${user}/${command}`;
+}
+
+export function keyText({ user, client, command }: Key): string {
+  return `${user}/${client}/${command}`;
+}

@@ -1,0 +1,12 @@
+/** What was found wrong, and on what. */
+export type Finding = { readonly what: string; readonly ids: readonly string[] };
+
+export type Judged = {
+  /** How many things were looked at: an invariant without any is unproven, not kept. */
+  readonly looked: number;
+  readonly findings: readonly Finding[];
+};
+
+export function find(what: string, found: readonly { readonly text: string }[]): readonly Finding[] {
+  return found.length === 0 ? [] : [{ what, ids: found.map(({ text }) => text) }];
+}

@@ -1,0 +1,64 @@
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FaultEvent, Logged } from './events.ts';
+
+export interface FaultLog {
+  /** One line, with one write: a process that is killed leaves at most its last line torn. */
+  write(event: FaultEvent): void;
+  /** As `write`, and on disk when it returns. */
+  record(event: FaultEvent): void;
+  close(): void;
+}
+
+export type LogOptions = { readonly folder: string; readonly proc: string; readonly boot: string };
+
+/** Appends to a file of this process and boot alone. */
+export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
+  const file = openSync(join(folder, `${proc}.${boot}.ndjson`), 'a');
+  let seq = 0;
+  const write = (event: FaultEvent): void => {
+    const stamp = { proc, boot, seq: ++seq, at: Number(process.hrtime.bigint()) };
+    writeSync(file, `${JSON.stringify({ ...stamp, ...event })}\n`);
+  };
+  return {
+    write,
+    record(event) {
+      write(event);
+      fsyncSync(file);
+    },
+    close: () => closeSync(file),
+  };
+}
+
+export type ReadLogs = {
+  readonly events: readonly Logged[];
+  /** Last lines that a kill cut off. */
+  readonly torn: number;
+};
+
+/** Every log of a folder, merged in order of time. Throws for a line that is broken elsewhere than at a file's end. */
+export function readLogs(folder: string): ReadLogs {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.ndjson'));
+  const logs = names.map((name) => parseLog(readFileSync(join(folder, name), 'utf8'), name));
+  const events = logs.flatMap((log) => log.events).sort((a, b) => a.at - b.at || a.seq - b.seq);
+  return { events, torn: logs.filter(({ torn }) => torn).length };
+}
+
+/** One file's text. */
+export function parseLog(text: string, name: string): { readonly events: readonly Logged[]; readonly torn: boolean } {
+  const lines = text.split('\n');
+  const rest = lines.pop() ?? '';
+  const events = lines.map((line, index) => parseLine(line, `${name}:${index + 1}`));
+  events.forEach((event, index) => {
+    if (event.seq !== index + 1) throw new Error(`${name}:${index + 1} is out of order`);
+  });
+  return { events, torn: rest !== '' };
+}
+
+function parseLine(line: string, where: string): Logged {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new Error(`${where} is not JSON`, { cause });
+  }
+}

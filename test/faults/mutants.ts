@@ -1,0 +1,129 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A mistake in the relay's sources that a run must notice. */
+export type Mutant = {
+  readonly name: string;
+  readonly says: string;
+  readonly mode: 'direct' | 'shared';
+  /** Below src. */
+  readonly file: string;
+  /** Stands in the file exactly once. */
+  readonly find: string;
+  readonly replace: string;
+  /** The plan under which it shows. */
+  readonly plan: string;
+  /** Invariants, any of which catches it. */
+  readonly caughtBy: readonly string[];
+};
+
+const DIRECT: readonly Omit<Mutant, 'mode'>[] = [
+  {
+    name: 'leak',
+    says: 'an end leaves its reservation',
+    file: 'backends/memory/ledger.ts',
+    find: 'holders?.delete(holderOrder(command));',
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'early-release',
+    says: 'no reservation is ever made, but the record is',
+    file: 'backends/memory/commands-acts.ts',
+    find: 'acts.ledger.end(entry);',
+    replace: 'if (command.commandId.endsWith("7")) acts.ledger.end(entry);',
+    plan: 'F0',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'waiter-by-command',
+    says: 'waiters are kept by command, so that the second takes the place of the first',
+    file: 'backends/memory/waiters.ts',
+    find: 'rows.set(rpcId, row);',
+    replace: 'rows.set(command.commandId, row);',
+    plan: 'F12',
+    caughtBy: ['I4'],
+  },
+  {
+    name: 'swapped-result',
+    says: 'a waiter gets the result of the command before',
+    file: 'backends/memory/waiters.ts',
+    find: 'reply: { rpcId, command: entry.command, result: entry.result },',
+    replace:
+      'reply: { rpcId, command: entry.command, result: [Reflect.get(index, "last") ?? entry.result, Reflect.set(index, "last", entry.result)][0] as never },',
+    plan: 'F0',
+    caughtBy: ['I9'],
+  },
+  {
+    name: 'wide-window',
+    says: 'a link is written to without a bound',
+    file: 'core/delivery/dispatcher.ts',
+    find: 'outlet.window.size >= IN_FLIGHT ||',
+    replace: '',
+    plan: 'F13',
+    caughtBy: ['I10'],
+  },
+  {
+    name: 'false-proof',
+    says: 'a command that was written is told to have expired',
+    file: 'backends/memory/commands-settle.ts',
+    find: "execution: written ? 'may_have_run' : 'not_written',",
+    replace: "execution: 'not_written',",
+    plan: 'F13',
+    caughtBy: ['I8'],
+  },
+  {
+    name: 'run-again',
+    says: 'what another instance was given is given to the new one too',
+    file: 'backends/memory/commands-rebind.ts',
+    find: 'else orphaned.push(entry.command);',
+    replace:
+      "else { move(entry, { stage: 'queued' }); client.running.delete(entry); client.waiting.add(entry); acts.mailboxes.post(told.nodeId, { kind: 'command', key: keyOf(entry.command) }); }",
+    plan: 'F13',
+    caughtBy: ['I5', 'I9'],
+  },
+  {
+    name: 'two-ends',
+    says: 'the end that a client reports is kept twice',
+    file: 'backends/memory/commands-finish.ts',
+    find: 'const command = conclude(',
+    replace:
+      'acts.retain(row(entry.command, { id: `${commandId}:end`, kind: ROW_KIND[end.kind], ...end.kept }));\n  const command = conclude(',
+    plan: 'F0',
+    caughtBy: ['I3'],
+  },
+];
+
+const SHARED: readonly Omit<Mutant, 'mode'>[] = [];
+
+export const MUTANTS: readonly Mutant[] = [
+  ...DIRECT.map((mutant) => ({ ...mutant, mode: 'direct' as const })),
+  ...SHARED.map((mutant) => ({ ...mutant, mode: 'shared' as const })),
+];
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** The file with the mistake in it. Throws unless what it replaces stands there exactly once. */
+export function mutate({ name, file, find, replace }: Mutant, source: string = join(ROOT, 'src')): string {
+  const parts = readFileSync(join(source, file), 'utf8').split(find);
+  if (parts.length !== 2) throw new Error(`${name}: ${file} holds what it replaces ${parts.length - 1} times`);
+  return parts.join(replace);
+}
+
+/** A copy of the sources with one mistake in it; removed when disposed of. */
+export function plantMutant(mutant: Mutant): AsyncDisposable & { readonly source: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-mutant-'));
+  const source = join(folder, 'src');
+  cpSync(join(ROOT, 'src'), source, { recursive: true });
+  for (const name of ['node_modules', 'package.json', 'dist', 'schema.graphql'])
+    symlinkSync(join(ROOT, name), join(folder, name));
+  writeFileSync(join(source, mutant.file), mutate(mutant));
+  return {
+    source,
+    async [Symbol.asyncDispose]() {
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { startProxy } from './proxy.ts';
+
+/** A server that answers each line with itself, and says what it was sent. */
+async function startEcho() {
+  const heard: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (bytes) => {
+      heard.push(String(bytes));
+      socket.write(bytes);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ended.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { heard, sockets, port: (server.address() as AddressInfo).port };
+}
+
+const ended: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ended.splice(0)) await end();
+});
+
+async function setUp() {
+  const echo = await startEcho();
+  const proxy = await startProxy(() => [echo.port]);
+  ended.push(async () => proxy[Symbol.asyncDispose]());
+  const open = async (): Promise<Socket> => {
+    const socket = connect(proxy.port, '127.0.0.1');
+    socket.on('error', () => {});
+    ended.push(async () => socket.destroy());
+    await once(socket, 'connect');
+    return socket;
+  };
+  return { echo, proxy, open, near: await open() };
+}
+
+async function echoed(socket: Socket, text: string): Promise<string> {
+  socket.write(text);
+  let got = '';
+  while (got.length < text.length) got += String((await once(socket, 'data'))[0]);
+  return got;
+}
+
+/** Not `once`, which an error before would end. */
+const closed = (socket: Socket): Promise<unknown> => new Promise((done) => socket.once('close', done));
+
+describe('the fault proxy', () => {
+  test('passes what is sent, both ways', async () => {
+    const { near, proxy } = await setUp();
+    const text = 'x'.repeat(300_000);
+    expect(await echoed(near, text)).toBe(text);
+    expect(proxy.size).toBe(1);
+  });
+
+  test('goes to the first target that takes a connection', async () => {
+    const echo = await startEcho();
+    await using proxy = await startProxy(() => [1, echo.port]);
+    const near = connect(proxy.port, '127.0.0.1');
+    expect(await echoed(near, 'hello')).toBe('hello');
+    near.destroy();
+  });
+
+  test('loses one reply with its connection, after the request arrived', async () => {
+    const { near, echo, proxy, open } = await setUp();
+    proxy.dropReply();
+    const answered: unknown[] = [];
+    near.on('data', (bytes) => answered.push(bytes));
+    near.write('ask');
+    await closed(near);
+    expect([echo.heard, answered, proxy.dropped]).toEqual([['ask'], [], 1]);
+    expect(await echoed(await open(), 'again')).toBe('again');
+  });
+
+  test('swallows what is sent in a black hole, for good, and lets later connections work', async () => {
+    const { near, echo, proxy, open } = await setUp();
+    await echoed(near, 'before');
+    proxy.set({ kind: 'black-hole' });
+    near.write('lost');
+    const other = await open();
+    other.write('lost too');
+    await expect.poll(() => proxy.size).toBe(2);
+    proxy.set({ kind: 'pass' });
+    expect(await echoed(await open(), 'after')).toBe('after');
+    expect(echo.heard).toEqual(['before', 'after']);
+    expect([near.destroyed, other.destroyed]).toEqual([false, false]);
+  });
+
+  test('refuses new connections and leaves those that are', async () => {
+    const { near, proxy, open } = await setUp();
+    await echoed(near, 'before');
+    proxy.set({ kind: 'refuse' });
+    await closed(await open());
+    expect(await echoed(near, 'still')).toBe('still');
+  });
+
+  test('breaks connections with RST at both ends', async () => {
+    const { near, echo, proxy } = await setUp();
+    await echoed(near, 'before');
+    const [far] = echo.sockets;
+    const errors: unknown[] = [];
+    near.on('error', (error) => errors.push('code' in error ? error.code : error));
+    const gone = far && closed(far);
+    proxy.reset();
+    await Promise.all([closed(near), gone]);
+    expect(errors).toEqual(['ECONNRESET']);
+    expect(proxy.size).toBe(0);
+  });
+
+  test('leaves the near end open when only the far one is cut', async () => {
+    const { near, echo, proxy } = await setUp();
+    await echoed(near, 'before');
+    const [far] = echo.sockets;
+    proxy.halfOpen();
+    if (far && !far.destroyed) await closed(far);
+    near.write('into the void');
+    await new Promise(setImmediate);
+    expect(near.destroyed).toBe(false);
+    expect(echo.heard).toEqual(['before']);
+  });
+
+  test('cuts into pieces and delays without loss or disorder', async () => {
+    const { near, echo, proxy } = await setUp();
+    proxy.set({ kind: 'slice', bytes: 1 });
+    const text = Array.from({ length: 500 }, (_, n) => String(n)).join(',');
+    expect(await echoed(near, text)).toBe(text);
+    proxy.set({ kind: 'delay', ms: 50 });
+    const before = performance.now();
+    expect(await echoed(near, 'late')).toBe('late');
+    expect(performance.now() - before).toBeGreaterThan(90);
+    expect(echo.heard.join('')).toBe(`${text}late`);
+  });
+});

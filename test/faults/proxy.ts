@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/**
+ * What is done to the connections through a proxy, those that are and those to come, until it is changed.
+ *
+ * - `pass`: nothing.
+ * - `black-hole`: what is sent goes nowhere, and nobody is told; such a connection never works again.
+ * - `refuse`: each new connection is closed at once.
+ * - `delay`: what is sent arrives `ms` later.
+ * - `slice`: what is sent arrives in pieces of at most `bytes`.
+ */
+export type Weather =
+  | { readonly kind: 'pass' | 'black-hole' | 'refuse' }
+  | { readonly kind: 'delay'; readonly ms: number }
+  | { readonly kind: 'slice'; readonly bytes: number };
+
+export type Proxy = AsyncDisposable & {
+  readonly port: number;
+  /** Connections through it. */
+  readonly size: number;
+  set(weather: Weather): void;
+  /** Breaks every connection with RST. */
+  reset(): void;
+  /** Cuts every connection at the far end only: the near end is not told, and waits. */
+  halfOpen(): void;
+  /** The next bytes that a far end answers with are lost, and their connection with them: the request arrived all the same. */
+  dropReply(): void;
+  /** Replies lost by `dropReply` so far. */
+  readonly dropped: number;
+};
+
+/** Ports of loopback that a connection may go to, in the order to try; asked for each connection. */
+export type Targets = () => readonly number[];
+
+type Pair = { readonly near: Socket; readonly far: Socket; dead: boolean; cutOff: boolean };
+type Direction = 'up' | 'down';
+type State = { weather: Weather; drops: number; dropped: number };
+
+/** A TCP proxy on loopback that faults can be set on. */
+export async function startProxy(targets: Targets): Promise<Proxy> {
+  const pairs = new Set<Pair>();
+  const state: State = { weather: { kind: 'pass' }, drops: 0, dropped: 0 };
+  const server = createServer({ allowHalfOpen: false }, (near) => {
+    near.on('error', ignore);
+    if (state.weather.kind === 'refuse') return void near.destroy();
+    near.pause();
+    void reach(targets()).then((far) => (far ? join(pairs, state, near, far) : near.destroy()));
+  });
+  const port = await listen(server);
+  const each = (act: (pair: Pair) => void): void => [...pairs].forEach(act);
+  return {
+    port,
+    get size() {
+      return pairs.size;
+    },
+    get dropped() {
+      return state.dropped;
+    },
+    set(weather) {
+      state.weather = weather;
+    },
+    reset: () => each(breakOff),
+    halfOpen: () =>
+      each((pair) => {
+        pair.cutOff = true;
+        pair.far.destroy();
+      }),
+    dropReply() {
+      state.drops++;
+    },
+    async [Symbol.asyncDispose]() {
+      each(breakOff);
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function ignore(): void {}
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** The first that takes a connection; null: none does. */
+async function reach(ports: readonly number[]): Promise<Socket | null> {
+  for (const port of ports) {
+    const far = connect(port, '127.0.0.1');
+    far.on('error', ignore);
+    const open = await new Promise<boolean>((done) => {
+      far.once('connect', () => done(true));
+      far.once('close', () => done(false));
+    });
+    if (open) return far;
+  }
+  return null;
+}
+
+function join(pairs: Set<Pair>, state: State, near: Socket, far: Socket): void {
+  const pair: Pair = { near, far, dead: false, cutOff: false };
+  if (near.destroyed) return void far.destroy();
+  pairs.add(pair);
+  near.on('close', () => {
+    pairs.delete(pair);
+    far.destroy();
+  });
+  far.on('close', () => {
+    if (!pair.cutOff && !pair.dead) near.destroy();
+  });
+  carry(pair, 'up', state);
+  carry(pair, 'down', state);
+}
+
+function carry(pair: Pair, direction: Direction, state: State): void {
+  const [from, to] = direction === 'up' ? [pair.near, pair.far] : [pair.far, pair.near];
+  from.on('data', (bytes: Buffer) => {
+    if (state.weather.kind === 'black-hole') pair.dead = true;
+    if (pair.dead || pair.cutOff) return;
+    if (direction === 'down' && state.drops > 0) {
+      state.drops--;
+      state.dropped++;
+      return breakOff(pair);
+    }
+    send(to, bytes, state.weather);
+    if (to.writableNeedDrain) {
+      from.pause();
+      to.once('drain', () => from.resume());
+    }
+  });
+  from.on('end', () => {
+    if (!pair.dead && !pair.cutOff) to.end();
+  });
+  from.resume();
+}
+
+function send(to: Socket, bytes: Buffer, weather: Weather): void {
+  if (weather.kind === 'delay') {
+    setTimeout(() => to.writable && to.write(bytes), weather.ms);
+    return;
+  }
+  if (weather.kind !== 'slice') return void to.write(bytes);
+  to.setNoDelay(true);
+  for (let from = 0; from < bytes.length; from += weather.bytes) to.write(bytes.subarray(from, from + weather.bytes));
+}
+
+function breakOff({ near, far }: Pair): void {
+  for (const socket of [near, far]) socket.resetAndDestroy();
+}

@@ -1,0 +1,93 @@
+/**
+ * `npm run faults`: three relays over one Redis, honest clients and a driver, under seeded faults; prints what became of every command.
+ *
+ *     npm run faults -- --plan F1,F3 --commands 50000 --kills 20 --rate 500 --seed 1
+ *     npm run faults -- --direct             one relay without Redis, without faults
+ *     npm run faults -- --mutants [names]    seeded mistakes, each of which must be caught
+ */
+import { parseArgs } from 'node:util';
+import { runEpisode, type Episode } from './episode.ts';
+import { MUTANTS, plantMutant, type Mutant } from './mutants.ts';
+import { planOf } from './schedule.ts';
+
+const { values } = parseArgs({
+  options: {
+    plan: { type: 'string' },
+    seed: { type: 'string' },
+    commands: { type: 'string', default: '2000' },
+    rate: { type: 'string', default: '500' },
+    kills: { type: 'string' },
+    direct: { type: 'boolean', default: false },
+    mutants: { type: 'boolean', default: false },
+    only: { type: 'string' },
+  },
+});
+
+const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
+const direct = values.direct;
+const write = (line: string): void => void process.stdout.write(`${line}\n`);
+
+function optionsOf(name: string) {
+  const plan = planOf(name);
+  const faults = values.kills === undefined ? plan.faults : Number(values.kills);
+  return { plan, seed, faults, direct, commands: Number(values.commands), perSecond: Number(values.rate) };
+}
+
+const WIDTHS = [5, 7, 9, 9, 10, 8, 8, 10, 8, 6, 6, 6, 8, 7];
+const HEAD =
+  'plan faults attempts completed cancelled expired unknown recovered refused late lost twice seconds verdict';
+
+function line(cells: readonly unknown[]): string {
+  return cells.map((cell, index) => String(cell).padStart(WIDTHS[index] ?? 8)).join(' ');
+}
+
+function tell(name: string, { report, faults, seconds, folder }: Episode): void {
+  const { counts, outcomes, green } = report;
+  const ends = [outcomes['completed'], outcomes['cancelled'], outcomes['expired'], outcomes['outcome_unknown']];
+  const told = [counts.recovered, counts.refused, counts.late, counts.lost, counts.duplicates];
+  const cells = [name, faults, counts.attempts, ...ends.map((n) => n ?? 0), ...told, seconds.toFixed(0)];
+  write(line([...cells, green ? 'green' : 'RED']));
+  for (const { invariant, what, ids } of report.violations) {
+    write(`      ${invariant} ${what} (${ids.length}): ${ids.slice(0, 5).join(', ')}`);
+  }
+  if (report.unproven.length > 0) write(`      nothing to judge by: ${report.unproven.join(', ')}`);
+  if (!green) write(`      logs: ${folder}`);
+}
+
+async function runPlans(): Promise<boolean> {
+  const names = (values.plan ?? 'F0').split(',');
+  write(`seed ${seed}${direct ? ', direct mode' : ''}`);
+  write(line(HEAD.split(' ')));
+  let green = true;
+  for (const name of names) {
+    const episode = await runEpisode(optionsOf(name));
+    tell(planOf(name).name, episode);
+    green &&= episode.report.green;
+  }
+  return green;
+}
+
+async function runMutants(): Promise<boolean> {
+  const wanted = values.only?.split(',');
+  const own = MUTANTS.filter(
+    ({ mode, name }) => mode === (direct ? 'direct' : 'shared') && (wanted?.includes(name) ?? true),
+  );
+  write(`seed ${seed}: ${own.length} mutants`);
+  let caught = own.length > 0;
+  for (const mutant of own) caught = (await isCaught(mutant)) && caught;
+  return caught;
+}
+
+async function isCaught(mutant: Mutant): Promise<boolean> {
+  await using planted = plantMutant(mutant);
+  const { report, folder } = await runEpisode({ ...optionsOf(mutant.plan), source: planted.source });
+  const by = [...new Set(report.violations.map(({ invariant }) => invariant))];
+  const caught = by.some((invariant) => mutant.caughtBy.includes(invariant));
+  write(
+    `${caught ? 'caught' : 'MISSED'}  ${mutant.name} (${mutant.says}) in ${mutant.plan}: ${by.join(' ') || 'nothing'}`,
+  );
+  if (!caught) write(`      logs: ${folder}`);
+  return caught;
+}
+
+process.exitCode = (await (values.mutants ? runMutants() : runPlans())) ? 0 : 1;

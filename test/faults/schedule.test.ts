@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import { seeded } from './random.ts';
+import { PLANS, planOf, scheduleOf } from './schedule.ts';
+
+describe('a schedule', () => {
+  test('is the same for the same seed, and another for another', () => {
+    const of = (seed: number) => scheduleOf({ seed, plan: planOf('F8'), faults: 50, targets: 3 });
+    expect(of(7)).toEqual(of(7));
+    expect(of(7)).not.toEqual(of(8));
+  });
+
+  test.each(PLANS)('of $name keeps to its plan, one fault after the other', (plan) => {
+    const schedule = scheduleOf({ seed: 1, plan, faults: 200, targets: 3 });
+    expect(schedule).toHaveLength(plan.kinds.length === 0 ? 0 : 200);
+    expect(new Set(schedule.map(({ kind }) => kind))).toEqual(new Set(plan.kinds));
+    const targets = new Set(schedule.map(({ target }) => target));
+    if (schedule.length > 0) expect([...targets].sort()).toEqual(plan.callersOnly ? [2] : [0, 1, 2]);
+    let over = 0;
+    for (const { atMs, holdMs } of schedule) {
+      expect(atMs - over).toBeGreaterThanOrEqual(plan.gap[0]);
+      expect(atMs - over).toBeLessThanOrEqual(plan.gap[1]);
+      over = atMs + holdMs;
+    }
+  });
+
+  test('knows its plans by name', () => {
+    expect(planOf('f1').name).toBe('F1');
+    expect(() => planOf('F99')).toThrow('there is no plan F99');
+  });
+});
+
+test('seeded numbers are spread from 0 to 1', () => {
+  const random = seeded(3);
+  const numbers = Array.from({ length: 10_000 }, random);
+  expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...numbers)).toBeLessThan(1);
+  const mean = numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
+  expect(mean).toBeCloseTo(0.5, 1);
+  expect(new Set(numbers).size).toBeGreaterThan(9_990);
+});

@@ -1,0 +1,102 @@
+import { join } from 'node:path';
+import { startRedis, type RedisServer } from '../kit/redis.ts';
+import { start, type Proc } from './processes.ts';
+import { startProxy, type Proxy } from './proxy.ts';
+import { SECRET, startRelay, type Relay } from './relays.ts';
+import type { Plan } from './schedule.ts';
+
+export type Who = { readonly user: string; readonly client: string };
+
+/** A process of clients: the same clients through all its boots, each time as new instances. */
+export type ClientProcess = { readonly proc: Proc; restart(): Promise<void> };
+
+/** All that a run consists of, beside its driver. */
+export type World = AsyncDisposable & {
+  readonly folder: string;
+  readonly relays: readonly Relay[];
+  readonly who: readonly Who[];
+  readonly clients: readonly ClientProcess[];
+  /** What the clients connect through: it goes to any relay that takes a connection. */
+  readonly front: Proxy;
+  /** Null in direct mode. */
+  readonly redis: RedisServer | null;
+  /** The way of each relay to Redis, in their order; empty in direct mode. */
+  readonly ways: readonly Proxy[];
+};
+
+export type WorldOptions = {
+  readonly folder: string;
+  readonly direct: boolean;
+  readonly plan: Plan;
+  readonly source?: string | undefined;
+};
+
+const NAMES = ['north', 'east', 'west'];
+const USERS = ['ann', 'ben', 'cleo', 'dan', 'eve', 'fay'];
+const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
+const CLIENT_PROCESSES = 2;
+
+export async function startWorld({ folder, direct, plan, source }: WorldOptions): Promise<World> {
+  await using ends = new AsyncDisposableStack();
+  const redis = direct ? null : ends.adopt(await startRedis(plan.redis), (server) => server.stop());
+  const relays: Relay[] = [];
+  const ways: Proxy[] = [];
+  for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
+    const way = redis && ends.use(await startProxy(() => [redis.port]));
+    if (way) ways.push(way);
+    const redisUrl = way && `redis://127.0.0.1:${way.port}`;
+    const env: Record<string, string> = redis ? { CALLBOARD_DURABILITY: plan.durability } : {};
+    const options = { name, folder, redisUrl, namespace: 'faults', source, env };
+    relays.push(ends.adopt(await startRelay(options), end));
+  }
+  const front = ends.use(await startFront(relays, plan));
+  const who = USERS.flatMap((user) => CLIENTS.map((client) => ({ user, client })));
+  const clients: ClientProcess[] = [];
+  for (let n = 0; n < CLIENT_PROCESSES; n++) {
+    const own = who.filter((_, index) => index % CLIENT_PROCESSES === n);
+    const options = { name: `clients-${n + 1}`, folder, port: front.port, who: own };
+    clients.push(ends.adopt(await startClients(options), end));
+  }
+  const all = ends.move();
+  return { folder, relays, who, clients, front, redis, ways, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
+async function end({ proc }: { readonly proc: Proc }): Promise<void> {
+  proc.resume();
+  await proc.kill();
+}
+
+function startFront(relays: readonly Relay[], plan: Plan): Promise<Proxy> {
+  let turn = 0;
+  const open = plan.callersOnly && relays.length > 1 ? relays.slice(0, -1) : relays;
+  return startProxy(() => {
+    turn++;
+    return open.map((_, index) => open[(index + turn) % open.length]?.port ?? 0);
+  });
+}
+
+type ClientsOptions = {
+  readonly name: string;
+  readonly folder: string;
+  readonly port: number;
+  readonly who: readonly Who[];
+};
+
+async function startClients(options: ClientsOptions): Promise<ClientProcess> {
+  let proc = await bootClients(options, 1);
+  return {
+    get proc() {
+      return proc;
+    },
+    async restart() {
+      proc = await bootClients(options, proc.boot + 1);
+    },
+  };
+}
+
+async function bootClients({ name, folder, port, who }: ClientsOptions, boot: number): Promise<Proc> {
+  const link = `ws://127.0.0.1:${port}/connect`;
+  const order = { proc: name, boot: String(boot), folder, link, secret: SECRET, clients: who };
+  const args = [join(import.meta.dirname, 'client.ts'), JSON.stringify(order)];
+  return (await start({ name, boot, folder, args })).proc;
+}

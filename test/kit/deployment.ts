@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
+import { createRedisRooms, type RedisParts } from '../../src/backends/redis/backend.ts';
+import { connectTo, type Purpose } from '../../src/backends/redis/client.ts';
+import { loadPrograms } from '../../src/backends/redis/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import { readTarget } from '../../src/backends/redis/target.ts';
+import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Backend } from '../../src/core/backend.ts';
+import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
+import { NODE_LEASE_MS } from '../../src/core/limits.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import type { FakeClock } from './clock.ts';
+import { settle } from './clock.ts';
+
+const programs = loadPrograms();
+
+export type NodeOptions = Pick<RedisParts, 'retentionMs' | 'streamMessages'> & {
+  readonly scopeOf: (userId: string) => string;
+};
+
+/** Some processes' backends over the run's Redis, in one namespace of their own, at the time of a clock that the test moves. */
+export type Deployment = {
+  /** The backend of one more process. Whoever takes it closes it. */
+  open(options: NodeOptions): Promise<Backend>;
+};
+
+/** `clock.advance` waits from now on until the store has answered everything, and every mailbox and subscription was read as far as it stands. */
+export function deployment(clock: FakeClock, partitions = 1): Deployment {
+  const namespace = randomUUID();
+  const open = new Set<Process>();
+  clock.alsoAwaits(() => quiet(open));
+  return {
+    async open(options) {
+      const process = await openProcess({ ...options, namespace, partitions, time: () => clock.now() });
+      open.add(process);
+      const close = async (): Promise<void> => {
+        open.delete(process);
+        await process.close();
+      };
+      return { ...process.backend, close };
+    },
+  };
+}
+
+type Process = {
+  readonly backend: Backend;
+  /** What was asked of the store so far, and what of it has no answer yet. */
+  readonly traffic: { asked: number; pending: number };
+  /** Resolves when all that was posted and published before was heard. */
+  heard(): Promise<void>;
+  close(): Promise<void>;
+};
+
+async function quiet(processes: ReadonlySet<Process>): Promise<void> {
+  const sum = (): number => [...processes].reduce((all, { traffic }) => all + traffic.asked, 0);
+  const pending = (): boolean => [...processes].some(({ traffic }) => traffic.pending > 0);
+  for (;;) {
+    await Promise.all([...processes].map((process) => process.heard()));
+    const [asked, busy] = [sum(), pending()];
+    do await settle();
+    while (pending());
+    if (!busy && asked === sum()) return;
+  }
+}
+
+async function openProcess(
+  options: NodeOptions & { readonly namespace: string; readonly partitions: number; readonly time: () => number },
+): Promise<Process> {
+  const clients: { readonly purpose: Purpose; readonly client: Client }[] = [];
+  const connect = (purpose: Purpose): Client => {
+    const client = connectTo(readTarget(inject('redisUrl')), purpose, silentLog);
+    clients.push({ purpose, client });
+    return client;
+  };
+  const client = connect('commands');
+  await client.connect();
+  const { sha256 } = createCrypto('test');
+  const traffic = { asked: 0, pending: 0 };
+  const store = watched(createStore({ ...options, client, programs, sha256 }), traffic);
+  const parts = { ...options, store, connect, sha256, system: systemClock, log: silentLog, leaseMs: NODE_LEASE_MS };
+  const rooms = createRedisRooms(parts) as Backend;
+  const { backend, upToNow } = pulsed(rooms);
+  return {
+    backend: { ...backend, ready: async () => void (await store.read(0, [['EXISTS', store.key(0, 'meta')]])) },
+    traffic,
+    async heard() {
+      // A subscription hears in order: what was published before comes before the answer.
+      const listening = clients.filter(({ purpose, client: { status } }) => purpose === 'bus' && status === 'ready');
+      await Promise.all([upToNow(), ...listening.map(({ client: bus }) => bus.ping())]);
+    },
+    async close() {
+      await rooms.close?.();
+      client.disconnect();
+    },
+  };
+}
+
+function watched(store: Store, traffic: Process['traffic']): Store {
+  const follow = async <T>(answer: Promise<T>): Promise<T> => {
+    traffic.asked++;
+    traffic.pending++;
+    try {
+      return await answer;
+    } finally {
+      traffic.pending--;
+    }
+  };
+  return {
+    ...store,
+    act: (...asked) => follow(store.act(...asked)),
+    read: (...asked) => follow(store.read(...asked)),
+    readAll: (...asked) => follow(store.readAll(...asked)),
+    get roundTrips() {
+      return store.roundTrips;
+    },
+  };
+}
+
+/** Lets one wait until every mailbox of this process was read as far as it stands: a pulse of ours goes through each. */
+function pulsed(rooms: Backend): { readonly backend: Backend; upToNow(): Promise<void> } {
+  const waiting = new Map<string, () => void>();
+  const { nodes } = rooms;
+  if (!nodes) return { backend: rooms, upToNow: () => Promise.resolve() };
+  const attached = new Set<string>();
+  const attach: Backend['nodes']['attach'] = async (nodeId, listener) => {
+    const deliver = (row: MailboxRow): void => {
+      const done = row.kind === 'pulse' ? waiting.get(nodeId) : undefined;
+      if (done) done();
+      else listener.deliver(row);
+    };
+    const detach = await nodes.attach(nodeId, { ...listener, deliver });
+    attached.add(nodeId);
+    return () => {
+      attached.delete(nodeId);
+      waiting.get(nodeId)?.();
+      detach();
+    };
+  };
+  const pulse = async (nodeId: string): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waiting.set(nodeId, resolve);
+    if (await nodes.post(nodeId, { kind: 'pulse' })) await promise;
+    waiting.delete(nodeId);
+  };
+  return {
+    backend: { ...rooms, nodes: { ...nodes, attach } },
+    upToNow: async () => void (await Promise.all([...attached].map(pulse))),
+  };
+}
