@@ -1,6 +1,7 @@
 /** The composition root: everything that callboard is made of meets here, and nowhere else. */
 import { randomBytes } from 'node:crypto';
 import { createMemoryBackend } from './backends/memory/backend.ts';
+import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
 import type { AuthConfig, Config, RedisConfig } from './config.ts';
@@ -170,6 +171,12 @@ const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issu
 
 function spillStore(root: string | null, parts: { clock: Clock; log: Log; crypto: Crypto }): SpillStore {
   return root === null ? createMemorySpill(parts.clock, parts.crypto) : createDirectorySpill({ root, ...parts });
+}
+
+/** What of a configuration must never be written anywhere. */
+export function secretsIn({ auth, redis }: Pick<Config, 'auth' | 'redis'>): readonly string[] {
+  const own = auth.secret === null ? auth.adminTokens : [...auth.adminTokens, auth.secret];
+  return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
 }
 
 /** Removes what is expired from a spill directory, without a relay; how many payloads. What is not the store's own stays. */

@@ -2,11 +2,12 @@
 export {
   cleanSpillDirectory,
   createCallboard,
+  openCallboard,
   type Callboard,
   type CallboardOptions,
   type Settings,
 } from './callboard.ts';
-export { readConfig, type AuthConfig, type Config } from './config.ts';
+export { readConfig, type AuthConfig, type Config, type RedisConfig } from './config.ts';
 export { signToken, type TokenRequest } from './http/token.ts';
 export { CallboardError, type Code, type ErrorDetails, type Fault } from './core/errors.ts';
 export type { AdmissionScope, Deed, Policy, Verdict } from './core/auth/policy.ts';

@@ -3,7 +3,7 @@ import { targetFault } from './backends/redis/target.ts';
 import { HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 
 /** Whether REDIS_URL is taken: until every room stands over Redis it is refused. */
-export const SHARED_MODE = false;
+export const SHARED_MODE = true;
 
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';

@@ -41,9 +41,17 @@ function report(error: unknown, io: Io): number {
     io.complain(`callboard cannot start like this:\n${indent(error.message)}\nSee "callboard help".\n`);
     return EXIT.usage;
   }
+  if (error instanceof CallboardError && error.code === 'store_unavailable') {
+    io.complain(`callboard cannot start: ${error.message} (${reasonOf(error.cause)})\n`);
+    return EXIT.failed;
+  }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   io.complain(isTaken(error) ? `${error.message}\n` : `callboard failed: ${text}\n`);
   return EXIT.failed;
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : 'no reason is known';
 }
 
 function isTaken(error: unknown): error is Error {

@@ -1,4 +1,4 @@
-import { createCallboard, type Callboard } from '../callboard.ts';
+import { openCallboard, secretsIn, type Callboard } from '../callboard.ts';
 import { readConfig, type Config } from '../config.ts';
 import { DRAIN_MS } from '../core/limits.ts';
 import { signToken } from '../http/token.ts';
@@ -14,19 +14,28 @@ const TRIAL_SECONDS = 24 * 3600;
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { switches: ['--json'] });
   const config = readConfig(io.env, rest);
-  const { adminTokens, secret } = config.auth;
-  const log = createLog({ level: config.logLevel, secrets: [...adminTokens, ...(secret === null ? [] : [secret])] });
+  const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   for (const warning of config.warnings) log.warn({}, warning);
-  const callboard = createCallboard({ config, log });
+  const callboard = await openCallboard({ config, log });
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);
-  const url = await callboard.listen({ host: config.host, port: config.port });
+  const url = await listen(callboard, config);
   const credentials = config.generated ? await trialCredentials(config) : null;
   io.print(own.has('--json') ? jsonLine(url, credentials) : greeting(url, callboard, credentials));
   await stopped;
   log.info({}, 'stopping');
   await callboard.close({ withinMs: DRAIN_MS });
   log.info({}, 'stopped');
+}
+
+/** What was opened for it is closed again where it cannot listen. */
+async function listen(callboard: Callboard, { host, port }: Config): Promise<string> {
+  try {
+    return await callboard.listen({ host, port });
+  } catch (error) {
+    await callboard.close();
+    throw error;
+  }
 }
 
 type Credentials = { readonly adminToken: string; readonly secret: string; readonly userToken: string };

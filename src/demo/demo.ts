@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCallboard } from '../callboard.ts';
+import { openCallboard, secretsIn } from '../callboard.ts';
 import { readConfig, type Config } from '../config.ts';
 import type { Log } from '../core/log.ts';
 import { signToken } from '../http/token.ts';
@@ -48,14 +48,14 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const { env, argv, print, stopped, pace = PACE } = options;
   const tempo = pace / PACE;
   const config = demoConfig(readConfig({ CALLBOARD_LOG_LEVEL: 'warn', ...env }, argv));
-  const log = createLog({ level: config.logLevel, secrets: [...config.auth.adminTokens, config.secret] });
+  const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
   // Ended in reverse order: calls first, the relay last.
   await using parts = new AsyncDisposableStack();
   const pageServer = parts.use(await startPageServer());
   const ownEnv = withoutSettings(env);
   const board = parts.use(await startBoard({ env: ownEnv, log, everyMs: BOARD_TASK_MS / tempo }));
   const allowedOrigins = [...config.allowedOrigins, pageServer.origin, board.origin];
-  const callboard = parts.use(createCallboard({ config: { ...config, allowedOrigins }, log }));
+  const callboard = parts.use(await openCallboard({ config: { ...config, allowedOrigins }, log }));
   const url = await callboard.listen({ host: config.host, port: config.port });
   const relay = { url, adminToken: config.adminToken, token: tokensOf(config) };
   const stage = { relay, tempo, env: ownEnv, log };

@@ -1,13 +1,11 @@
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands.ts';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
+import type { Client } from '../../src/backends/redis/wire.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import { toJson } from '../../src/core/json.ts';
-import { silentLog } from '../../src/core/log.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode, read } from '../contract/kit.ts';
 import { commandModel } from '../contract/model.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
@@ -24,15 +22,7 @@ async function resending(): Promise<RedisBench> {
     await bench.store.act(...asked);
     return answer;
   };
-  const commands = createRedisCommands({
-    store: { ...bench.store, act },
-    log: silentLog,
-    sha256: createCrypto('test').sha256,
-    connect: () => connectCommands(inject('redisUrl')),
-    retentionMs: 3600_000,
-    streamMessages: 1000,
-    leaseMs: 3600_000,
-  });
+  const commands = createRedisCommands({ ...bench.parts, store: { ...bench.store, act } });
   return { ...bench, backend: { ...bench.backend, commands } };
 }
 
@@ -219,12 +209,16 @@ describe('commands over partitions', () => {
 
 describe('what commands leave in Redis', () => {
   let bench: RedisBench;
-  const client = connectCommands(inject('redisUrl'));
+  let client: Client;
   beforeEach(async () => {
-    if (client.status === 'wait') await client.connect();
     bench = await redisBench({ partitions: 1 });
+    client = bench.connect();
+    await client.connect();
   });
-  afterEach(() => bench.close());
+  afterEach(async () => {
+    client.disconnect();
+    await bench.close();
+  });
   const keys = async (): Promise<readonly { readonly name: string; readonly kind: string; readonly ttl: number }[]> => {
     const prefix = bench.store.key(0, 'meta').slice(0, -4);
     const found: { name: string; kind: string; ttl: number }[] = [];

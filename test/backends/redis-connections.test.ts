@@ -1,3 +1,4 @@
+import { Cluster } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../../src/backends/redis/client.ts';
 import { KINDS } from '../../src/backends/redis/keys.ts';
@@ -170,7 +171,7 @@ describe('connections over Redis', () => {
   it('never take a user for another whose name begins with its own, or a client for another', async () => {
     for (const [userId, clientId] of [
       ['a', 'b'],
-      ['a\u007f', 'b'],
+      ['a!', 'b'],
       ['ab', 'c'],
       ['a', 'b~'],
     ] as const)
@@ -179,7 +180,7 @@ describe('connections over Redis', () => {
     expect((await connections.ofUsers(['a'], 9))[0]?.rows.map(({ clientId }) => clientId)).toEqual(['b', 'b~']);
     expect((await connections.users(PAGE)).rows.map(({ row }) => [row.userId, row.count])).toEqual([
       ['a', 2],
-      ['a\u007f', 1],
+      ['a!', 1],
       ['ab', 1],
     ]);
   });
@@ -254,6 +255,22 @@ describe('contexts over Redis', () => {
     expect(await trips(two.store, () => contexts.windowLists(windows, 10))).toBeLessThanOrEqual(2 * partitions);
   });
 
+  it('live as long as the signs of life of their link, whatever the expiry of their keys', async () => {
+    const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
+    await one.backend.contexts.report(TAB, connection.epoch, all);
+    const partition = one.store.partitionOfUser('alice');
+    const held = (['conn', 'ctx', 'win', 'ctxwin'] as const).map((kind) =>
+      one.store.key(partition, kind, one.store.hash('alice', 'tab')),
+    );
+    for (const key of held) await raw(one, partition, ['PEXPIRE', key, 600_000]);
+    for (let ms = 0; ms < 3600_000; ms += 40_000) {
+      await one.advance(40_000);
+      expect(await one.backend.connections.touch(TAB, connection.epoch)).not.toBeNull();
+    }
+    expect([await contextIds(two), await windowIds(two)]).toEqual([['alice/tab/c', 'alice/tab/w'], ['alice/tab/v']]);
+    for (const key of held) expect(await raw(one, partition, ['PTTL', key])).toBeGreaterThan(3600_000);
+  });
+
   it('leave nothing behind once their clients are forgotten, and hold no key that would stay for ever', async () => {
     for (const userId of ['alice', 'bob', 'carol']) {
       const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
@@ -280,9 +297,11 @@ async function keysOf({ store }: RedisBench): Promise<{ readonly kind: string; r
   const client = connectCommands(inject('redisUrl'));
   await client.connect();
   const found: { kind: string; ttl: number }[] = [];
-  for await (const names of client.scanStream({ match: `{cb:${store.namespace}:*`, count: 1000 })) {
-    for (const name of names as string[])
-      found.push({ kind: name.split('}:')[1]?.split(':')[0] ?? '', ttl: await client.pttl(name) });
+  for (const server of client instanceof Cluster ? client.nodes('master') : [client]) {
+    for await (const names of server.scanStream({ match: `{cb:${store.namespace}:*`, count: 1000 })) {
+      for (const name of names as string[])
+        found.push({ kind: name.split('}:')[1]?.split(':')[0] ?? '', ttl: await client.pttl(name) });
+    }
   }
   client.disconnect();
   return found;

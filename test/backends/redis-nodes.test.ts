@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Client } from '../../src/backends/redis/wire.ts';
 import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, ending, keyFor } from '../contract/kit.ts';
@@ -114,6 +115,45 @@ describe('two nodes over one Redis', () => {
     await a.bench.backend.nodes.post('b', { kind: 'drain', withinMs: 5 });
     await b.until(() => b.rows.length === 1);
     expect(b.rows).toEqual([{ kind: 'drain', withinMs: 5 }]);
+  });
+
+  it('lose and repeat no row when the connections of their mailboxes break again and again', async () => {
+    const readers: Client[] = [];
+    const one = await redisBench(LEASE);
+    const connect = (purpose?: string): Client => {
+      const client = one.connect();
+      if (purpose === 'mailbox') readers.push(client);
+      return client;
+    };
+    const other = await redisBench({ ...LEASE, connect, beside: one });
+    benches.push(one, other);
+    const b = await new Node(other, 'b').attach();
+    const ids = Array.from({ length: 60 }, (_, i) => `c${i}`);
+    for (const [i, id] of ids.entries()) {
+      await one.backend.nodes.post('b', { kind: 'ended', key: keyFor(id) });
+      if (i % 20 !== 9) continue;
+      await b.until(() => b.rows.length > i - 5);
+      for (const reader of readers.splice(0)) reader.disconnect();
+    }
+    await b.until(() => b.rows.length === ids.length);
+    expect(b.rows.map((row) => row.kind === 'ended' && row.key.commandId)).toEqual(ids);
+    expect(readers.length).toBeGreaterThan(0);
+  });
+
+  it('answer an act that is asked again as they did the first time', async () => {
+    const { a, b } = await two();
+    await bind(a);
+    await a.bench.backend.commands.admit(admission('c1'));
+    const wait = { ...WAIT, rpcId: 'r1', callerNodeId: 'b' };
+    const first = await b.bench.backend.waiters.attach(keyFor('c1'), wait);
+    await b.bench.clock.advance(1);
+    expect(await b.bench.backend.waiters.attach(keyFor('c1'), wait)).toEqual(first);
+    expect(await waits(b)).toEqual(['rpc-c1', 'r1']);
+    a.detach();
+    a.detach();
+    await a.attach();
+    expect(await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 })).toBe(true);
+    expect(await a.bench.backend.commands.get([keyFor('c1')])).toMatchObject([{ stage: 'admitted' }]);
   });
 
   it('trim what they took', async () => {

@@ -214,6 +214,20 @@ function forgetting(bench: () => Bench): void {
     expect(await ids(bench(), ALL)).toEqual(['alice/tab']);
   });
 
+  it('keeps a row for as long as its link shows signs of life, and no longer', async () => {
+    const { connections } = bench().backend;
+    const { connection } = await connections.connect(hello('alice', 'tab'));
+    for (let i = 0; i < 6; i++) {
+      await bench().advance(DEAD_MS - 1);
+      expect(await connections.touch(connection, connection.epoch)).toMatchObject({ lastSeenAt: bench().now() });
+      expect(await ids(bench(), ALL)).toEqual(['alice/tab']);
+    }
+    await bench().advance(DEAD_MS + FORGET_MS - 1);
+    expect(await ids(bench(), ALL)).toEqual(['alice/tab']);
+    await bench().advance(1);
+    expect(await ids(bench(), ALL)).toEqual([]);
+  });
+
   it('counts a silent link that nobody closed as lost after DEAD_MS, and forgets it as any other', async () => {
     await bench().backend.connections.connect(hello('alice', 'tab'));
     const states: [number, Connection['disconnectCause'] | string][] = [

@@ -127,6 +127,18 @@ const BROKEN: readonly Broken[] = [
       ),
     `${ANN_ID} w3`,
   ],
+  [
+    'the only wait, left until its time is over',
+    'I4',
+    'left waiting though the command had ended',
+    () =>
+      told(
+        changed(annAnswer, { outcome: 'pending', canary: null, by: null }),
+        later(annAnswer, 20_000),
+        after(annAnswer, attempt(ANN, 'w3'), answer(ANN, 'w3')),
+      ),
+    `${ANN_ID} w1`,
+  ],
   ['a handler that began twice', 'I5', 'ran more than once', () => told(after(annRun, run(ANN)))],
   [
     'a reservation that leaked',

@@ -76,7 +76,7 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
     relays: world.relays,
     clients: world.who,
     doubled: plan.doubled,
-    workMs: 20,
+    workMs: plan.workMs,
   });
   log.write({ event: 'phase', phase: 'load' });
   sample(world, log);

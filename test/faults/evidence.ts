@@ -15,6 +15,7 @@ export type Case = {
   /** What nobody asked for: ends of waits that were never logged as attempts. */
   readonly strayEnds: WaitEnd[];
   readonly runs: Run[];
+  readonly runEnds: Of<'run-end'>[];
   /** In the order read; the last one is of the end of the run, if `final`. */
   readonly records: RecordRead[];
   readonly ends: Of<'ends'>[];
@@ -85,6 +86,9 @@ function gatherCases(events: readonly Logged[]): ReadonlyMap<string, Case> {
       case 'run-begin':
         one.runs.push(event);
         break;
+      case 'run-end':
+        one.runEnds.push(event);
+        break;
       case 'record':
         one.records.push(event);
         break;
@@ -100,7 +104,7 @@ function caseOf(cases: Map<string, Case>, { user, client, command }: Key): Case 
   const text = keyText(key);
   const known = cases.get(text);
   if (known) return known;
-  const one: Case = { key, text, waits: [], strayEnds: [], runs: [], records: [], ends: [] };
+  const one: Case = { key, text, waits: [], strayEnds: [], runs: [], runEnds: [], records: [], ends: [] };
   cases.set(text, one);
   return one;
 }

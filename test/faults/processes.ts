@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -28,21 +28,32 @@ export type Start = {
 
 export type Started = { readonly proc: Proc; readonly firstLine: string };
 
+/** Those that run: nothing of a run outlives it, however it ends. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
 const START_MS = 20_000;
+const COMPLAINT_CHARS = 2_000;
 
 /** Starts this same Node on `args`; resolves with the first line that it says. What it complains of lies in `<name>.<boot>.err`. */
 export async function start({ name, boot, folder, args, env }: Start): Promise<Started> {
-  const errors = openSync(join(folder, `${name}.${boot}.err`), 'a');
+  const complaints = join(folder, `${name}.${boot}.err`);
+  const errors = openSync(complaints, 'a');
   const child = spawn(process.execPath, [...args], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['pipe', 'pipe', errors],
   });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   child.stdin?.on('error', () => {});
-  const firstLine = await lineOf(child, name);
+  const firstLine = await lineOf(child);
+  closeSync(errors);
+  if (firstLine === null)
+    throw new Error(`${name} ended before it was ready: ${read(complaints)?.slice(-COMPLAINT_CHARS)}`);
   return { proc: handleOf(child, { name, boot }), firstLine };
 }
 
-async function lineOf(child: ChildProcess, name: string): Promise<string> {
+async function lineOf(child: ChildProcess): Promise<string | null> {
   if (!child.stdout) throw new Error('no output');
   const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
   try {
@@ -53,7 +64,7 @@ async function lineOf(child: ChildProcess, name: string): Promise<string> {
   } finally {
     clearTimeout(timer);
   }
-  throw new Error(`${name} ended before it was ready`);
+  return null;
 }
 
 function handleOf(child: ChildProcess, { name, boot }: Pick<Proc, 'name' | 'boot'>): Proc {

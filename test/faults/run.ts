@@ -3,7 +3,8 @@
  *
  *     npm run faults -- --plan F1,F3 --commands 50000 --kills 20 --rate 500 --seed 1
  *     npm run faults -- --direct             one relay without Redis, without faults
- *     npm run faults -- --mutants [names]    seeded mistakes, each of which must be caught
+ *     npm run faults -- --mutants [--only a,b]  seeded mistakes, each of which must be caught
+ *     npm run faults -- --source <folder>    the relays run from there instead of from src
  */
 import { parseArgs } from 'node:util';
 import { runEpisode, type Episode } from './episode.ts';
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     direct: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     only: { type: 'string' },
+    source: { type: 'string' },
   },
 });
 
@@ -30,7 +32,15 @@ const write = (line: string): void => void process.stdout.write(`${line}\n`);
 function optionsOf(name: string) {
   const plan = planOf(name);
   const faults = values.kills === undefined ? plan.faults : Number(values.kills);
-  return { plan, seed, faults, direct, commands: Number(values.commands), perSecond: Number(values.rate) };
+  return {
+    plan,
+    seed,
+    faults,
+    direct,
+    commands: Number(values.commands),
+    perSecond: Number(values.rate),
+    source: values.source,
+  };
 }
 
 const WIDTHS = [5, 7, 9, 9, 10, 8, 8, 10, 8, 6, 6, 6, 8, 7];
@@ -79,7 +89,7 @@ async function runMutants(): Promise<boolean> {
 }
 
 async function isCaught(mutant: Mutant): Promise<boolean> {
-  await using planted = plantMutant(mutant);
+  await using planted = plantMutant(mutant, values.source);
   const { report, folder } = await runEpisode({ ...optionsOf(mutant.plan), source: planted.source });
   const by = [...new Set(report.violations.map(({ invariant }) => invariant))];
   const caught = by.some((invariant) => mutant.caughtBy.includes(invariant));
@@ -90,4 +100,5 @@ async function isCaught(mutant: Mutant): Promise<boolean> {
   return caught;
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 process.exitCode = (await (values.mutants ? runMutants() : runPlans())) ? 0 : 1;

@@ -51,6 +51,8 @@ export type Plan = {
   readonly callersOnly: boolean;
   /** Share of commands that two callers invoke at once. */
   readonly doubled: number;
+  /** How long a handler works at most. */
+  readonly workMs: number;
 };
 
 const EVERYSEC = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', ''];
@@ -67,10 +69,12 @@ const base = {
   loss: false,
   callersOnly: false,
   doubled: 0.1,
+  workMs: 20,
 } as const;
 
 const rows: readonly (Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>)[] = [
   { name: 'F0', says: 'no fault', kinds: [], faults: 0 },
+  { name: 'slow', says: 'handlers that fill the windows', kinds: [], faults: 0, workMs: 4_000 },
   { name: 'F1', says: 'kill -9 of a relay', kinds: ['relay-kill'], faults: 20 },
   { name: 'F2', says: "kill -9 of the callers' relay", kinds: ['relay-kill'], callersOnly: true },
   { name: 'F3', says: 'kill -9 of Redis, AOF every second', kinds: ['redis-kill'] },

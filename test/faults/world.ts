@@ -39,6 +39,7 @@ const CLIENT_PROCESSES = 2;
 export async function startWorld({ folder, direct, plan, source }: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
   const redis = direct ? null : ends.adopt(await startRedis(plan.redis), (server) => server.stop());
+  if (redis) process.once('exit', () => redis.process.kill('SIGKILL'));
   const relays: Relay[] = [];
   const ways: Proxy[] = [];
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {

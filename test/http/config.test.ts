@@ -37,6 +37,7 @@ describe('configuration', () => {
       logLevel: 'info',
       rawMessages: false,
       spillDir: null,
+      redis: null,
       warnings: [],
     });
   });
@@ -80,7 +81,7 @@ describe('configuration', () => {
     const env = {
       CALLBOARD_SECRET: 'too short',
       CALLBOARD_JWKS_URL: 'ftp://id.example',
-      CALLBOARD_REDIS_URL: 'redis://127.0.0.1',
+      CALLBOARD_REDIS_URL: 'redis://:hunter2@127.0.0.1,127.0.0.2',
       CALLBOARD_LOG_LEVEL: 'loud',
       CALLBOARD_ALLOWED_ORIGINS: 'https://app.example/path',
       CALLBOARD_TRUST_PROXY: 'perhaps',
@@ -104,13 +105,18 @@ describe('configuration', () => {
         'CALLBOARD_TRUST_PROXY',
       ].sort(),
     );
-    expect(faults['CALLBOARD_REDIS_URL']).toContain('shared mode is not in this version yet');
+    expect(faults['CALLBOARD_REDIS_URL']).toContain('one host was expected');
     expect(faults['CALLBOARD_POLICY_FILE']).toContain('ENOENT');
   });
 
   it('never repeats the value of a secret in a fault', () => {
-    const env = { CALLBOARD_SECRET: 'hunter2', CALLBOARD_ADMIN_TOKEN: 'has a space' };
+    const env = {
+      CALLBOARD_SECRET: 'hunter2',
+      CALLBOARD_ADMIN_TOKEN: 'has a space',
+      CALLBOARD_REDIS_URL: 'redis://:hunter2@a/b',
+    };
     const text = JSON.stringify(faultsOf(env));
+    expect(text).toContain('CALLBOARD_REDIS_URL');
     expect(text).toContain('CALLBOARD_SECRET');
     expect(text).toContain('CALLBOARD_ADMIN_TOKEN');
     expect(text).not.toMatch(/hunter2|has a space/);
@@ -142,14 +148,14 @@ describe('configuration', () => {
       BASE_PATH: '/b',
       SECRET,
       JWKS_URL: 'https://id.example',
+      REDIS_URL: 'redis://127.0.0.1',
       DURABILITY: 'memory',
       POLICY_FILE: file('{}'),
       ALLOWED_ORIGINS: 'https://a.example',
       INTROSPECTION: 'all',
       LOG_LEVEL: 'warn',
     };
-    const known = SETTING_NAMES.filter((name) => name !== 'REDIS_URL');
-    const argv = known.flatMap((name) => {
+    const argv = SETTING_NAMES.flatMap((name) => {
       const flag = `--${name.toLowerCase().replaceAll('_', '-')}`;
       return /RAW|TRUST|STRICT|FAST/.test(name)
         ? [flag]
@@ -157,6 +163,44 @@ describe('configuration', () => {
     });
     expect(faultsOf({}, argv)).toEqual({});
     expect(SETTING_NAMES).toHaveLength(28);
+  });
+
+  it('is shared mode once it has the address of a Redis, with what belongs to it', () => {
+    const url = 'redis+cluster://:pass@a:7000,b:7001';
+    const { redis, warnings } = readConfig({ CALLBOARD_REDIS_URL: url }, []);
+    expect(redis).toEqual({
+      url,
+      partitions: 1,
+      durability: null,
+      namespace: 'callboard',
+      strictMigration: false,
+      legacy: { commandStream: null, pending: null },
+    });
+    expect(warnings).toEqual([]);
+    const argv = ['--partitions=6', '--durability=aof_always', '--namespace=blue', '--strict-migration'];
+    const legacy = { CALLBOARD_LEGACY_COMMAND_STREAM: 'old:commands', CALLBOARD_LEGACY_PENDING: 'old:pending' };
+    const full = readConfig({ CALLBOARD_REDIS_URL: url, ...legacy }, argv);
+    expect(full.redis).toEqual({
+      url,
+      partitions: 6,
+      durability: 'aof_always',
+      namespace: 'blue',
+      strictMigration: true,
+      legacy: { commandStream: 'old:commands', pending: 'old:pending' },
+    });
+    expect(full.warnings).toEqual([]);
+  });
+
+  it('says of each setting of the other mode that it does nothing', () => {
+    const shared = ['--partitions=2', '--durability=memory', '--namespace=n', '--strict-migration'];
+    const legacy = ['--legacy-command-stream=s', '--legacy-pending=p'];
+    const argv = [...shared, ...legacy, '--history-max-bytes=1048576'];
+    expect(readConfig({}, argv).warnings.map((line) => line.split(' ')[0])).toEqual(
+      [...shared, ...legacy].map((flag) => flag.split('=')[0]),
+    );
+    expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h' }, argv).warnings).toEqual([
+      '--history-max-bytes has no effect beside CALLBOARD_REDIS_URL.',
+    ]);
   });
 
   it('says which variables it ignored and which settings do nothing in this version', () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
-import { createRedisRooms, type RedisParts } from '../../src/backends/redis/backend.ts';
+import { createRedisRooms } from '../../src/backends/redis/backend.ts';
+import type { RedisParts } from '../../src/backends/redis/parts.ts';
 import { connectTo, type Purpose } from '../../src/backends/redis/client.ts';
 import { loadPrograms } from '../../src/backends/redis/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';

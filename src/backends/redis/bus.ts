@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '../../core/bus.ts';
 import { commandKeyText } from '../../core/ids.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { createListeners } from './bus-listeners.ts';
 import { createProbe } from './bus-probe.ts';
 import { createSubscriber } from './bus-subscriber.ts';

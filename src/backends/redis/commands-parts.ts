@@ -2,7 +2,7 @@ import { END_WORDS } from '../../core/delivery/words.ts';
 import type { KeptPayload } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { TERMINAL_MS } from '../../core/limits.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import type { Store } from './store.ts';
 
 /** What the program's `commands_use` takes: each act that may retain a row or end a command is given it. `ends` has the words of the ends. */

@@ -1,7 +1,7 @@
 import type { AdmitRefusal, AdmitRequest, AdmitResult, CommandStore } from '../../core/delivery/commands.ts';
 import { clientStream } from '../../core/history/message.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { dispatch, finish, rebind, report, settle } from './commands-acts.ts';
 import { getCommands } from './commands-get.ts';
 import { commandHash, commandParts, keptArgs, type CommandParts } from './commands-parts.ts';

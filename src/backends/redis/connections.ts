@@ -8,7 +8,7 @@ import type {
 } from '../../core/connections/store.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import type { PageRequest, Position, Scan } from '../../core/page.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { createKnown } from './connections-known.ts';
 import { createLooker, listOf, partOf, type Looker, type Standing } from './connections-look.ts';
 import { connectionAt, decodeConnection } from './connections-rows.ts';

@@ -8,7 +8,7 @@ import type {
 } from '../../core/contexts/store.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, COUNT_SCAN } from '../../core/limits.ts';
 import type { PageRequest, Position, Scan } from '../../core/page.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { partitionsOf } from './connections.ts';
 import { createLooker, type Looker } from './connections-look.ts';
 import { countRows, firstRow, scanPage, type Listing } from './connections-scan.ts';

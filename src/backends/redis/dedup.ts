@@ -1,10 +1,10 @@
 import type { DedupStore } from '../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../core/limits.ts';
-import type { RedisParts } from './backend.ts';
 import { listOf } from './history-rows.ts';
+import type { Store } from './store.ts';
 
 /** The deduplicator over Redis, whose marks the acts set that ingest and that record ends. No mark goes early, so its counters are exact. */
-export function createRedisDedup({ store }: RedisParts): DedupStore {
+export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
   return {
     async stats(windowSeconds) {
       const buckets = Math.ceil((windowSeconds * 1000) / DEDUP_GRAIN_MS);

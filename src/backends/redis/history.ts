@@ -2,18 +2,23 @@ import { randomUUID } from 'node:crypto';
 import type { Message, NewMessage } from '../../core/history/message.ts';
 import type { HistoryStore } from '../../core/history/store.ts';
 import { STREAMS_PER_USER } from '../../core/limits.ts';
-import type { RedisParts } from './backend.ts';
 import { createMessageReads } from './history-messages.ts';
 import { listOf, payloadBytesOf, rowArgs, type HistoryParts } from './history-rows.ts';
 import { createSample } from './history-sample.ts';
 import { createStreamListings } from './history-streams.ts';
+import type { Store } from './store.ts';
 import type { Reply } from './wire.ts';
+
+export type RedisHistoryOptions = Omit<HistoryParts, 'streamsPerUser'> & {
+  /** STREAMS_PER_USER where absent. */
+  readonly streamsPerUser?: number | undefined;
+};
 
 /**
  * History over Redis. Nothing that is too old is shown or counted; it goes with later acts of its partition. A bound that is lowered takes
  * effect in a stream with the next message of it. `evicted`: a user's longest unwritten stream went for a new one too many.
  */
-export function createRedisHistory(redis: RedisParts): HistoryStore {
+export function createRedisHistory(redis: RedisHistoryOptions): HistoryStore {
   const { store, retentionMs, streamMessages, streamsPerUser = STREAMS_PER_USER } = redis;
   const parts: HistoryParts = { store, retentionMs, streamMessages, streamsPerUser };
   return {
@@ -41,7 +46,7 @@ export function createRedisHistory(redis: RedisParts): HistoryStore {
 export type MarkName = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
 /** The hash under which its mark stands. */
-export function markHash(store: Pick<RedisParts['store'], 'hash'>, { userId, clientId, messageId }: MarkName): string {
+export function markHash(store: Pick<Store, 'hash'>, { userId, clientId, messageId }: MarkName): string {
   return store.hash(userId, clientId, messageId);
 }
 

@@ -1,7 +1,7 @@
 import type { CapacityScope, DeliveryInspector, DeliverySummary } from '../../core/delivery/inspector.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../core/limits.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { createInspectorList } from './inspector-list.ts';
 import { listOf } from './record.ts';
 import type { Store } from './store.ts';

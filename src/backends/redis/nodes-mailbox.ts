@@ -1,4 +1,4 @@
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { rawRows, type RawRow } from './nodes-rows.ts';
 import type { Client } from './wire.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { MailboxRow, NodeListener, NodeReport } from '../../core/delivery/nodes.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { trustJson } from '../../core/json.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { readMailbox } from './nodes-mailbox.ts';
 import { decodeRow, encodeReport, type RawRow } from './nodes-rows.ts';
 import type { Reply, Verdict } from './wire.ts';

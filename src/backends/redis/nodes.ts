@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DispatcherNode, MailboxRow, NodeStore } from '../../core/delivery/nodes.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { HOME, Member } from './nodes-member.ts';
 import { decodeNode, encodeRow } from './nodes-rows.ts';
 import type { Store } from './store.ts';

@@ -1,8 +1,10 @@
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
+import type { SpillStore } from '../../core/history/spill.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
+import type { Maybe } from '../../core/maybe.ts';
 import { createRedisRooms } from './backend.ts';
 import { connectTo } from './client.ts';
 import { createStoreClock } from './clock.ts';
@@ -11,12 +13,15 @@ import { enterNamespace } from './gate-namespace.ts';
 import { surveyRedis, type Durability } from './gate.ts';
 import { legacyFault, readLegacyDepths, type LegacyKeys } from './migration.ts';
 import { loadPrograms } from './program.ts';
+import { createRedisSpill } from './spill.ts';
 import { createStore, type Store } from './store.ts';
 import { describeTarget, readTarget } from './target.ts';
 import { unavailable, type Client } from './wire.ts';
 
 /** A store that has not answered after this long is not ready. */
 const READY_MS = 1_000;
+/** So long the first connection may take: through sentinels it would else be tried for ever. */
+const OPEN_MS = 10_000;
 
 /** The time as acts see it, of the Redis that holds the key. */
 const READ_TIME = `#!lua flags=no-writes
@@ -53,6 +58,8 @@ export type RedisBackend = {
   readonly clock: Clock;
   /** Signs cursors, the same on every node. */
   readonly cursorKey: string;
+  /** Large payloads in Redis itself, for where no directory is shared. */
+  readonly spill: SpillStore;
 };
 
 /**
@@ -64,7 +71,7 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
   const target = readTarget(options.url);
   const client = connectTo(target, 'commands', log);
   try {
-    await client.connect();
+    await within(options.system, OPEN_MS, [client.connect()]);
     const survey = await surveyRedis(client, options.durability);
     const opened = await openOver(options, client);
     log.info({ redis: describeTarget(target), ...survey, clockAheadMs: opened.aheadMs }, 'opened the shared store');
@@ -94,14 +101,15 @@ async function openOver(
     await rooms.close?.();
     client.disconnect();
   };
-  const backend = { ...rooms, ready: () => ready(store, system), close };
+  const backend = { ...rooms, ready: () => within(system, READY_MS, [answers(store), rooms.ready?.()]), close };
   if (!isComplete(backend)) {
     await close();
     throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
   }
+  const spill = createRedisSpill({ ...options, store });
   const { inspector } = backend;
   const withLegacy = { ...inspector, summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }) };
-  const redis = { backend: { ...backend, inspector: withLegacy }, store, clock, cursorKey };
+  const redis = { backend: { ...backend, inspector: withLegacy }, store, clock, cursorKey, spill };
   return { redis, aheadMs: clock.ahead() };
 }
 
@@ -111,12 +119,18 @@ function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend>
   return createRedisRooms({ ...options, store, connect, leaseMs: NODE_LEASE_MS });
 }
 
-/** Every partition answers, in time. */
-async function ready(store: Store, system: Clock): Promise<void> {
+async function answers(store: Store): Promise<void> {
+  await store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]);
+}
+
+/** All of it, in time; else `store_unavailable`. */
+async function within(system: Clock, ms: number, work: readonly Maybe<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const cancel = system.after(READY_MS, () => reject(unavailable(new Error(`no answer in ${READY_MS} ms`))));
+  const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));
   try {
-    await Promise.race([store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]), late]);
+    await Promise.race([Promise.all(work), late]);
+  } catch (error) {
+    throw unavailable(error);
   } finally {
     cancel();
   }

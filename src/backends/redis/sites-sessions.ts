@@ -3,7 +3,7 @@ import type { PageRequest, Scan } from '../../core/page.ts';
 import type { SiteSession } from '../../core/sites/session.ts';
 import type { SiteKey } from '../../core/sites/site.ts';
 import type { NewGrant, NewSession, SessionStore, Ticket } from '../../core/sites/store.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { partitionOfId, prefixOfPartition } from './sites-prefix.ts';
 import { decodeGrant, decodeSession, decodeTicket, encodeWhat, listIn } from './sites-rows.ts';
 import type { Store } from './store.ts';

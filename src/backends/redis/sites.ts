@@ -2,7 +2,7 @@ import { SESSION_KEPT_MS, SITES_PER_USER } from '../../core/limits.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
 import type { Site, SiteKey } from '../../core/sites/site.ts';
 import type { SiteStore } from '../../core/sites/store.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import { decodeSite, listIn } from './sites-rows.ts';
 import type { Store } from './store.ts';
 import type { ReadCommand, Reply } from './wire.ts';

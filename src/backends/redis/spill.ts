@@ -32,17 +32,17 @@ export function createRedisSpill({ store, sha256, maxBytes = SPILL_BYTES }: Redi
       const name = randomBytes(16).toString('hex');
       const bytes = utf8Length(text);
       const args = [name, expiresAt, bytes, bound, text];
-      const taken = await store.act(placeOf(name), 'spill-put', args).catch(unlessOutOfMemory);
+      const taken = await store.act(placeOf(name), 'history-spill-put', args).catch(unlessOutOfMemory);
       if (taken !== 1) throw full();
       return { name, bytes, sha256: sha256(text), expiresAt };
     },
     async discard({ name, bytes }) {
-      if (NAME.test(name)) await store.act(placeOf(name), 'spill-discard', [name, bytes]);
+      if (NAME.test(name)) await store.act(placeOf(name), 'history-spill-discard', [name, bytes]);
     },
     async read(ref) {
       const { name, expiresAt } = ref;
       if (!NAME.test(name) || !Number.isFinite(expiresAt)) return { state: 'unavailable' };
-      const [state, text] = listOf(await store.act(placeOf(name), 'spill-read', [name, expiresAt]));
+      const [state, text] = listOf(await store.act(placeOf(name), 'history-spill-read', [name, expiresAt]));
       return state === 'present' ? whole(ref, String(text), sha256) : stateOf(state === 'expired');
     },
     async clean() {
@@ -63,7 +63,7 @@ function whole(ref: SpillRef, text: string, sha256: (text: string) => string): S
 
 async function cleanOne(store: Store, partition: number): Promise<number> {
   for (let removed = 0; ;) {
-    const some = Number(await store.act(partition, 'spill-clean', [CLEANED]));
+    const some = Number(await store.act(partition, 'history-spill-clean', [CLEANED]));
     removed += some;
     if (some < CLEANED) return removed;
   }

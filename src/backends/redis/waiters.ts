@@ -3,7 +3,7 @@ import type { AttachResult, Counted, CountedScan, PendingWait, WaiterStore } fro
 import type { CommandKey } from '../../core/ids.ts';
 import { trustJson } from '../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../core/limits.ts';
-import type { RedisParts } from './backend.ts';
+import type { RedisParts } from './parts.ts';
 import type { KeyKind } from './keys.ts';
 import { decodeCommand } from './record.ts';
 import type { Store } from './store.ts';

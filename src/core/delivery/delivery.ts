@@ -9,6 +9,7 @@ import { isTerminal, type Command } from './command.ts';
 import { createDeeds } from './deeds.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { createInspection } from './inspection.ts';
+import { isAway } from './outbox.ts';
 
 /** In shared mode a hint may be lost: what is watched is read again this often. */
 const REREAD_MS = 1_000;
@@ -60,12 +61,15 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
     if (isTerminal(command)) feed.end();
   };
   const reread = (progress: JsonText | null): void => {
-    last = last.then(async () => {
+    const turn = last.then(async () => {
       const [command] = await backend.commands.get([present]);
       if (command) say(command, progress);
       else feed.end();
     });
-    last.catch((error: unknown) => feed.fail(error));
+    // While a shared store is away there is nothing to say; the next reading says what was missed.
+    last = turn.catch((error: unknown) => {
+      if (!backend.capabilities.shared || !isAway(error)) feed.fail(error);
+    });
   };
   const cancels = [
     backend.bus.subscribe(`command:${commandKeyText(present)}`, ({ progress }) => reread(progress)),

@@ -1,5 +1,5 @@
 -- Takes a payload back. a: 1 name; 2 bytes.
 -- class: settle
-acts['spill-discard'] = function(a)
+acts['history-spill-discard'] = function(a)
   lib.spill_remove(a[1], a[2])
 end

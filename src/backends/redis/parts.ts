@@ -1,0 +1,22 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
+import type { Client } from './wire.ts';
+import type { Store } from './store.ts';
+
+/** What every room over Redis is made of. */
+export type RedisParts = {
+  readonly store: Store;
+  readonly log: Log;
+  readonly sha256: (text: string) => string;
+  /** Timers of this machine. */
+  readonly system: Clock;
+  /** A connection of its own, of the same kind as the store's: for blocking reads and for subscriptions. Whoever takes it closes it. */
+  readonly connect: (purpose: 'mailbox' | 'bus') => Client;
+  /** How long history keeps a message, milliseconds, and how many of a stream. */
+  readonly retentionMs: number;
+  readonly streamMessages: number;
+  /** Streams of one user at most; STREAMS_PER_USER where absent. */
+  readonly streamsPerUser?: number | undefined;
+  /** How long a node counts as alive after a beat, milliseconds. */
+  readonly leaseMs: number;
+};

@@ -1,0 +1,302 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
+import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
+import type { Log } from '../../src/core/log.ts';
+import { toJson } from '../../src/core/json.ts';
+import type { SiteEvent } from '../../src/core/sites/site.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { FakeClock, settle } from '../kit/clock.ts';
+
+const PROBE_MS = 5_000;
+const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
+const TOPIC = 'command:alice/tab/c1';
+
+/** One node's bus, with its own timers and a hand on its connection. */
+type Node = RedisBus & {
+  readonly system: FakeClock;
+  readonly clients: Redis[];
+  readonly warnings: string[];
+  readonly name: string;
+};
+
+function eventOf(name: string): SiteEvent {
+  return { name, data: toJson({ text: 'a\nb' }), messageId: `m-${name}`, publishedAt: 1 };
+}
+
+/** Everything that is heard under a topic of sites, and a way to wait for one by its name. */
+function listen(bus: Bus, topic: `site:${string}`): { names: string[]; until(name: string): Promise<SiteEvent> } {
+  const names: string[] = [];
+  const awaited = new Map<string, (event: SiteEvent) => void>();
+  bus.subscribe(topic, (event) => {
+    names.push(event.name);
+    awaited.get(event.name)?.(event);
+  });
+  const until = (name: string) => new Promise<SiteEvent>((resolve) => void awaited.set(name, resolve));
+  return { names, until };
+}
+
+function nextHint(bus: Bus): { hint: Promise<CommandHint>; stop(): void } {
+  const { promise, resolve } = Promise.withResolvers<CommandHint>();
+  const stop = bus.subscribe(TOPIC, resolve);
+  return { hint: promise, stop };
+}
+
+describe('the bus over Redis, between two nodes', () => {
+  let bench: RedisBench;
+  let control: Client;
+  let nodes: Node[];
+  let a: Node;
+  let b: Node;
+  beforeEach(async () => {
+    bench = await redisBench();
+    control = bench.connect();
+    await control.connect();
+    nodes = [];
+    [a, b] = [begin(), begin()];
+    await Promise.all([a.ready(), b.ready()]);
+  });
+  afterEach(async () => {
+    for (const node of nodes) node.close();
+    control.disconnect();
+    await bench.close();
+  });
+
+  function begin(): Node {
+    const system = new FakeClock();
+    const clients: Redis[] = [];
+    const warnings: string[] = [];
+    const name = randomUUID();
+    const log: Log = { debug() {}, info() {}, warn: (_fields, text) => void warnings.push(text), error() {} };
+    const connect = (): Client => {
+      const client = new Redis(inject('redisUrl'), {
+        ...{ lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0, connectionName: name },
+        retryStrategy: () => 5,
+      });
+      client.on('error', () => undefined);
+      clients.push(client);
+      return client;
+    };
+    const bus = createRedisBus({ ...bench.parts, system, log, connect });
+    const node = { ...bus, system, clients, warnings, name };
+    nodes.push(node);
+    return node;
+  }
+
+  const hintChannel = (): string => {
+    const { store } = bench;
+    return store.key(store.partitionOfUser('alice'), 'hint', store.hash('alice', 'tab', 'c1'));
+  };
+  const subscribers = async (channel: string): Promise<number> => {
+    const [, count] = (await control.call('PUBSUB', 'NUMSUB', channel)) as [string, number];
+    return count;
+  };
+  /** One user of each partition: what goes for both goes for every channel. */
+  const usersOfAll = (): string[] => {
+    const users: string[] = [];
+    for (let i = 0; users.filter((user) => user).length < bench.store.partitions; i++)
+      users[bench.store.partitionOfUser(`user-${i}`)] = `user-${i}`;
+    return users;
+  };
+  /** Resolves once the node heard another's event in each partition, and with it everything published before. */
+  const heardAll = async (to: Bus, from: Bus, name: string): Promise<void> => {
+    const waits = usersOfAll().map((user) => {
+      const heard = listen(to, `site:${user}/marker`).until(name);
+      from.publish(`site:${user}/marker`, eventOf(name));
+      return heard;
+    });
+    await Promise.all(waits);
+  };
+
+  it('hands an event to listeners here before publish returns, and whole to those of another node', async () => {
+    const [here, there] = [listen(a, 'site:alice/board'), listen(b, 'site:alice/board')];
+    const crossed = there.until('saved');
+    a.publish('site:alice/board', eventOf('saved'));
+    expect(here.names).toEqual(['saved']);
+    expect(await crossed).toEqual(eventOf('saved'));
+  });
+
+  it('keeps the order that one node published in, and doubles none of its own events', async () => {
+    const [here, there] = [listen(a, 'site:alice/board'), listen(b, 'site:alice/board')];
+    const names = Array.from({ length: 50 }, (_, i) => `e${i}`);
+    const all = there.until('e49');
+    for (const name of names) a.publish('site:alice/board', eventOf(name));
+    await all;
+    // What comes back from the other node was published behind all of it, so any echo had come before.
+    const back = here.until('back');
+    b.publish('site:alice/board', eventOf('back'));
+    await back;
+    expect(there.names).toEqual([...names, 'back']);
+    expect(here.names).toEqual([...names, 'back']);
+  });
+
+  it('carries changes of connections of users of every partition, and ends of sessions', async () => {
+    const heard: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const users = usersOfAll();
+    b.subscribe('connections', ({ change, connection }) => {
+      heard.push(`${change} ${connection.userId}`);
+      if (heard.length === users.length) resolve();
+    });
+    const ended = new Promise<null>((done) => void b.subscribe('session:As1', done));
+    for (const userId of users) {
+      const connection = { userId, clientId: 'tab' } as ConnectionEvent['connection'];
+      a.publish('connections', { change: 'connected', connection, cause: null, at: 1 });
+    }
+    a.publish('session:As1', null);
+    await promise;
+    expect(heard.sort()).toEqual(users.map((user) => `connected ${user}`).sort());
+    expect(await ended).toBeNull();
+  });
+
+  it('listens to a command only while somebody does, and first says to look again', async () => {
+    expect(await subscribers(hintChannel())).toBe(0);
+    const first = nextHint(b);
+    const second = nextHint(b);
+    expect(await Promise.all([first.hint, second.hint])).toEqual([
+      { key: KEY, progress: null },
+      { key: KEY, progress: null },
+    ]);
+    expect(await subscribers(hintChannel())).toBe(1);
+    const moved = nextHint(b);
+    a.publish(TOPIC, { key: KEY, progress: toJson({ at: 5 }) });
+    expect(await moved.hint).toEqual({ key: KEY, progress: '{"at":5}' });
+    first.stop();
+    first.stop();
+    moved.stop();
+    await settle();
+    expect(await subscribers(hintChannel())).toBe(1);
+    second.stop();
+    await expect.poll(() => subscribers(hintChannel())).toBe(0);
+  });
+
+  it('follows listeners that come and go at once', async () => {
+    for (let i = 0; i < 20; i++) nextHint(b).stop();
+    const last = nextHint(b);
+    expect(await last.hint).toEqual({ key: KEY, progress: null });
+    last.stop();
+    const again = nextHint(b);
+    a.publish(TOPIC, { key: KEY, progress: toJson(1) });
+    expect(await again.hint).toMatchObject({ key: KEY });
+    expect(await subscribers(hintChannel())).toBe(1);
+  });
+
+  it('hears again after its connection was cut, and says to look again at each command', async () => {
+    const there = listen(b, 'site:alice/board');
+    const hints: CommandHint[] = [];
+    let told = Promise.withResolvers<void>();
+    b.subscribe(TOPIC, (hint) => {
+      hints.push(hint);
+      told.resolve();
+    });
+    await told.promise;
+    // Whom nobody listens to any more by the time that it is back.
+    const gone = b.subscribe('command:alice/tab/gone', () => undefined);
+    await cut(b);
+    gone();
+    told = Promise.withResolvers<void>();
+    await b.ready();
+    await told.promise;
+    expect(hints).toEqual([
+      { key: KEY, progress: null },
+      { key: KEY, progress: null },
+    ]);
+    const crossed = there.until('later');
+    a.publish('site:alice/board', eventOf('later'));
+    await crossed;
+    const { store } = bench;
+    const left = store.key(store.partitionOfUser('alice'), 'hint', store.hash('alice', 'tab', 'gone'));
+    await expect.poll(() => subscribers(left)).toBe(0);
+    expect(await subscribers(hintChannel())).toBe(1);
+  });
+
+  /** Ends the node's connection from Redis' side, and waits until the node has seen it. */
+  async function cut(node: Node): Promise<void> {
+    const client = node.clients.at(-1);
+    const closed = new Promise<void>((done) => void client?.once('close', () => done()));
+    const list = String(await control.call('CLIENT', 'LIST'));
+    const line = list.split('\n').find((one) => one.includes(`name=${node.name} `)) ?? '';
+    const id = /\bid=(\d+)/.exec(line)?.[1] ?? '';
+    expect(await control.call('CLIENT', 'KILL', 'ID', id)).toBe(1);
+    await closed;
+  }
+
+  it('replaces a connection that looks healthy and hears nothing', async () => {
+    const there = listen(b, 'site:alice/board');
+    const hint = nextHint(b);
+    await hint.hint;
+    const channel = bench.store.key(bench.store.partitionOfUser('alice'), 'bus');
+    await b.clients[0]?.unsubscribe(channel);
+    for (let turn = 0; turn < 3; turn++) await probed(b);
+    expect(b.clients).toHaveLength(1);
+    const looked = nextHint(b);
+    await probed(b);
+    expect(b.clients).toHaveLength(2);
+    await b.ready();
+    expect(await looked.hint).toEqual({ key: KEY, progress: null });
+    expect(b.clients[0]?.status).not.toBe('ready');
+    const crossed = there.until('later');
+    a.publish('site:alice/board', eventOf('later'));
+    await crossed;
+    expect(there.names).toEqual(['later']);
+    expect(b.warnings).toHaveLength(1);
+  });
+
+  it('keeps one that hears', async () => {
+    for (let turn = 0; turn < 8; turn++) {
+      await probed(b);
+      await heardAll(b, a, `turn-${turn}`);
+    }
+    expect(b.clients).toHaveLength(1);
+    expect(b.warnings).toEqual([]);
+  });
+
+  /** One turn of the probe, until what it published was taken: acts of a partition are answered in order. */
+  async function probed(node: Node): Promise<void> {
+    await node.system.advance(PROBE_MS);
+    const { store } = bench;
+    const acts = usersOfAll().map((user) =>
+      store.act(store.partitionOfUser(user), 'bus-publish', ['hint', 'none', '']),
+    );
+    await Promise.all(acts);
+    await settle();
+  }
+
+  it('lets a listener that throws harm no other, and passes over what it cannot read', async () => {
+    b.subscribe('site:alice/board', () => {
+      throw new Error('mine');
+    });
+    const there = listen(b, 'site:alice/board');
+    const channel = bench.store.key(bench.store.partitionOfUser('alice'), 'bus');
+    await control.publish(channel, 'nonsense');
+    await control.publish(channel, 'someone site:alice/board\n{"name":');
+    await control.publish(channel, 'someone site:alice/other\n{"name":');
+    const crossed = there.until('good');
+    a.publish('site:alice/board', eventOf('good'));
+    await crossed;
+    expect(there.names).toEqual(['good']);
+    expect(b.warnings).toHaveLength(2);
+  });
+
+  it('goes on for listeners here while the store cannot be reached, and says so once', async () => {
+    const here = listen(a, 'site:alice/board');
+    const away = { ...bench.store, act: () => Promise.reject(new Error('away')) };
+    const warnings: string[] = [];
+    const log: Log = { debug() {}, info() {}, warn: (_fields, text) => void warnings.push(text), error() {} };
+    const alone = createRedisBus({ ...bench.parts, store: away, log });
+    const own = listen(alone, 'site:alice/board');
+    for (const name of ['x', 'y', 'z']) alone.publish('site:alice/board', eventOf(name));
+    await settle();
+    alone.close();
+    expect([own.names, here.names]).toEqual([['x', 'y', 'z'], []]);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it('says that it never will be ready once it is closed', async () => {
+    const closed = begin();
+    closed.close();
+    await expect(closed.ready()).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+});

@@ -1,0 +1,245 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
+import { rowArgs } from '../../src/backends/redis/history-rows.ts';
+import { markHash } from '../../src/backends/redis/history.ts';
+import type { Message, NewMessage } from '../../src/core/history/message.ts';
+import type { IngestedMessage } from '../../src/core/history/store.ts';
+import { fromJson, toJson } from '../../src/core/json.ts';
+import { STREAMS_PER_USER } from '../../src/core/limits.ts';
+import type { Position, Scan } from '../../src/core/page.ts';
+import { newMessage } from '../contract/history-model.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+const EVERY = { afterTime: null, beforeTime: null, kinds: null };
+const ALL = { first: 1000, after: null };
+const HOUR = 3600_000;
+
+function ingested(id: string, over: Partial<IngestedMessage> = {}): IngestedMessage {
+  return { ...newMessage({ suffix: 'sites/a/events' }), clientId: 'tab', id, ...over };
+}
+
+function values<T>(scan: Scan<T> | null): T[] {
+  return (scan?.rows ?? []).map(({ row }) => row);
+}
+
+describe('history over Redis', () => {
+  let bench: RedisBench;
+  let beside: RedisBench;
+  beforeEach(async () => {
+    bench = await redisBench({ retentionMs: HOUR, streamMessages: 50 });
+    beside = await redisBench({ beside: bench, retentionMs: HOUR, streamMessages: 50 });
+  });
+  afterEach(async () => {
+    await beside.close();
+    await bench.close();
+  });
+
+  const retain = async (over: Partial<NewMessage>): Promise<Message> => bench.backend.history.retain(newMessage(over));
+  const roundTrips = async (run: () => unknown): Promise<number> => {
+    const before = bench.store.roundTrips;
+    await run();
+    return bench.store.roundTrips - before;
+  };
+
+  it('gives one order of a stream to the writers of two processes', async () => {
+    const both = [bench.backend.history, beside.backend.history];
+    const kept = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => both[i % 2]?.retain(newMessage({ id: `m${i}`, payload: toJson(i) }))),
+    );
+    expect(new Set(kept.map((message) => message?.seq)).size).toBe(40);
+    const [here, there] = await Promise.all(both.map((one) => one.messages('alice', 'clients/tab', EVERY, ALL)));
+    expect(values(here ?? null)).toEqual(kept.toSorted((a, b) => (a?.seq ?? 0) - (b?.seq ?? 0)));
+    expect(there).toEqual(here);
+  });
+
+  it('takes one message once, from whichever process it comes, and counts every sighting', async () => {
+    const results = await Promise.all(
+      [bench, beside, bench, beside].map(({ backend }) => backend.history.ingest(ingested('m1'))),
+    );
+    expect(results.map(({ kind }) => kind).sort()).toEqual(['duplicate', 'duplicate', 'duplicate', 'retained']);
+    expect(await beside.backend.dedup.stats(60)).toMatchObject({ seen: 4, unique: 1, duplicates: 3 });
+    expect(values(await bench.backend.history.messages('alice', 'sites/a/events', EVERY, ALL))).toHaveLength(1);
+  });
+
+  it('counts and retains nothing anew when an asking is made again for want of an answer', async () => {
+    const { store } = bench;
+    const limits = { retentionMs: HOUR, streamMessages: 50, streamsPerUser: 20 };
+    const row = rowArgs({ store, ...limits }, ingested('m1'));
+    const mark = markHash(store, { userId: 'alice', clientId: 'tab', messageId: 'm1' });
+    const ask = (token: string) => store.act(store.partitionOfUser('alice'), 'history-ingest', [mark, token, ...row]);
+    const first = await ask('t1');
+    expect(await ask('t1')).toEqual(first);
+    expect(await ask('t2')).toEqual(['duplicate']);
+    expect(await ask('t2')).toEqual(['duplicate']);
+    expect(await ask('t1')).toEqual(first);
+    expect(await bench.backend.dedup.stats(60)).toMatchObject({ seen: 2, unique: 1, duplicates: 1 });
+    expect(values(await bench.backend.history.messages('alice', 'sites/a/events', EVERY, ALL))).toHaveLength(1);
+    const again = () => store.act(store.partitionOfUser('alice'), 'history-retain', ['mark', ...row]);
+    expect(await again()).toEqual(await again());
+    expect(values(await bench.backend.history.messages('alice', 'sites/a/events', EVERY, ALL))).toHaveLength(2);
+  });
+
+  it('keeps any payload byte for byte, and one that lies elsewhere by its reference', async () => {
+    const spill = { name: null, bytes: 70_000, sha256: 'x'.repeat(43), expiresAt: bench.now() + HOUR };
+    const given = [
+      newMessage({ id: 'm1', payload: toJson({ a: ' \u0000\\"é\u{1f600}', b: [[], {}] }) }),
+      newMessage({ id: 'm2', spill, error: { code: 'x', message: 'é' } }),
+      newMessage({ id: 'm3', payload: toJson(''), clientId: null, instanceId: null }),
+    ];
+    for (const message of given) await bench.backend.history.retain(message);
+    const read = values(await beside.backend.history.messages('alice', 'clients/tab', EVERY, ALL));
+    expect(read).toMatchObject(given);
+    expect(read.map(({ payloadBytes }) => payloadBytes)).toEqual([
+      Buffer.byteLength(given[0]?.payload ?? ''),
+      70_000,
+      2,
+    ]);
+  });
+
+  it("answers a listing of many users' streams in as many round trips as of one", async () => {
+    const users = Array.from({ length: 60 }, (_, i) => `user-${i}`);
+    await Promise.all(users.flatMap((userId) => ['a', 'b'].map((suffix) => retain({ userId, suffix }))));
+    const [one = ''] = users;
+    const partitions = new Set(users.map((userId) => bench.store.partitionOfUser(userId)));
+    expect(partitions.size).toBe(2);
+    const { history } = bench.backend;
+    expect(await roundTrips(() => history.ofUsers([one], 100))).toBe(2);
+    expect(await roundTrips(() => history.ofUsers(users, 100))).toBe(2 * partitions.size);
+    expect(await roundTrips(() => history.messages(one, 'a', EVERY, ALL))).toBe(2);
+    expect(await roundTrips(() => history.users(ALL))).toBe(partitions.size);
+    const found = await history.ofUsers(users, 1);
+    expect(
+      found.map(({ total, rows }) => [total, rows.map((row) => [row.userId, row.suffix, row.messageCount])]),
+    ).toEqual(users.map((userId) => [2, [[userId, 'a', 1]]]));
+  });
+
+  it('lists the users of all partitions in one order of bytes, page by page', async () => {
+    const users = ['zoe', 'Zoe', 'é', 'a\u{1f600}', 'a\u{fffd}', 'a', 'ab', 'a b', 'b', ...'cdefgh'];
+    for (const userId of users) await retain({ userId });
+    const found: string[] = [];
+    let after: Position | null = null;
+    do {
+      const scan: Scan<{ userId: string }> = await bench.backend.history.users({ first: 4, after });
+      found.push(...values(scan).map(({ userId }) => userId));
+      after = scan.next;
+    } while (after !== null);
+    expect(found).toEqual(users.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
+  });
+
+  it('keeps to the order of time and place when the clock of Redis falls back', async () => {
+    const first = await retain({ id: 'm1' });
+    const behind = await redisBench({ beside: { ...bench, clock: new FakeClock(first.at - 1000) }, retentionMs: HOUR });
+    const second = await behind.backend.history.retain(newMessage({ id: 'm2' }));
+    await behind.close();
+    expect([second.at, second.seq]).toEqual([first.at, first.seq + 1]);
+  });
+
+  it('reads the streams of a command alone, past rows that went from their stream', async () => {
+    for (let i = 0; i < 60; i++) await retain({ id: `m${i}`, commandId: 'c1' });
+    await retain({ id: 'other', commandId: 'c1', suffix: 'sites/a/events' });
+    const all = values(await bench.backend.history.ofCommand('alice', 'c1', ALL));
+    expect(all.map(({ id }) => id)).toEqual([...Array.from({ length: 50 }, (_, i) => `m${i + 10}`), 'other']);
+    const short = await bench.backend.history.ofCommand('alice', 'c1', { first: 3, after: null });
+    expect(values(short).map(({ id }) => id)).toEqual(['m10', 'm11', 'm12']);
+    const next = await bench.backend.history.ofCommand('alice', 'c1', { first: 48, after: short.next });
+    expect([values(next).at(-1)?.id, next.next]).toEqual(['other', null]);
+    expect(await bench.backend.history.ofCommand('alice', 'c2', ALL)).toEqual({ rows: [], next: null, gaps: [] });
+  });
+
+  it('samples the newest of all streams and partitions, as they are stored', async () => {
+    for (let i = 0; i < 30; i++) {
+      await retain({
+        id: `m${i}`,
+        userId: `user-${i % 7}`,
+        suffix: `s${i % 3}`,
+        payload: i % 2 ? toJson({ i }) : null,
+      });
+      await bench.advance(1);
+    }
+    const ids = async (bounds: { messages: number; bytes?: number; of?: 'stored' | 'payloads' }) => {
+      const { messages, bytes = 1024 * 1024, of = 'stored' } = bounds;
+      const sample = await beside.backend.history.sample(null, { messages, bytes, of });
+      return { ids: sample?.rows.map(({ message }) => message.id), cut: sample?.cut };
+    };
+    const newest = Array.from({ length: 30 }, (_, i) => `m${29 - i}`);
+    expect(await ids({ messages: 100 })).toEqual({ ids: newest, cut: false });
+    expect(await ids({ messages: 8 })).toEqual({ ids: newest.slice(0, 8), cut: true });
+    expect(await ids({ messages: 100, bytes: 1 })).toEqual({ ids: ['m29'], cut: true });
+    expect(await ids({ messages: 3, of: 'payloads' })).toEqual({ ids: ['m29', 'm27', 'm25'], cut: true });
+    const own = await bench.backend.history.sample(
+      { userId: 'user-1', suffix: 's2' },
+      { messages: 1, bytes: 1e6, of: 'stored' },
+    );
+    const [row] = own?.rows ?? [];
+    expect(fromJson(row?.stored ?? null)).toEqual({
+      adapter: 'redis',
+      entryId: `${row?.message.at}-${row?.message.seq}`,
+      ...row?.message,
+      payload: { i: 29 },
+    });
+    expect(
+      await bench.backend.history.sample({ userId: 'user-1', suffix: 'none' }, { messages: 1, bytes: 1, of: 'stored' }),
+    ).toBeNull();
+  });
+
+  it('leaves nothing behind that does not go by itself', async () => {
+    for (const userId of ['alice', 'bob', 'carol'])
+      for (const suffix of ['a', 'b']) await retain({ userId, suffix, commandId: 'c1', payload: toJson('x') });
+    await bench.backend.history.ingest(ingested('m1'));
+    expect(await immortal(bench)).toEqual([]);
+    await bench.advance(HOUR);
+    expect(values(await bench.backend.history.users(ALL))).toEqual([]);
+    const left = await Promise.all(
+      (await keysOf(bench)).map(async (key) => [kindOf(key), await ttlOf(bench, key)] as const),
+    );
+    expect(left.filter(([, ttl]) => ttl < 0)).toEqual([]);
+    expect(new Set(left.map(([kind]) => kind))).toEqual(new Set(['streaminfo', 'cmdrows', 'mark', 'seen']));
+  });
+
+  it('forgets many streams that are due at once before it tells how many there are', async () => {
+    await Promise.all(Array.from({ length: 1100 }, (_, i) => retain({ suffix: `s${i}` })));
+    await bench.advance(1);
+    await retain({ suffix: 'young' });
+    await bench.advance(HOUR - 1);
+    const [found] = await bench.backend.history.ofUsers(['alice'], 10);
+    expect([found?.total, found?.rows.map(({ suffix }) => suffix)]).toEqual([1, ['young']]);
+  });
+
+  it('bounds the streams of a user by the documented number where no other is given', async () => {
+    const key = bench.store.key(bench.store.partitionOfUser('alice'), 'streams', bench.store.hash('alice'));
+    const names = Array.from({ length: STREAMS_PER_USER - 1 }, (_, i) => [0, `s${i}`] as const).flat();
+    await bench.store.read(0, [['ZADD', key, ...names]]);
+    await retain({ suffix: 'a' });
+    expect((await bench.backend.history.streams('alice', 'a', ALL)).gaps).toEqual([]);
+    await retain({ suffix: 'b' });
+    expect(values(await bench.backend.history.streams('alice', 'a', ALL))).toEqual([]);
+    expect((await bench.backend.history.streams('alice', 'b', ALL)).gaps).toMatchObject([{ reason: 'evicted' }]);
+  });
+});
+
+async function keysOf({ store }: RedisBench): Promise<string[]> {
+  const tags = tagsOf(store.namespace, store.partitions);
+  const lists = await store.readAll((partition) => [
+    ['KEYS', `${(tags[partition] ?? '').replace(/[[\]?*]/g, '\\$&')}*`],
+  ]);
+  return lists.flatMap(([keys]) => (Array.isArray(keys) ? keys.map(String) : []));
+}
+
+function kindOf(key: string): KeyKind {
+  const [kind = ''] = key.slice(key.indexOf('}:') + 2).split(':');
+  if (!Object.hasOwn(KINDS, kind)) throw new Error(`${key} is of no kind`);
+  return kind as KeyKind;
+}
+
+async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
+  return Number((await store.read(0, [['PTTL', key]]))[0]);
+}
+
+/** Keys that would stay for good: without an expiry, and not of a kind that goes otherwise. */
+async function immortal(bench: RedisBench): Promise<string[]> {
+  const found: string[] = [];
+  for (const key of await keysOf(bench))
+    if (KINDS[kindOf(key)].ends === 'ttl' && (await ttlOf(bench, key)) < 0) found.push(key);
+  return found;
+}

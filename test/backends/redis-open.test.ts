@@ -1,0 +1,227 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openRedisBackend, type RedisBackend, type RedisBackendOptions } from '../../src/backends/redis/open.ts';
+import { openCallboard, type Settings } from '../../src/callboard.ts';
+import { trustJson } from '../../src/core/json.ts';
+import { silentLog, type Log } from '../../src/core/log.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { startRedis, type RedisServer } from '../kit/redis.ts';
+
+let server: RedisServer;
+const opened: RedisBackend[] = [];
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+afterEach(async () => {
+  for (const { backend } of opened.splice(0)) await backend.close();
+});
+
+function options(over: Partial<RedisBackendOptions> = {}): RedisBackendOptions {
+  return {
+    url: server.url,
+    namespace: randomUUID(),
+    partitions: 2,
+    durability: 'memory',
+    retentionMs: 3600_000,
+    streamMessages: 100,
+    scopeOf: (userId) => userId,
+    sha256: createCrypto('test').sha256,
+    spillDir: null,
+    legacy: { commandStream: null, pending: null },
+    strictMigration: false,
+    system: systemClock,
+    log: silentLog,
+    ...over,
+  };
+}
+
+async function open(over: Partial<RedisBackendOptions> = {}): Promise<RedisBackend> {
+  const redis = await openRedisBackend(options(over));
+  opened.push(redis);
+  return redis;
+}
+
+describe('the Redis backend', () => {
+  it('opens with every port, is ready, and has the time of Redis', async () => {
+    const { backend, clock } = await open();
+    expect(backend.capabilities.shared).toBe(true);
+    await backend.ready();
+    expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
+  });
+
+  it('signs cursors alike on every node of a deployment', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [await open({ namespace }), await open({ namespace })];
+    expect(one.cursorKey).toBe(two.cursorKey);
+  });
+
+  it('is not ready while Redis is away, within a second, and is again by itself', async () => {
+    const { backend } = await open();
+    await backend.ready();
+    process.kill(server.process.pid ?? 0, 'SIGSTOP');
+    try {
+      const before = performance.now();
+      await expect(backend.ready()).rejects.toMatchObject({ code: 'store_unavailable' });
+      expect(performance.now() - before).toBeLessThan(1_900);
+    } finally {
+      process.kill(server.process.pid ?? 0, 'SIGCONT');
+    }
+    await server.kill();
+    await expect(backend.ready()).rejects.toMatchObject({ code: 'store_unavailable' });
+    await server.restart();
+    await expect
+      .poll(
+        () =>
+          Promise.resolve(backend.ready()).then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe(true);
+  });
+
+  it('says store_unavailable where nothing listens, logs it once and without the password', async () => {
+    const lines: unknown[] = [];
+    const log: Log = { ...silentLog, warn: (...line) => void lines.push(line) };
+    await expect(open({ url: 'redis://:hunter2@127.0.0.1:1', log })).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    expect(JSON.stringify(lines)).toContain('ECONNREFUSED');
+    expect(lines).toHaveLength(1);
+    expect(JSON.stringify(lines)).not.toContain('hunter2');
+  });
+
+  it('does not say a refused password either', async () => {
+    const lines: unknown[] = [];
+    const at = (...line: unknown[]): void => void lines.push(line);
+    const url = server.url.replace('redis://', 'redis://nobody:hunter2@');
+    const error: unknown = await open({ url, log: { debug: at, info: at, warn: at, error: at } }).catch(
+      (e: unknown) => e,
+    );
+    expect(error).toMatchObject({ code: 'store_unavailable' });
+    expect(JSON.stringify(lines)).toContain('WRONGPASS');
+    expect(JSON.stringify(lines) + String(error)).not.toContain('hunter2');
+  });
+
+  it('refuses the start while legacy keys hold anything, when told to be strict, and else reports how much', async () => {
+    const { store, backend } = await open();
+    const [stream, pending] = [`legacy-${randomUUID()}`, `legacy-${randomUUID()}`];
+    await store.read(0, [
+      ['XADD', stream, '*', 'a', 'b'],
+      ['RPUSH', pending, 'x', 'y'],
+    ]);
+    const legacy = { commandStream: stream, pending };
+    await expect(open({ legacy, strictMigration: true })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining('STRICT_MIGRATION'),
+    });
+    const lax = await open({ legacy });
+    expect(await lax.backend.inspector.summary()).toMatchObject({
+      legacyCommandStreamDepth: 1,
+      pendingCommandDepth: 2,
+    });
+    await store.read(0, [['DEL', stream, pending]]);
+    await open({ legacy, strictMigration: true });
+    expect(await backend.inspector.summary()).toMatchObject({ legacyCommandStreamDepth: null });
+  });
+
+  it('keeps large payloads where every node finds them', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [await open({ namespace }), await open({ namespace })];
+    const ref = await one.spill.put(trustJson('"large"'), one.clock.now() + 60_000);
+    expect(await two.spill.read(ref)).toEqual({ state: 'present', text: '"large"' });
+  });
+});
+
+const REDIS = {
+  partitions: 1,
+  durability: 'memory',
+  strictMigration: false,
+  legacy: { commandStream: null, pending: null },
+} as const;
+
+describe('a relay over Redis', () => {
+  it('is one deployment with every other of its namespace', async () => {
+    const config: Settings = { redis: { ...REDIS, url: server.url, namespace: randomUUID() }, auth: {} };
+    await using one = await openCallboard({ config });
+    await using two = await openCallboard({ config });
+    await Promise.all([one.listen(), two.listen()]);
+    expect(one.core.mode).toBe('shared');
+    expect(one.core.nodeId).not.toBe(two.core.nodeId);
+    const admin = { kind: 'admin', name: 'test', expiresAt: null } as const;
+    const nodes = await one.core.delivery.nodes(admin, {});
+    expect(nodes.nodes.map(({ nodeId }) => nodeId).sort()).toEqual([one.core.nodeId, two.core.nodeId].sort());
+  });
+
+  it('answers readiness by its store, and takes up again when it is back', async () => {
+    const own = await startRedis();
+    const config: Settings = { redis: { ...REDIS, url: own.url, namespace: randomUUID() }, auth: {} };
+    await using relay = await openCallboard({ config });
+    const url = await relay.listen();
+    const readiness = async () => (await fetch(`${url}/readyz`)).json();
+    await expect.poll(readiness).toEqual({ status: 'ready' });
+    await own.kill();
+    expect(await readiness()).toEqual({ status: 'not_ready', code: 'store_unavailable' });
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    await own.restart();
+    await expect.poll(readiness, { timeout: 15_000 }).toEqual({ status: 'ready' });
+    await relay.close();
+    await own.stop();
+  });
+
+  it('takes a shared directory only when it is the same for all', async () => {
+    const namespace = randomUUID();
+    const root = () => mkdtempSync(join(tmpdir(), 'callboard-open-'));
+    const at = (spillDir: string): Settings => ({
+      redis: { ...REDIS, url: server.url, namespace },
+      spillDir,
+      auth: {},
+    });
+    const shared = root();
+    await using one = await openCallboard({ config: at(shared) });
+    await using two = await openCallboard({ config: at(shared) });
+    expect([one.core.mode, two.core.mode]).toEqual(['shared', 'shared']);
+    await expect(openCallboard({ config: at(root()) })).rejects.toMatchObject({ code: 'invalid_argument' });
+  });
+});
+
+/** Files that a process had loaded, after it opened a relay and listened. */
+async function loadedBy(config: string): Promise<readonly string[]> {
+  const script = `
+    import { registerHooks } from 'node:module';
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+    const { openCallboard } = await import(${JSON.stringify(new URL('../../src/callboard.ts', import.meta.url).href)});
+    const relay = await openCallboard({ config: ${config} });
+    await relay.listen();
+    await relay.close();
+    process.stdout.write(JSON.stringify(loaded));`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let out = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  await new Promise((done) => child.on('close', done));
+  return JSON.parse(out);
+}
+
+describe('direct mode', () => {
+  it('loads no Redis client, and nothing of the Redis backend but how its address is read', async () => {
+    const own = /ioredis|cluster-key-slot|redis-parser|\/backends\/redis\//;
+    const redis = JSON.stringify({ ...REDIS, url: server.url, namespace: randomUUID() });
+    const [direct, shared] = await Promise.all([loadedBy('{ auth: {} }'), loadedBy(`{ auth: {}, redis: ${redis} }`)]);
+    expect(direct.some((url) => url.endsWith('/backends/memory/backend.ts'))).toBe(true);
+    expect(direct.filter((url) => own.test(url)).map((url) => url.slice(url.lastIndexOf('/') + 1))).toEqual([
+      'target.ts',
+    ]);
+    expect(shared.some((url) => url.includes('/node_modules/ioredis/'))).toBe(true);
+    expect(shared.some((url) => url.endsWith('/backends/redis/open.ts'))).toBe(true);
+  }, 60_000);
+});
