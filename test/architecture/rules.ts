@@ -67,7 +67,20 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   {
     ring: 'backends/redis/',
     besides: [
-      ...['backend', 'batches', 'bus', 'client', 'clock', 'gate', 'keys', 'migration', 'open', 'program', 'record'],
+      ...[
+        'backend',
+        'batches',
+        'bus',
+        'client',
+        'clock',
+        'gate',
+        'keys',
+        'migration',
+        'open',
+        'parts',
+        'program',
+        'record',
+      ],
       ...[
         'spill',
         'store',

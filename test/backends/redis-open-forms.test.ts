@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectCommands } from '../../src/backends/redis/client.ts';
 import { openRedisBackend, type RedisBackend } from '../../src/backends/redis/open.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
@@ -59,7 +60,6 @@ describe('over a Redis Cluster', () => {
   it('looks at every master before it opens', async () => {
     const [, , last] = cluster.masters;
     if (!last) throw new Error('there is no third master');
-    const { connectCommands } = await import('../../src/backends/redis/client.ts');
     const hand = connectCommands(last.url);
     await hand.connect();
     await hand.config('SET', 'maxmemory-policy', 'volatile-lru');
@@ -83,9 +83,9 @@ describe('over sentinels', () => {
   it('opens on the master, and goes on with the next one after a failover', async () => {
     const redis = await open(address(), 1);
     await works(redis);
-    const before = await sentinel.masterPort();
-    await sentinel.failover();
-    expect(await sentinel.masterPort()).not.toBe(before);
+    const before = await sentinel.master();
+    await sentinel.failOver();
+    expect(await sentinel.master()).not.toBe(before);
     await expect.poll(() => isReady(redis), { timeout: 15_000 }).toBe(true);
     await expect
       .poll(

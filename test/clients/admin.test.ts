@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { AdminError, createAdmin, pages, type Admin } from '../../src/clients/admin/index.ts';
 import { ADMIN } from '../http/kit.ts';
 import { OTHER, OWNER, PLANTED, world, type World } from '../relay/planted.ts';
@@ -50,8 +50,10 @@ describe('a reader of a real relay', () => {
 
   test('shows delivery: summary, nodes, scopes, records and one status', async () => {
     const delivery = reader.delivery();
-    expect(await delivery.summary()).toMatchObject({ trackedCommands: 6, mode: 'DIRECT' });
-    expect((await delivery.nodes()).nodes).toMatchObject([{ reconciliationAlive: true, draining: false }]);
+    expect(await delivery.summary()).toMatchObject({ trackedCommands: 6, mode: at.callboard.core.mode.toUpperCase() });
+    const { nodes } = await delivery.nodes();
+    expect(nodes).toHaveLength(inject('topology') === 'shared-two' ? 2 : 1);
+    for (const node of nodes) expect(node).toMatchObject({ reconciliationAlive: true, draining: false });
     expect((await delivery.tenants()).nodes).toMatchObject([
       { scopeId: OWNER, reservedCommands: 1, holders: [{ commandId: 'planted-live' }] },
       { scopeId: OTHER },

@@ -51,7 +51,7 @@ const BROKEN: readonly Broken[] = [
         after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: 1 }),
       ),
   ],
-  ['an end long after its time', 'I1', 'ended too late', () => told(later(annAnswer, 46_000))],
+  ['an end long after its time', 'I1', 'ended too late', () => told(later(annRun, 46_000))],
   [
     'a command that expired beside its connected client',
     'I1',
@@ -137,6 +137,13 @@ const BROKEN: readonly Broken[] = [
         later(annAnswer, 20_000),
         after(annAnswer, attempt(ANN, 'w3'), answer(ANN, 'w3')),
       ),
+    `${ANN_ID} w1`,
+  ],
+  [
+    'an end that only the time of its wait brought to light',
+    'I4',
+    'left waiting though the command had ended',
+    () => told(later(annAnswer, 20_000)),
     `${ANN_ID} w1`,
   ],
   ['a handler that began twice', 'I5', 'ran more than once', () => told(after(annRun, run(ANN)))],
@@ -302,7 +309,7 @@ describe('the checker', () => {
   });
 
   const QUIET: readonly (readonly [string, () => readonly Logged[]])[] = [
-    ['an end just within its time', () => told(later(annAnswer, 44_000))],
+    ['an end just within its time', () => told(later(annRun, 44_000))],
     [
       'an expiry while the client was away',
       () => told(without({ event: 'link', user: 'ann' }), ...neverRan, expired, toldExpired),

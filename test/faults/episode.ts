@@ -8,7 +8,7 @@ import { createNemesis } from './nemesis.ts';
 import { memoryOf, socketsOf } from './processes.ts';
 import { createReader, type Reader } from './reader.ts';
 import { leftovers } from './leftovers.ts';
-import { scheduleOf, type Plan } from './schedule.ts';
+import { scheduleOf, type Fault, type Plan } from './schedule.ts';
 import { startWorld, type World } from './world.ts';
 
 export type EpisodeOptions = {
@@ -35,6 +35,7 @@ const SAMPLE_MS = 1_000;
 const QUIET_MS = 60_000;
 const LEAVE_MS = 20_000;
 const POLL_MS = 250;
+const AFTERMATH_MS = 5_000;
 
 /** One plan from beginning to end: load under faults, quiet, the last reading, everybody leaves, judgement. */
 export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
@@ -49,7 +50,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     const nemesis = createNemesis(world, log, schedule);
     const reader = createReader(log, () => world.relays.find(({ proc }) => proc.alive) ?? missing());
     const sampling = setInterval(() => sample(world, log), SAMPLE_MS);
-    await load(options, { world, log, nemesis, reader });
+    await load({ ...options, perSecond: paceOf(options, schedule) }, { world, log, nemesis, reader });
     done = nemesis.done;
     await judgeable(world, log, reader);
     clearInterval(sampling);
@@ -57,6 +58,14 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   log.close();
   const report = check(readLogs(folder).events, { loss: plan.loss });
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
+}
+
+/** Slow enough that the load outlasts the schedule: a fault that nobody suffers from shows nothing. */
+function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
+  const last = schedule.at(-1);
+  if (!last) return perSecond;
+  const seconds = (last.atMs + last.holdMs + AFTERMATH_MS) / 1000;
+  return Math.min(perSecond, commands / seconds);
 }
 
 type Loading = {

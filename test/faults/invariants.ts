@@ -139,7 +139,7 @@ function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
 /** Without a fault that explains it, a wait went on after its command had run, or after another one had been told its end. */
 function wasLeft({ disturbed }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];
-  if (!end || end.event === 'refused' || (end.event === 'answer' && end.outcome !== 'pending')) return false;
+  if (!end || end.event === 'refused') return false;
   const told = [...verdictsOf(one), ...one.runEnds].find(({ at }) => at < end.at);
   return told !== undefined && end.at - Math.max(told.at, attempt.at) > TOLD_MS * MS && !disturbed(attempt.at, end.at);
 }

@@ -52,7 +52,7 @@ const DIRECT: readonly Omit<Mutant, 'mode'>[] = [
     file: 'backends/memory/waiters.ts',
     find: 'reply: { rpcId, command: entry.command, result: entry.result },',
     replace:
-      'reply: { rpcId, command: entry.command, result: [Reflect.get(index, "last") ?? entry.result, Reflect.set(index, "last", entry.result)][0] as never },',
+      'reply: { rpcId, command: entry.command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
     plan: 'F0',
     caughtBy: ['I9'],
   },

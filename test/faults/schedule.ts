@@ -111,7 +111,7 @@ const rows: readonly (Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>)[] =
     faults: 6,
   },
   { name: 'F12', says: 'every command from two callers at once', kinds: [], faults: 0, doubled: 1 },
-  { name: 'F13', says: 'clients killed, back as new instances', kinds: ['clients-kill'] },
+  { name: 'F13', says: 'clients killed, back as new instances', kinds: ['clients-kill'], workMs: 500 },
   { name: 'F14', says: "clients' connections reset", kinds: ['links-reset'], gap: [1_000, 3_000], faults: 10 },
   { name: 'F19', says: 'relays drained and started again', kinds: ['relay-drain'], gap: [8_000, 12_000] },
 ];

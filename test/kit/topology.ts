@@ -22,6 +22,17 @@ declare module 'vitest' {
   }
 }
 
+/** How many of so many random runs a property gets: Redis is asked some thousand times slower than memory. */
+export function numRuns(ofMemory: number): number {
+  return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);
+}
+
+/** A relay over Redis ends nobody's command when it closes: whoever still waits for an answer that the test forgot is cut off. */
+export function maybeCut<T>(answer: Promise<T>): Promise<T> {
+  if (inject('topology') !== 'direct') answer.catch(() => {});
+  return answer;
+}
+
 export type House = {
   /** What is called. Its `core.links` are those of the relay that clients connect to; closing it closes all. */
   readonly callboard: Callboard;
@@ -66,7 +77,8 @@ async function opener(options: CallboardOptions): Promise<(config: Settings) => 
   // Direct mode loads no Redis client.
   const { deployment } = await import('./deployment.ts');
   const place = deployment(clock);
-  const spill = options.spill ?? createMemorySpill(clock, createCrypto('test'));
+  const together = createMemorySpill(clock, createCrypto('test'));
+  const spill = options.spill ?? (options.config.spillDir ? null : together);
   return async (config) => {
     const judge = policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
     const backend = await place.open({
@@ -74,7 +86,7 @@ async function opener(options: CallboardOptions): Promise<(config: Settings) => 
       streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
       scopeOf: (userId) => judge.scopeOf(userId).id,
     });
-    return { callboard: createCallboard({ ...options, backend, spill, config }), backend };
+    return { callboard: createCallboard({ ...options, ...(spill && { spill }), backend, config }), backend };
   };
 }
 

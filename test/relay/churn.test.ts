@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { stage, until, type Stage } from './kit.ts';
+import { numRuns } from '../kit/topology.ts';
 
 /** Rows of one listing: made, taken away again where that can be, and told apart by a text. */
 type Listing = {
@@ -199,7 +200,7 @@ it.each(cases)(
         for (const client of at.alive) await client.session.closed('client_closed');
         if (at.alive.size > 0) await at.clock.advance(61_000);
       }),
-      { numRuns: 25 },
+      { numRuns: numRuns(25) },
     );
   },
   60_000,

@@ -7,6 +7,7 @@ import { ROUTES } from './access-routes.ts';
 import { codeOf } from './kit.ts';
 import { isStable, neighbourhood, type Neighbourhood } from './neighbours.ts';
 import { documentOf, rootFields } from './selection.ts';
+import { numRuns } from '../kit/topology.ts';
 
 let at: Neighbourhood;
 beforeAll(async () => {
@@ -93,7 +94,7 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
       const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
       judge(answer, codeOf(answer));
     }),
-    { numRuns: 400 },
+    { numRuns: numRuns(400) },
   );
 });
 
@@ -113,7 +114,7 @@ it('no document and no variables of GraphQL make the relay fail', async () => {
       for (const { extensions } of answer.errors)
         expect([extensions?.['code'], isStable(extensions?.['code'])]).toEqual([extensions?.['code'], true]);
     }),
-    { numRuns: 250 },
+    { numRuns: numRuns(250) },
   );
 });
 
@@ -131,7 +132,7 @@ it('no cursor opens but those that were given, whatever place of one is changed'
     fc.asyncProperty(fc.oneof(mutated([good]), nasty, fc.base64String()), async (cursor) => {
       if (cursor !== good) expect([cursor, (await read(cursor)).code]).toEqual([cursor, 'invalid_cursor']);
     }),
-    { numRuns: 200 },
+    { numRuns: numRuns(200) },
   );
 });
 
@@ -151,7 +152,7 @@ it('no token opens a door but those that were signed, whatever place of one is c
       const answer = await at.ask('/users', { token });
       expect([token, [401, 429].includes(answer.status), isStable(codeOf(answer))]).toEqual([token, true, true]);
     }),
-    { numRuns: 100 },
+    { numRuns: numRuns(100) },
   );
   await at.pass(61_000);
 });
@@ -176,6 +177,6 @@ it('no frames make the relay fail, nor the link of anybody else', async () => {
       await peer.closed;
       for (const { code } of peer.seen('refused')) expect([code, isStable(code)]).toEqual([code, true]);
     }),
-    { numRuns: 100 },
+    { numRuns: numRuns(100) },
   );
 });

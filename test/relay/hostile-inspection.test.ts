@@ -4,6 +4,7 @@ import { postJson } from '../http/kit.ts';
 import { codeOf } from './kit.ts';
 import { isStable } from './neighbours.ts';
 import { MARK, OTHER, OWNER, PLANTED, withoutGiven, world, type World } from './planted.ts';
+import { numRuns } from '../kit/topology.ts';
 
 let at: World;
 beforeAll(async () => {
@@ -68,7 +69,7 @@ it('no query of the inspection routes makes them fail, or shows anything of anot
       const answer = await at.rest(`${filled}?${new URLSearchParams(pairs)}`, { who });
       judge(who, { ...answer, code: codeOf(answer) });
     }),
-    { numRuns: 500 },
+    { numRuns: numRuns(500) },
   );
 });
 
@@ -102,7 +103,7 @@ it('no body of ingestion makes it fail, or writes to another user', async () => 
         if (error) expect([error.code, isStable(error.code)]).toEqual([error.code, true]);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: numRuns(300) },
   );
 });
 
@@ -128,6 +129,6 @@ it('no variables of GraphQL make the same questions fail, or show anything of an
       judge(who, answer);
       for (const { extensions } of answer.errors) expect(isStable(extensions?.['code'])).toBe(true);
     }),
-    { numRuns: 300 },
+    { numRuns: numRuns(300) },
   );
 });

@@ -33,7 +33,7 @@ describe('A pending RPC record', () => {
       wait_for: 'completed',
       expected_instance_id: 'i1',
       node_id: 'n1',
-      caller_node_id: 'n1',
+      caller_node_id: at.callboard.core.nodeId,
       created_at: new Date(began).toISOString(),
       times_out_at: new Date(began + 20_000).toISOString(),
       age_ms: 1500,
@@ -74,7 +74,7 @@ describe('GET /rpc/pending', () => {
     expect(await ids('user_id=alice&client_id=tab')).toEqual(['old']);
     expect(await ids('node_id=n1')).toEqual(['old', 'bobs']);
     expect(await ids('node_id=n2')).toEqual([]);
-    expect(await ids('caller_node_id=n1')).toEqual(['old', 'parked', 'bobs']);
+    expect(await ids(`caller_node_id=${at.callboard.core.nodeId}`)).toEqual(['old', 'parked', 'bobs']);
     expect(await ids('min_age_ms=5000')).toEqual(['old']);
     expect(await ids('min_age_ms=5001')).toEqual([]);
     const crossed = await list('check_instance=i1');

@@ -4,6 +4,7 @@ import { caller, client, type DownOf, type HelloOver, type Peer } from '../gatew
 import { openRaw, type RawStream } from '../graphql/kit/stream.ts';
 import { ADMIN, postJson, relay, SECRET, type Answer, type Ask, type Relay } from '../http/kit.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
+import { maybeCut } from '../kit/topology.ts';
 
 /** `admin`, `nobody` (no token), a user with every scope, or `<user>:<scope>` with that one. */
 export type Asker = string;
@@ -62,8 +63,10 @@ export async function stage(
     peers,
     token,
     know: (who, given) => void known.set(who, Promise.resolve(given)),
-    rest: async (path, { who = 'admin', ...asked } = {}) => house.ask(path, { ...asked, token: await token(who) }),
-    post: async (path, body = {}, who = 'alice') => house.ask(path, postJson(body, { token: await token(who) })),
+    rest: (path, { who = 'admin', ...asked } = {}) =>
+      maybeCut(token(who).then((shown) => house.ask(path, { ...asked, token: shown }))),
+    post: (path, body = {}, who = 'alice') =>
+      maybeCut(token(who).then((shown) => house.ask(path, postJson(body, { token: shown })))),
     async graphql(query, { who = 'admin', variables } = {}) {
       const accept = { accept: 'application/graphql-response+json' };
       return read(
