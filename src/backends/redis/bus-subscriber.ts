@@ -109,11 +109,13 @@ class RedisSubscriber implements Subscriber {
     this.#connected = false;
   }
 
-  /** A connection that came back has asked for what it held before: all of it is asked for again, or given up. */
+  /** All is asked for again: a new connection holds nothing yet, and for one that came back the answer tells that it listens. */
   #resume(): void {
     this.#connected = true;
-    for (const channel of [...this.#wanted, ...this.#held]) this.#changed.add(channel);
-    for (const channel of this.#wanted) this.#held.delete(channel);
+    for (const channel of this.#wanted) {
+      this.#changed.add(channel);
+      this.#held.delete(channel);
+    }
     this.#schedule();
   }
 

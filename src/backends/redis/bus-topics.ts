@@ -10,6 +10,8 @@ const SESSION = 'session:';
 /** Where a topic's events go: the channel of a partition, or that of one command. */
 export type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readonly hash: string | null };
 
+type CommandPlace = Place & { readonly hash: string };
+
 /** The place of an event of this topic: events of one user go one way, and so in order. */
 export function placeOf(store: Store, topic: string, event: unknown): Place {
   const command = commandOf(topic);
@@ -17,7 +19,7 @@ export function placeOf(store: Store, topic: string, event: unknown): Place {
   return { partition: partitionOf(store, topic, event), kind: 'bus', hash: null };
 }
 
-export function placeOfCommand(store: Store, { userId, clientId, commandId }: CommandKey): Place {
+export function placeOfCommand(store: Store, { userId, clientId, commandId }: CommandKey): CommandPlace {
   return { partition: store.partitionOfUser(userId), kind: 'hint', hash: store.hash(userId, clientId, commandId) };
 }
 

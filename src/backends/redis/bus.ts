@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '../../core/bus.ts';
-import { commandKeyText } from '../../core/ids.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import type { Log } from '../../core/log.ts';
 import type { RedisParts } from './parts.ts';
-import { createListeners } from './bus-listeners.ts';
+import { createListeners, type Listeners } from './bus-listeners.ts';
 import { createProbe } from './bus-probe.ts';
 import { createSubscriber } from './bus-subscriber.ts';
-import { commandOf, decodeMessage, encodeMessage, placeOf, type Place } from './bus-topics.ts';
+import { commandOf, decodeMessage, encodeMessage, placeOf, placeOfCommand, type Place } from './bus-topics.ts';
+import type { Store } from './store.ts';
 
 /** How often a message of our own goes through every channel. */
 const PROBE_MS = 5_000;
@@ -25,39 +27,20 @@ export function createRedisBus(parts: RedisParts): RedisBus {
   const { store, log, system, connect } = parts;
   const origin = randomUUID();
   const send = createSender(parts, origin);
-  /** By channel, the topic of a command that somebody listens to. */
-  const commands = new Map<string, string>();
-  const channelOf = ({ partition, kind, hash }: Place): string => store.key(partition, kind, hash ?? undefined);
+  const commands = createCommandChannels(store);
   const listeners = createListeners(log, (topic) => {
-    if (!commandOf(topic)) return;
-    const channel = channelOf(placeOf(store, topic, null));
-    if (listeners.has(topic)) commands.set(channel, topic);
-    else commands.delete(channel);
-    subscriber.want(channel, listeners.has(topic));
+    const channel = commands.changed(topic, listeners.has(topic));
+    if (channel !== null) subscriber.want(channel, listeners.has(topic));
   });
   const subscriber = createSubscriber({
     connect: () => connect('bus'),
     fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
     log,
-    onMessage(text) {
-      const message = decodeMessage(text);
-      if (!message) log.warn({ characters: text.length }, 'a message on the bus cannot be read');
-      else if (message.origin === origin) probe.heard(message.topic);
-      else if (listeners.has(message.topic)) hear(message.topic, message.json);
-    },
+    onMessage: createReceiver({ log, origin, listeners, own: (topic) => probe.heard(topic) }),
     onHeld(channels) {
-      for (const channel of channels) {
-        const topic = commands.get(channel);
-        const key = topic === undefined ? null : commandOf(topic);
-        if (key) listeners.hear(`command:${commandKeyText(key)}`, { key, progress: null });
-      }
+      for (const { topic, key } of commands.among(channels)) listeners.hear(topic, { key, progress: null });
     },
   });
-  const hear = (topic: string, json: string): void => {
-    const event = parsed(json);
-    if (event === undefined) log.warn({ topic, characters: json.length }, 'an event on the bus cannot be read');
-    else listeners.hear(topic, event);
-  };
   const probe = createProbe({
     partitions: store.partitions,
     publish: (partition, topic) => send({ partition, kind: 'bus', hash: null }, topic, ''),
@@ -82,6 +65,49 @@ export function createRedisBus(parts: RedisParts): RedisBus {
       stop();
       subscriber.close();
     },
+  };
+}
+
+type CommandTopic = { readonly topic: string; readonly key: CommandKey };
+
+/** The commands that somebody here listens to, by their channels. */
+function createCommandChannels(store: Store) {
+  const topics = new Map<string, CommandTopic>();
+  return {
+    /** The command's channel; null where the topic is another's. */
+    changed(topic: string, wanted: boolean): string | null {
+      const key = commandOf(topic);
+      if (!key) return null;
+      const { partition, kind, hash } = placeOfCommand(store, key);
+      const channel = store.key(partition, kind, hash);
+      if (wanted) topics.set(channel, { topic, key });
+      else topics.delete(channel);
+      return channel;
+    },
+    among: (channels: readonly string[]): readonly CommandTopic[] =>
+      channels.map((channel) => topics.get(channel)).filter((found) => found !== undefined),
+  };
+}
+
+type ReceiverOptions = {
+  readonly log: Log;
+  readonly origin: string;
+  readonly listeners: Listeners;
+  /** Of a message of our own, which was heard here when it was published. */
+  readonly own: (topic: string) => void;
+};
+
+/** Takes what comes from the channels; an event that nobody here listens to is not even read. */
+function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text: string) => void {
+  return (text) => {
+    const message = decodeMessage(text);
+    if (!message) return log.warn({ characters: text.length }, 'a message on the bus cannot be read');
+    const { topic, json } = message;
+    if (message.origin === origin) return own(topic);
+    if (!listeners.has(topic)) return;
+    const event = parsed(json);
+    if (event === undefined) log.warn({ topic, characters: json.length }, 'an event on the bus cannot be read');
+    else listeners.hear(topic, event);
   };
 }
 

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CallboardError } from '../../core/errors.ts';
 import { rootOf } from './keys.ts';
 import type { Store } from './store.ts';
 
 const MARKER = '.callboard-directory';
+/** Of a UUID. */
+const ID_CHARS = 36;
 
 /**
  * Proves that the directory is the one that all nodes of the deployment mount: it holds a marker whose id the store knows. The first node
@@ -30,12 +32,25 @@ async function markerOf(root: string, lay: boolean): Promise<string | null> {
   try {
     if (lay) {
       await mkdir(root, { recursive: true, mode: 0o700 });
-      await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600 }).catch(unlessCode('EEXIST'));
+      await layMarker(path);
     }
-    return await readFile(path, 'utf8');
+    const id = await readFile(path, 'utf8');
+    return id.length === ID_CHARS ? id : null;
   } catch (error) {
     unlessCode('ENOENT')(error);
     return null;
+  }
+}
+
+/** Written aside and linked into place, so that another node that starts now reads a whole id or none. */
+async function layMarker(path: string): Promise<void> {
+  const id = randomUUID();
+  const aside = `${path}.${id}`;
+  await writeFile(aside, id, { flag: 'wx', mode: 0o600 });
+  try {
+    await link(aside, path).catch(unlessCode('EEXIST'));
+  } finally {
+    await rm(aside, { force: true });
   }
 }
 
