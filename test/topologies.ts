@@ -16,8 +16,4 @@ export const INTEGRATION: readonly string[] = [
 /** Those of them that have a reason to run in direct mode alone. */
 export const NOT_SHARED: readonly { readonly file: string; readonly reason: string }[] = [
   { file: 'test/relay/observation.test.ts', reason: 'puts rows into a memory backend by hand, as no relay would' },
-  {
-    file: 'test/relay/interface-parity.test.ts',
-    reason: 'compares descriptions of the two faces, which know no backend',
-  },
 ];

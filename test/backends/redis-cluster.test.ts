@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectTo } from '../../src/backends/redis/client.ts';
 import { loadPrograms } from '../../src/backends/redis/program.ts';
 import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import { readTarget } from '../../src/backends/redis/target.ts';
 import type { Client } from '../../src/backends/redis/wire.ts';
+import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
 
@@ -21,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 function connect(): Client {
-  return new Cluster([...cluster.urls], { lazyConnect: true, redisOptions: { commandTimeout: 2_000 } });
+  return connectTo(readTarget(cluster.address), 'commands', silentLog);
 }
 
 describe('six partitions on a cluster of three masters', () => {

@@ -20,7 +20,7 @@ const EVERY: MessageFilter = { afterTime: null, beforeTime: null, kinds: null };
 const ALL = { first: 1000, after: null };
 
 /** What every HistoryStore keeps. */
-export function historyContract(name: string, make: MakeHistoryBench): void {
+export function historyContract(name: string, make: MakeHistoryBench, { runs = 150 } = {}): void {
   describe(`history on ${name}`, () => {
     let bench: Bench;
     let history: HistoryStore;
@@ -206,7 +206,7 @@ export function historyContract(name: string, make: MakeHistoryBench): void {
           for (const act of acts) await model.run(act);
           await own.close();
         }),
-        { numRuns: 150 },
+        { numRuns: runs },
       );
     });
   });

@@ -1,10 +1,14 @@
 import { historyContract } from './history.ts';
 import { redisBench } from './redis-kit.ts';
 
-historyContract('Redis', ({ streamMessages, retentionMs, streamsPerUser } = {}) =>
-  redisBench({
-    ...(streamMessages !== undefined && { streamMessages }),
-    ...(retentionMs !== undefined && { retentionMs }),
-    ...(streamsPerUser !== undefined && { streamsPerUser }),
-  }),
+historyContract(
+  'Redis',
+  ({ streamMessages, retentionMs, streamsPerUser } = {}) =>
+    redisBench({
+      ...(streamMessages !== undefined && { streamMessages }),
+      ...(retentionMs !== undefined && { retentionMs }),
+      ...(streamsPerUser !== undefined && { streamsPerUser }),
+    }),
+  // Each act is a round trip.
+  { runs: 30 },
 );

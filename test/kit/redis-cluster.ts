@@ -5,6 +5,8 @@ const SLOTS = 16_384;
 
 /** A Redis Cluster of masters without replicas, on free ports of loopback; each holds an equal range of the slots, in order. */
 export type RedisCluster = {
+  /** As the settings take it. */
+  readonly address: string;
   /** One address a master, in the order of their ranges. */
   readonly urls: readonly string[];
   readonly masters: readonly RedisServer[];
@@ -33,6 +35,7 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
     throw error;
   }
   return {
+    address: `redis+cluster://${servers.map(({ server }) => `127.0.0.1:${server.port}`).join(',')}`,
     urls: servers.map(({ server }) => server.url),
     masters: servers.map(({ server }) => server),
     calls: (command) => Promise.all(hands.map((hand) => callsOf(hand, command))),
