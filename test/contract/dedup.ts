@@ -14,7 +14,7 @@ function event(id: string, over: Partial<IngestedMessage> = {}): IngestedMessage
 }
 
 /** What every deduplicator keeps, seen through the acts that it is a part of. */
-export function dedupContract(name: string, make: MakeBench): void {
+export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}): void {
   describe(`deduplication on ${name}`, () => {
     let bench: Bench;
     let history: HistoryStore;
@@ -142,7 +142,7 @@ export function dedupContract(name: string, make: MakeBench): void {
           }
           await own.close();
         }),
-        { numRuns: 100 },
+        { numRuns: runs },
       );
     });
   });

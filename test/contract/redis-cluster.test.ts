@@ -51,8 +51,8 @@ commandModel(NAME, () => bench(), 15);
 waiterContract(NAME, () => bench());
 nodeContract(NAME, () => bench());
 inspectorContract(NAME, () => bench());
-historyContract(NAME, historyBench);
-dedupContract(NAME, () => bench());
+historyContract(NAME, historyBench, { runs: 8 });
+dedupContract(NAME, () => bench(), { runs: 8 });
 siteContract(NAME, () => bench());
 sessionContract(NAME, () => bench());
 

@@ -1,4 +1,4 @@
 import { dedupContract } from './dedup.ts';
 import { redisBench } from './redis-kit.ts';
 
-dedupContract('Redis', () => redisBench());
+dedupContract('Redis', () => redisBench(), { runs: 30 });
