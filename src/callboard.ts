@@ -44,6 +44,7 @@ export type Settings = Partial<
     | 'allowedOrigins'
     | 'trustProxy'
     | 'introspection'
+    | 'fastPath'
   >
 > & { readonly auth: Partial<AuthConfig> };
 
@@ -161,6 +162,7 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock }: P
     maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
     introspection: config.introspection ?? 'admin',
+    fastPath: config.fastPath ?? true,
     clientFiles: new URL('../dist/clients/', import.meta.url),
     version: VERSION,
   });

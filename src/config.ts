@@ -11,7 +11,6 @@ import {
   SETTINGS,
   SHARED_ONLY,
   SWITCHES,
-  WITHOUT_EFFECT,
   isSettingName,
   type SettingName,
   type Settings,
@@ -61,6 +60,8 @@ export type Config = {
   readonly allowedOrigins: readonly string[];
   readonly trustProxy: boolean;
   readonly introspection: Settings['INTROSPECTION'];
+  /** False: known documents take no shorter way, and nothing is made once for many. The bytes are the same either way. */
+  readonly fastPath: boolean;
   readonly logLevel: Settings['LOG_LEVEL'];
   /** Sentences for the log: variables that look like settings and are none, settings that nothing acts on. */
   readonly warnings: readonly string[];
@@ -113,16 +114,27 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): 
     if (token.kind === 'positional') faults.push({ parameter: token.value, detail: 'is not expected here' });
     if (token.kind !== 'option') continue;
     const shownAs = `--${token.name}`;
-    const name = token.name.replaceAll('-', '_').toUpperCase();
-    if (!isSettingName(name) || flagOf(name) !== token.name) {
+    const flag = readFlag(token.name);
+    if (flag === null) {
       faults.push({ parameter: token.rawName, detail: 'is not a known flag' });
       continue;
     }
-    const text = token.value ?? (SWITCHES.has(name) ? 'true' : undefined);
+    const text = token.value ?? flag.alone;
     if (text === undefined || text === '') faults.push({ parameter: shownAs, detail: 'needs a value' });
-    else given.set(name, { text, shownAs });
+    else if (flag.off && token.value !== undefined) faults.push({ parameter: shownAs, detail: 'takes no value' });
+    else given.set(flag.name, { text, shownAs });
   }
   return faults;
+}
+
+/** What a flag sets, and what it says without a value: `--fast-path` and `--no-fast-path` are one setting. */
+function readFlag(flag: string): { readonly name: SettingName; readonly alone?: string; readonly off: boolean } | null {
+  const off = flag.startsWith('no-');
+  const written = off ? flag.slice('no-'.length) : flag;
+  const name = written.replaceAll('-', '_').toUpperCase();
+  if (!isSettingName(name) || flagOf(name) !== written) return null;
+  if (SWITCHES.has(name)) return { name, alone: String(!off), off };
+  return off ? null : { name, off };
 }
 
 function flagOf(name: SettingName): string {
@@ -177,9 +189,6 @@ function readPolicy(given: Given | undefined, faults: Fault[]): PolicyFile | nul
 }
 
 function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): string[] {
-  const inert = WITHOUT_EFFECT.filter((name) => given.has(name)).map(
-    (name) => `${given.get(name)?.shownAs} has no effect in this version.`,
-  );
   const shared = given.has('REDIS_URL');
   const idle = (shared ? DIRECT_ONLY : SHARED_ONLY)
     .filter((name) => given.has(name))
@@ -188,7 +197,7 @@ function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): s
   const strange = Object.keys(env)
     .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
     .map((key) => `${key} is not a setting and was ignored.`);
-  return [...inert, ...idle, ...strange];
+  return [...idle, ...strange];
 }
 
 function toConfig(settings: Settings, policy: PolicyFile | null, warnings: readonly string[]): Config {
@@ -217,6 +226,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     allowedOrigins: settings.ALLOWED_ORIGINS,
     trustProxy: settings.TRUST_PROXY,
     introspection: settings.INTROSPECTION,
+    fastPath: settings.FAST_PATH,
     logLevel: settings.LOG_LEVEL,
     warnings,
   };

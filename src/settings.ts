@@ -84,16 +84,13 @@ export function isSettingName(name: string): name is SettingName {
 
 export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS.shape).filter(isSettingName);
 
-/** Settings that take no value on the command line: `--trust-proxy`. */
+/** Settings that take no value on the command line: `--trust-proxy`, and `--no-trust-proxy` for off. */
 export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'RAW_MESSAGES',
   'TRUST_PROXY',
   'STRICT_MIGRATION',
   'FAST_PATH',
 ]);
-
-/** Settings that are known and checked, and that nothing in this version acts on: whoever sets one is told so. */
-export const WITHOUT_EFFECT: readonly SettingName[] = ['FAST_PATH'];
 
 /** Settings that act only beside REDIS_URL, and those that act only without it. */
 export const SHARED_ONLY: readonly SettingName[] = [

@@ -177,7 +177,7 @@ export interface Histories {
 
 // --- sites -----------------------------------------------------------------------------------------------------------
 /** As InvokeRequest, without its target: that is the session's host. */
-export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onStage'>;
+export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onAdmitted' | 'onStage'>;
 
 export interface Sites extends SiteRegistry, SiteSessions {
   /** For nested fields, after the parent was authorised: the page that `list` gives for that owner alone. */

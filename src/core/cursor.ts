@@ -2,7 +2,7 @@ import type { Crypto } from './crypto.ts';
 import { fail, invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts';
-import type { Completeness, ObservedSource, Page, PageRequest, Position, Scan } from './page.ts';
+import type { Completeness, ObservedSource, Page, PageCursors, PageRequest, Position, Scan } from './page.ts';
 
 /** What an asker gives for a page: `first` 1 to 1000 (default 100), `after` an opaque cursor. */
 export type PageArgs = { readonly first?: number | null | undefined; readonly after?: string | null | undefined };
@@ -11,6 +11,8 @@ export type PageArgs = { readonly first?: number | null | undefined; readonly af
 export type Listing = { readonly name: string; readonly filter: unknown; readonly asker: string };
 
 const VERSION = 'c1';
+/** How many cursors are kept, so that they need not be signed again: about a megabyte. */
+const REMEMBERED = 2_000;
 
 /**
  * Opaque cursors: version, position and an HMAC over both with the listing. A cursor that was damaged, made up, or made for another
@@ -18,6 +20,8 @@ const VERSION = 'c1';
  */
 export class Cursors {
   readonly #crypto: Crypto;
+  /** A page that is read again and again ends at the same place. By what was signed. */
+  readonly #sealed = new Map<string, string>();
 
   constructor(crypto: Crypto) {
     this.#crypto = crypto;
@@ -30,14 +34,13 @@ export class Cursors {
   }
 
   encode(listing: Listing, position: Position): string {
-    const body = this.#crypto.toBase64Url(JSON.stringify(position));
-    return `${VERSION}.${body}.${this.#mac(listing, body)}`;
+    return this.#seal(macPrefix(listing), position);
   }
 
   decode(listing: Listing, cursor: string): Position {
     const [version, body, mac, ...more] = cursor.length > 4096 ? [] : cursor.split('.');
     const known = version === VERSION && body !== undefined && mac !== undefined && more.length === 0;
-    if (!known || !this.#crypto.equal(mac, this.#mac(listing, body))) {
+    if (!known || !this.#crypto.equal(mac, this.#mac(macPrefix(listing), body))) {
       fail('invalid_cursor', 'The cursor is not one of this listing, filter and asker.');
     }
     return JSON.parse(this.#crypto.fromBase64Url(body) ?? '[]') as Position;
@@ -50,22 +53,44 @@ export class Cursors {
     source: Omit<ObservedSource, 'complete' | 'observed' | 'limit' | 'reason'>,
     view: (row: T) => U,
   ): Page<U> {
-    const cursors = scan.rows.map(({ position }) => this.encode(listing, position));
     const own: ObservedSource = { ...source, complete: true, observed: scan.rows.length, limit: null, reason: null };
     return {
       nodes: scan.rows.map(({ row }) => view(row)),
-      cursors,
+      cursors: this.#cursorsOf(listing, scan),
       hasNextPage: scan.next !== null,
-      endCursor: scan.next === null ? (cursors.at(-1) ?? null) : this.encode(listing, scan.next),
       completeness: completenessOf([own, ...scan.gaps]),
     };
   }
 
-  #mac(listing: Listing, body: string): string {
-    return this.#crypto.sign(
-      `${VERSION}\n${listing.name}\n${listing.asker}\n${canonicalJson(listing.filter)}\n${body}`,
-    );
+  #cursorsOf(listing: Listing, { rows, next }: Scan<unknown>): PageCursors {
+    let prefix: string | null = null;
+    const seal = (position: Position): string => this.#seal((prefix ??= macPrefix(listing)), position);
+    const end = next ?? rows.at(-1)?.position;
+    return {
+      at: (index) => seal(rows[index]?.position ?? []),
+      end: () => (end ? seal(end) : null),
+    };
   }
+
+  #seal(prefix: string, position: Position): string {
+    const text = JSON.stringify(position);
+    const known = this.#sealed.get(prefix + text);
+    if (known !== undefined) return known;
+    const body = this.#crypto.toBase64Url(text);
+    const cursor = `${VERSION}.${body}.${this.#mac(prefix, body)}`;
+    if (this.#sealed.size >= REMEMBERED) this.#sealed.clear();
+    this.#sealed.set(prefix + text, cursor);
+    return cursor;
+  }
+
+  #mac(prefix: string, body: string): string {
+    return this.#crypto.sign(prefix + body);
+  }
+}
+
+/** What is signed of a listing, before the position. */
+function macPrefix({ name, asker, filter }: Listing): string {
+  return `${VERSION}\n${name}\n${asker}\n${canonicalJson(filter)}\n`;
 }
 
 export function completenessOf(sources: readonly ObservedSource[]): Completeness {

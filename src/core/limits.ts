@@ -134,6 +134,11 @@ export const QUERY_CACHE = 500;
 export const QUERY_CACHE_CHARS = 16 * 1024;
 /** A reservation of a single-connection stream that nobody opens is dropped. */
 export const SSE_RESERVATION_MS = 30_000;
+/**
+ * Events of one tick travel as one write, up to about this much. It is also what Node holds for a socket before it asks to wait, so that a
+ * slow reader costs at most twice this in its socket, besides its queue.
+ */
+export const SSE_MERGE_CHARS = 64 * 1024;
 /** A stream whose reader takes nothing for this long is cut. */
 export const SSE_STALL_MS = 5 * SSE_PING_MS;
 

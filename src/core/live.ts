@@ -1,3 +1,5 @@
+import type { Cancel } from './clock.ts';
+import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
 /** One event of a subscription, with how many were dropped since the one before. */
@@ -7,6 +9,23 @@ export type Live<T> = { readonly event: T; readonly missed: number };
 export interface Subscription<T> extends AsyncIterableIterator<Live<T>> {
   return(): Promise<IteratorResult<Live<T>>>;
 }
+
+/** How long one asker may listen. */
+export interface Tenure {
+  /** Fails `heir` once, when it is over for a reason of its own: at once, when it is over already. To be called once. */
+  endWith(heir: { fail(error: CallboardError): void }): void;
+  /** Gives it up and frees what it holds. Nothing is called from then on. */
+  close(): void;
+}
+
+/** A live sequence that many askers may be given alike, and how long this one may have it. Its tenure runs already: close it. */
+export type Shared<T> = {
+  /** Equal for those, and only for those, who may be given the very same events. */
+  readonly key: string;
+  /** Hands on each event from now on, as it comes, until cancelled. It belongs to no asker and outlives them. */
+  readonly hear: (push: (event: T) => void) => Cancel;
+  readonly tenure: Tenure;
+};
 
 /** The writing end. `push` never waits: a full queue drops its oldest event and counts it. */
 export type Feed<T> = {

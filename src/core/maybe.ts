@@ -5,3 +5,23 @@ export type Maybe<T> = T | Promise<T>;
 export function andThen<T, U>(value: Maybe<T>, map: (value: T) => Maybe<U>): Maybe<U> {
   return value instanceof Promise ? value.then(map) : map(value);
 }
+
+/** As a promise, in the same tick as far as the answer is there; what is thrown at once rejects too. */
+export function promised<T>(run: () => Maybe<T>): Promise<T> {
+  try {
+    const value = run();
+    return value instanceof Promise ? value : Promise.resolve(value);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** Runs `otherwise` where `run` throws or rejects; what that throws counts instead. */
+export function orElse<T, U>(run: () => Maybe<T>, otherwise: (error: unknown) => Maybe<U>): Maybe<T | U> {
+  try {
+    const value = run();
+    return value instanceof Promise ? value.catch(otherwise) : value;
+  } catch (error) {
+    return otherwise(error);
+  }
+}

@@ -43,12 +43,19 @@ export type Scan<T> = {
   readonly gaps: readonly ObservedSource[];
 };
 
-/** A page as the faces show it; cursors are opaque by then. */
+/** The opaque cursors of a page. Signing costs more than most rows do, so each is made when it is asked for. */
+export type PageCursors = {
+  /** The cursor of the row at this index, which the page must have. */
+  at(index: number): string;
+  /** Where the page ends: what to give as `after` for the next one. Null when nothing was found. */
+  end(): string | null;
+};
+
+/** A page as the faces show it. */
 export type Page<T> = {
   readonly nodes: readonly T[];
-  readonly cursors: readonly string[];
+  readonly cursors: PageCursors;
   readonly hasNextPage: boolean;
-  readonly endCursor: string | null;
   readonly completeness: Completeness;
 };
 

@@ -1,12 +1,13 @@
 import { requireScope, type Principal } from '../core/auth/principal.ts';
-import type { Core, Invocation, OnStage } from '../core/core.ts';
+import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
+import { andThen, orElse, type Maybe } from '../core/maybe.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import type { Conduct } from './conduct.ts';
 import { isObjectText } from './json.ts';
-import { payloadOf } from './payload.ts';
+import { readPayload } from './payload.ts';
 import { aboutFrame } from './refusal.ts';
 import type { Wire } from './wire.ts';
 
@@ -17,10 +18,30 @@ type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
 export type CallersOptions = { readonly core: Core; readonly wire: Wire; readonly conduct: Conduct };
 
+/** Whether the caller of one request left: an AbortSignal without what an EventTarget costs. Heard by at most one. */
+class Leaving implements HangUp {
+  aborted = false;
+  #heard: (() => void) | null = null;
+
+  abort(): void {
+    this.aborted = true;
+    this.#heard?.();
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#heard = listener;
+  }
+
+  removeEventListener(): void {
+    this.#heard = null;
+  }
+}
+
 /** The requests of one caller's link that are not answered yet. Ending one ends its wait, never its command. */
 export class Callers {
   readonly #options: CallersOptions;
-  readonly #unanswered = new Map<string, AbortController>();
+  /** Made with the first request: most links of clients never ask. */
+  #unanswered: Map<string, Leaving> | null = null;
 
   constructor(options: CallersOptions) {
     this.#options = options;
@@ -29,60 +50,65 @@ export class Callers {
   /** Whether the frame may pass; where not, it was refused. */
   allows(frame: CallerFrame): boolean {
     const { wire, conduct } = this.#options;
+    const unanswered = (this.#unanswered ??= new Map());
+    const known = unanswered.has(frame.ref);
+    if (!known && unanswered.size < CALLER_UNANSWERED) return true;
     const about = aboutFrame(frame);
-    if (this.#unanswered.has(frame.ref)) {
-      if (conduct.unsolicited(about))
-        wire.refuse({ code: 'invalid_argument', message: 'ref: an earlier request of this ref is unanswered' }, about);
-      return false;
-    }
-    if (this.#unanswered.size < CALLER_UNANSWERED) return true;
-    if (conduct.unsolicited(about)) {
-      const message = `At most ${CALLER_UNANSWERED} requests may be unanswered.`;
-      wire.refuse({ code: 'rate_limited', message, by: 'relay' }, about);
-    }
+    if (!conduct.unsolicited(about)) return false;
+    const over = `At most ${CALLER_UNANSWERED} requests may be unanswered.`;
+    if (known)
+      wire.refuse({ code: 'invalid_argument', message: 'ref: an earlier request of this ref is unanswered' }, about);
+    else wire.refuse({ code: 'rate_limited', message: over, by: 'relay' }, about);
     return false;
   }
 
-  /** Rejects with a CallboardError of core's, or BadPayload. */
-  async take(frame: CallerFrame, who: Principal): Promise<void> {
-    const leaving = new AbortController();
-    this.#unanswered.set(frame.ref, leaving);
-    try {
-      requireScope(who, 'invoke');
-      if (frame.type === 'invoke') await this.#invoke(frame, who, leaving.signal);
-      else if (frame.type === 'await') await this.#await(frame, who, leaving.signal);
-      else await this.#cancel(frame, who);
-    } catch (error) {
-      // Who left is not answered.
-      if (!leaving.signal.aborted) throw error;
-    } finally {
-      if (this.#unanswered.get(frame.ref) === leaving) this.#unanswered.delete(frame.ref);
-    }
+  /** Throws or rejects with a CallboardError of core's, or BadPayload. */
+  take(frame: CallerFrame, who: Principal): Maybe<unknown> {
+    const leaving = new Leaving();
+    this.#unanswered?.set(frame.ref, leaving);
+    const answered = (): void => {
+      if (this.#unanswered?.get(frame.ref) === leaving) this.#unanswered.delete(frame.ref);
+    };
+    return orElse(
+      () => andThen(this.#asked(frame, who, leaving), answered),
+      (error) => {
+        answered();
+        // Who left is not answered.
+        if (!leaving.aborted) throw error;
+      },
+    );
+  }
+
+  #asked(frame: CallerFrame, who: Principal, leaving: Leaving): Maybe<unknown> {
+    requireScope(who, 'invoke');
+    if (frame.type === 'invoke') return this.#invoke(frame, who, leaving);
+    return frame.type === 'await' ? this.#await(frame, who, leaving) : this.#cancel(frame, who);
   }
 
   /** Ends the wait of this ref, unanswered; the ref is free again. */
   leave(ref: string): void {
-    const leaving = this.#unanswered.get(ref);
-    this.#unanswered.delete(ref);
+    const leaving = this.#unanswered?.get(ref);
+    this.#unanswered?.delete(ref);
     if (leaving) leaving.abort();
     else this.#options.conduct.unsolicited({ frame: 'leave', ref });
   }
 
   /** The link is gone: every wait ends. */
   leaveAll(): void {
-    for (const leaving of this.#unanswered.values()) leaving.abort();
+    for (const leaving of this.#unanswered?.values() ?? []) leaving.abort();
   }
 
-  async #invoke(frame: Invoke, who: Principal, signal: AbortSignal): Promise<void> {
+  #invoke(frame: Invoke, who: Principal, signal: Leaving): Promise<void> {
     const { core } = this.#options;
-    const params = payloadOf(frame);
-    if (params !== null && !isObjectText(params)) invalid('params', 'an object was expected');
-    const onStage = tellerOf(this.#options.wire, frame.ref);
-    const invocation = await core.rpc.invoke(who, {
+    const params = readPayload(frame);
+    if (params !== null && !isObjectText(params.text)) invalid('params', 'an object was expected');
+    const tell = tellerOf(this.#options.wire, frame);
+    const invoked = core.rpc.invoke(who, {
       userId: userOf(frame, who),
       clientId: frame.client_id,
       action: frame.action,
-      params,
+      params: params?.text ?? null,
+      paramsValue: params?.value,
       commandId: frame.command_id,
       instanceId: frame.instance_id,
       waitFor: frame.wait_for,
@@ -91,17 +117,25 @@ export class Callers {
       traceId: frame.trace_id,
       parentSpanId: frame.parent_span_id,
       signal,
-      onStage,
+      ...listening(frame, tell),
     });
-    if (!signal.aborted) this.#answer(frame, invocation, onStage);
+    return invoked.then((invocation) => {
+      if (!signal.aborted) this.#answer(frame, invocation, tell);
+    });
   }
 
-  async #await(frame: Await, who: Principal, signal: AbortSignal): Promise<void> {
+  async #await(frame: Await, who: Principal, signal: Leaving): Promise<void> {
     const { core, wire } = this.#options;
-    const onStage = tellerOf(wire, frame.ref);
-    const request = { ...keyOf(frame, who), waitFor: frame.wait_for, withinMs: frame.within_ms, signal, onStage };
+    const tell = tellerOf(wire, frame);
+    const request = {
+      ...keyOf(frame, who),
+      waitFor: frame.wait_for,
+      withinMs: frame.within_ms,
+      signal,
+      ...listening(frame, tell),
+    };
     const invocation = (await core.rpc.await(who, request)) ?? notFound();
-    if (!signal.aborted) this.#answer(frame, invocation, onStage);
+    if (!signal.aborted) this.#answer(frame, invocation, tell);
   }
 
   async #cancel(frame: Cancel, who: Principal): Promise<void> {
@@ -110,7 +144,7 @@ export class Callers {
     wire.send({ type: 'receipt', ref: frame.ref, command_id: receipt.command.commandId, state: receipt.state });
   }
 
-  #answer(frame: Invoke | Await, invocation: Invocation, onStage: OnStage): void {
+  #answer(frame: Invoke | Await, invocation: Invocation, tell: OnStage | undefined): void {
     const { wire } = this.#options;
     const { ref } = frame;
     if (invocation.kind === 'refused') {
@@ -120,7 +154,7 @@ export class Callers {
     }
     const { command, rpcId, result } = invocation;
     const { commandId, stage, outcome, execution, error } = command;
-    if (invocation.kind === 'pending') onStage(command);
+    if (invocation.kind === 'pending') tell?.(command);
     const header = {
       type: 'outcome',
       ref,
@@ -136,14 +170,20 @@ export class Callers {
   }
 }
 
-/** Says each stage once. */
-function tellerOf(wire: Wire, ref: string): OnStage {
+/** Says each stage once, or the first one alone, as was asked for. Undefined: none was. */
+function tellerOf(wire: Wire, { ref, stages }: Invoke | Await): OnStage | undefined {
+  if (stages === undefined) return undefined;
   let told: string | null = null;
   return ({ commandId, stage }) => {
-    if (stage === told) return;
+    if (stage === told || (stages === 'first' && told !== null)) return;
     told = stage;
     wire.send({ type: 'stage', ref, command_id: commandId, stage });
   };
+}
+
+/** Who wants the first stage alone need not listen any further. */
+function listening({ stages }: Invoke | Await, tell: OnStage | undefined) {
+  return stages === 'first' ? { onAdmitted: tell } : { onStage: tell };
 }
 
 function keyOf(frame: Await | Cancel, who: Principal): CommandKey {

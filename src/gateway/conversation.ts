@@ -3,8 +3,9 @@ import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
+import type { Maybe } from '../core/maybe.ts';
 import type { UpFrame } from '../protocol/frames.ts';
-import { Callers } from './callers.ts';
+import { Callers, type CallerFrame } from './callers.ts';
 import type { Conduct } from './conduct.ts';
 import { readReport } from './contexts.ts';
 import { readAdvertisement } from './hello.ts';
@@ -15,6 +16,9 @@ import { aboutFrame, refusalOf, type About } from './refusal.ts';
 import type { ReportFrame, Reports } from './reports.ts';
 import { takeSite, type SiteFrame } from './sites.ts';
 import type { Wire } from './wire.ts';
+
+/** What is not said once or more for each command. */
+type SeldomFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
 export type Ends = { readonly wire: Wire; readonly conduct: Conduct; readonly reports: Reports };
 
@@ -43,16 +47,28 @@ export class Conversation {
   }
 
   take(frame: Exclude<UpFrame, HelloFrame>): void {
-    const { conduct } = this.#ends;
-    const about = aboutFrame(frame);
     switch (frame.type) {
+      case 'ack':
+      case 'progress':
+      case 'result':
+      case 'error':
+      case 'cancelled':
+        return this.#report(frame);
       case 'invoke':
       case 'await':
       case 'cancel':
-        if (this.#callers.allows(frame)) this.#run(about, () => this.#callers.take(frame, this.#principal));
-        return;
+        return this.#ask(frame);
       case 'leave':
         return this.#callers.leave(frame.ref);
+      default:
+        this.#takeSeldom(frame);
+    }
+  }
+
+  #takeSeldom(frame: SeldomFrame): void {
+    const { conduct } = this.#ends;
+    const about = aboutFrame(frame);
+    switch (frame.type) {
       case 'pong':
         return void conduct.unsolicited(about);
       case 'auth':
@@ -66,16 +82,13 @@ export class Conversation {
         return;
       case 'site':
         if (conduct.unsolicited(about)) this.#run(about, () => this.#host(frame));
-        return;
-      default:
-        this.#report(frame, about);
     }
   }
 
   /** The link is closing, but what its client reported before it heard so still counts. */
   takeLate(frame: UpFrame): void {
     const isEnd = frame.type === 'result' || frame.type === 'error' || frame.type === 'cancelled';
-    if (isEnd) this.#report(frame, aboutFrame(frame));
+    if (isEnd) this.#report(frame);
   }
 
   /** A sign of life. */
@@ -90,7 +103,7 @@ export class Conversation {
   /** The socket took what had piled up. */
   drained(): void {
     const session = this.#session;
-    if (session) this.#run({}, async () => session.drained());
+    if (session) this.#run({}, () => session.drained());
   }
 
   /** Resolves when core knows. */
@@ -104,11 +117,16 @@ export class Conversation {
     }
   }
 
-  #report(frame: ReportFrame, about: About): void {
+  #ask(frame: CallerFrame): void {
+    const callers = this.#callers;
+    if (callers.allows(frame)) this.#run(frame, () => callers.take(frame, this.#principal));
+  }
+
+  #report(frame: ReportFrame): void {
     const { reports } = this.#ends;
     const session = this.#session;
-    if (!session) this.#run(about, async () => fail('forbidden', 'This link is a caller alone: it runs no commands.'));
-    else if (reports.allows(frame)) this.#run(about, () => reports.take(frame, session));
+    if (!session) this.#run(frame, () => fail('forbidden', 'This link is a caller alone: it runs no commands.'));
+    else if (reports.allows(frame)) this.#run(frame, () => reports.take(frame, session));
   }
 
   async #renew(token: string): Promise<void> {
@@ -139,12 +157,20 @@ export class Conversation {
     this.#ends.wire.send({ type: 'site_ack', ref: frame.ref });
   }
 
-  #run(about: About, work: () => Promise<void>): void {
-    work().catch((error: unknown) => {
-      const { wire, conduct } = this.#ends;
-      if (error instanceof BadPayload) conduct.misunderstood(error.message, about);
-      else wire.refuse(refusalOf(error, this.#parts), about);
-    });
+  #run(about: About | UpFrame, work: () => Maybe<unknown>): void {
+    try {
+      const done = work();
+      if (done instanceof Promise) done.catch((error: unknown) => this.#failed(error, about));
+    } catch (error) {
+      this.#failed(error, about);
+    }
+  }
+
+  #failed(error: unknown, of: About | UpFrame): void {
+    const { wire, conduct } = this.#ends;
+    const about = 'type' in of ? aboutFrame(of) : of;
+    if (error instanceof BadPayload) conduct.misunderstood(error.message, about);
+    else wire.refuse(refusalOf(error, this.#parts), about);
   }
 }
 

@@ -17,7 +17,12 @@ const COLON = 0x3a;
 
 /** Null when the text is not JSON, or nested deeper than JSON_DEPTH. */
 export function checkedJson(text: string): JsonText | null {
-  return isJson(text) && depthOf(text) <= JSON_DEPTH ? trustJson(text) : null;
+  return isJson(text) && isShallow(text) ? trustJson(text) : null;
+}
+
+/** Of a text that is JSON. Each level takes two characters, so most texts need not be looked through. */
+export function isShallow(text: string): boolean {
+  return text.length <= 2 * JSON_DEPTH || depthOf(text) <= JSON_DEPTH;
 }
 
 /** Whether this JSON is an object. */

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { RawData } from 'ws';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
@@ -12,22 +13,23 @@ import type { LinkParts } from './parts.ts';
 import { Pulse } from './pulse.ts';
 import { aboutFrame, refusalOf, type About } from './refusal.ts';
 import { Reports } from './reports.ts';
-import type { LinkSocket } from './socket.ts';
+import type { LinkSocket, SocketHandler } from './socket.ts';
 import { Wire } from './wire.ts';
 
 /** Ends after which reports that were under way are still taken. */
 const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. Nothing that it receives makes it throw. */
-export class Link {
+export class Link implements SocketHandler {
   /** Resolves when the socket is gone and core knows. */
   readonly done: Promise<void>;
+  readonly #done: () => void;
   readonly #parts: LinkParts;
   readonly #wire: Wire;
   readonly #conduct: Conduct;
   readonly #reports: Reports;
   readonly #pulse: Pulse;
-  readonly #cancelHelloTimer: () => void;
+  #cancelHelloTimer: (() => void) | null;
   #phase: 'hello' | 'opening' | Conversation = 'hello';
   #owesDrained = false;
   /** How it ended; null while it lives. */
@@ -43,14 +45,11 @@ export class Link {
     this.#reports = new Reports(this.#wire, this.#conduct);
     this.#pulse = new Pulse(parts.beat());
     this.#cancelHelloTimer = clock.after(HELLO_MS, () => this.close('hello_timeout'));
-    this.done = new Promise((resolve) => {
-      ws.on('close', () => {
-        this.#wire.lost();
-        this.#over('client_closed');
-        void this.#pending.then(resolve);
-      });
-    });
-    this.#listen(ws, socket);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.done = promise;
+    this.#done = resolve;
+    ws.tell(this);
+    socket.on('drain', () => this.#drained());
   }
 
   /** Says `bye` and closes. */
@@ -67,23 +66,30 @@ export class Link {
     this.#drained();
   }
 
-  #listen(ws: LinkSocket, socket: Duplex): void {
-    const { log } = this.#parts;
-    const control = (frame: string) => (): void => {
-      if (this.#wire.open) this.#conduct.unsolicited({ frame });
-    };
-    ws.onUnreadable = (reason) => this.close(reason);
-    ws.on('error', (error) => log.debug({ err: error }, 'a link could not be read'));
-    ws.on('ping', control('ping'));
-    ws.on('pong', control('pong'));
-    ws.on('message', (data, isBinary) => {
-      try {
-        this.#receive(data.toString(), isBinary);
-      } catch (error) {
-        this.#wire.refuse(refusalOf(error, this.#parts), {});
-      }
-    });
-    socket.on('drain', () => this.#drained());
+  message(data: RawData, isBinary: boolean): void {
+    try {
+      this.#receive(data.toString(), isBinary);
+    } catch (error) {
+      this.#wire.refuse(refusalOf(error, this.#parts), {});
+    }
+  }
+
+  control(frame: 'ping' | 'pong'): void {
+    if (this.#wire.open) this.#conduct.unsolicited({ frame });
+  }
+
+  unreadable(reason: CloseReason): void {
+    this.close(reason);
+  }
+
+  failed(error: Error): void {
+    this.#parts.log.debug({ err: error }, 'a link could not be read');
+  }
+
+  gone(): void {
+    this.#wire.lost();
+    this.#over('client_closed');
+    void this.#pending.then(this.#done);
   }
 
   #receive(text: string, isBinary: boolean): void {
@@ -124,7 +130,7 @@ export class Link {
 
   #open(hello: HelloFrame): void {
     this.#phase = 'opening';
-    this.#cancelHelloTimer();
+    this.#stopHelloTimer();
     const link = createClientLink(this.#wire, this.#reports, () => (this.#owesDrained = true));
     this.#pending = openLink(this.#parts, hello, link)
       .then((opened) => this.#opened(opened))
@@ -153,9 +159,15 @@ export class Link {
   #over(cause: DisconnectCause): void {
     if (this.#end !== null) return;
     this.#end = cause;
-    this.#cancelHelloTimer();
+    this.#stopHelloTimer();
     const conversation = this.#conversation;
     if (conversation) this.#pending = conversation.end(cause);
+  }
+
+  /** Lets go of the timer, too. */
+  #stopHelloTimer(): void {
+    this.#cancelHelloTimer?.();
+    this.#cancelHelloTimer = null;
   }
 
   #expired(): boolean {

@@ -1,31 +1,36 @@
 import type { Duplex } from 'node:stream';
-import type { WebSocket } from 'ws';
+import { WebSocket } from 'ws';
+import { encodeTexts } from './encode.ts';
 
-/** Runs what was handed in during this turn of the event loop, once, at its end. */
+export interface Flushable {
+  flush(): void;
+}
+
+/** Flushes what was handed in during this turn of the event loop, once, at its end. */
 export interface TurnEnd {
-  add(run: () => void): void;
+  add(item: Flushable): void;
 }
 
 export function createTurnEnd(): TurnEnd {
-  let runs: (() => void)[] = [];
+  let items: Flushable[] = [];
   const flush = (): void => {
-    const ready = runs;
-    runs = [];
-    for (const run of ready) run();
+    const ready = items;
+    items = [];
+    for (const item of ready) item.flush();
   };
   return {
-    add(run) {
-      if (runs.push(run) === 1) setImmediate(flush);
+    add(item) {
+      if (items.push(item) === 1) setImmediate(flush);
     },
   };
 }
 
 /** What one socket is still to be sent. The frames of one turn leave in one write. */
-export class Outbox {
+export class Outbox implements Flushable {
   readonly #ws: WebSocket;
   readonly #socket: Duplex;
   readonly #turnEnd: TurnEnd;
-  #frames: string[] = [];
+  #frames: string[] | null = null;
   #chars = 0;
 
   constructor(ws: WebSocket, socket: Duplex, turnEnd: TurnEnd) {
@@ -40,22 +45,22 @@ export class Outbox {
   }
 
   push(frame: string): void {
-    this.#frames.push(frame);
     this.#chars += frame.length;
-    if (this.#frames.length === 1) this.#turnEnd.add(() => this.flush());
+    if (this.#frames) return void this.#frames.push(frame);
+    this.#frames = [frame];
+    this.#turnEnd.add(this);
   }
 
-  /** Writes everything now. */
+  /** Writes everything now. What a dying socket does not take is no news: its close says it. */
   flush(): void {
     const frames = this.#frames;
-    this.#frames = [];
+    this.#frames = null;
     this.#chars = 0;
-    if (frames.length === 0) return;
+    if (!frames || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
+    // Past `ws`, which would make two chunks and a callback of each frame; nothing is compressed, so it holds nothing back either.
+    // Corked, since a large write that the kernel takes at once would else say no `drain`, for which the link waits.
     this.#socket.cork();
-    for (const frame of frames) this.#ws.send(frame, ignore);
+    this.#socket.write(encodeTexts(frames));
     this.#socket.uncork();
   }
 }
-
-/** A frame that a dying socket did not take is no news: its close says it. */
-function ignore(): void {}

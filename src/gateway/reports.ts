@@ -4,6 +4,7 @@ import type { LinkSession } from '../core/delivery/link.ts';
 import type { TerminalError } from '../core/history/message.ts';
 import type { JsonText } from '../core/json.ts';
 import { IN_FLIGHT } from '../core/limits.ts';
+import { andThen, orElse, type Maybe } from '../core/maybe.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
 import type { Recorded, UpFrame } from '../protocol/frames.ts';
 import type { Conduct } from './conduct.ts';
@@ -33,7 +34,8 @@ const REMEMBERED = IN_FLIGHT * 8;
 export class Reports {
   readonly #wire: Wire;
   readonly #conduct: Conduct;
-  readonly #window = new Map<string, 'written' | 'acknowledged'>();
+  /** Made with the first command. */
+  #window: Map<string, 'written' | 'acknowledged'> | null = null;
 
   constructor(wire: Wire, conduct: Conduct) {
     this.#wire = wire;
@@ -42,45 +44,50 @@ export class Reports {
 
   /** This command was written to the link, or to an earlier one that this link resumes: its reports are asked for. */
   expect({ commandId }: Command): void {
-    this.#window.set(commandId, 'written');
-    if (this.#window.size <= REMEMBERED) return;
-    for (const oldest of this.#window.keys()) {
-      this.#window.delete(oldest);
+    const window = (this.#window ??= new Map());
+    window.set(commandId, 'written');
+    if (window.size <= REMEMBERED) return;
+    for (const oldest of window.keys()) {
+      window.delete(oldest);
       break;
     }
   }
 
   /** Whether the frame may pass; where not, it was refused. */
   allows(frame: ReportFrame): boolean {
-    const about = aboutFrame(frame);
-    const state = this.#window.get(frame.command_id);
-    if (state === undefined) return this.#conduct.unsolicited(about);
-    if (frame.type === 'progress') return this.#conduct.progress(about);
-    if (frame.type !== 'ack') this.#window.delete(frame.command_id);
-    else if (state === 'acknowledged') return this.#conduct.unsolicited(about);
-    else this.#window.set(frame.command_id, 'acknowledged');
+    const window = this.#window;
+    const state = window?.get(frame.command_id);
+    if (!window || state === undefined) return this.#conduct.unsolicited(aboutFrame(frame));
+    if (frame.type === 'progress') return this.#conduct.progress(aboutFrame(frame));
+    if (frame.type !== 'ack') window.delete(frame.command_id);
+    else if (state === 'acknowledged') return this.#conduct.unsolicited(aboutFrame(frame));
+    else window.set(frame.command_id, 'acknowledged');
     return true;
   }
 
-  /** Rejects with BadPayload, and with whatever the session does. */
-  async take(frame: ReportFrame, session: LinkSession): Promise<void> {
+  /** Throws or rejects with BadPayload, and with whatever the session does. In the same tick where the session answers so. */
+  take(frame: ReportFrame, session: LinkSession): Maybe<unknown> {
     const payload = payloadOf(frame);
-    if (frame.type === 'ack') await session.ack(frame.command_id);
-    else if (frame.type === 'progress') await session.progress(frame.command_id, payload);
-    else await this.#end(frame, payload, session);
+    if (frame.type === 'ack') return session.ack(frame.command_id);
+    if (frame.type === 'progress') return session.progress(frame.command_id, payload);
+    return this.#end(frame, payload, session);
   }
 
-  async #end(frame: EndFrame, payload: JsonText | null, session: LinkSession): Promise<void> {
+  #end(frame: EndFrame, payload: JsonText | null, session: LinkSession): Maybe<void> {
     const { type: kind, command_id } = frame;
     const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
     const refused = error !== null && REFUSALS.has(error.code);
-    const ending = session.end(command_id, { kind, payload, error, refused });
     // What could not be recorded stays the client's: it may send it again.
-    const result = await ending.catch((reason: unknown) => {
-      this.#window.set(command_id, 'acknowledged');
-      throw reason;
+    const ended = orElse(
+      () => session.end(command_id, { kind, payload, error, refused }),
+      (reason) => {
+        this.#window?.set(command_id, 'acknowledged');
+        throw reason;
+      },
+    );
+    return andThen(ended, (result) => {
+      this.#wire.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
     });
-    this.#wire.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
   }
 }
 

@@ -5,6 +5,7 @@ import type { Metrics } from '../core/metrics.ts';
 import { CLOSE, type CloseReason } from '../protocol/close.ts';
 import { joinFrame } from '../protocol/frame.ts';
 import type { DownHeader } from '../protocol/frames.ts';
+import { writeDown } from '../protocol/write.ts';
 import { byeFor } from './close.ts';
 import { Outbox, type TurnEnd } from './outbox.ts';
 import { refusedFrame, type About, type Refusal } from './refusal.ts';
@@ -47,7 +48,7 @@ export class Wire {
 
   send(header: DownHeader, payload: JsonText | null = null): void {
     if (!this.#open) return;
-    this.#outbox.push(joinFrame(header, payload));
+    this.#outbox.push(writeDown(header, payload));
     if (this.#outbox.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
   }
 
@@ -64,7 +65,7 @@ export class Wire {
   close(reason: CloseReason): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (reason === 'draining') this.#options.turnEnd.add(() => this.#close(reason));
+    if (reason === 'draining') this.#options.turnEnd.add({ flush: () => this.#close(reason) });
     else this.#close(reason);
   }
 

@@ -5,11 +5,13 @@ import { fromJson } from '../core/json.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../core/limits.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
+import { ENTITY, PURE } from './nature.ts';
 import { CompletenessType } from './page.ts';
 
 const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAdvertisement').implement({
   description:
     'An action as a client advertised it, kept as sent. It is evidence that the client can, never that anybody may: central policy, the client’s own policy, approval, argument checks, targeting, leases and the handler can each still refuse it.',
+  extensions: ENTITY,
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name to invoke it by.' }),
     summary: t.exposeString('summary', { nullable: true, description: 'One line for a reader.' }),
@@ -23,12 +25,14 @@ const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAd
       type: 'JSON',
       nullable: true,
       description: 'The JSON Schema of its arguments.',
+      extensions: PURE,
       resolve: ({ schema }) => fromJson(schema),
     }),
     metadata: t.field({
       type: 'JSON',
       nullable: true,
       description: 'Whatever else the client said of it.',
+      extensions: PURE,
       resolve: ({ metadata }) => fromJson(metadata),
     }),
   }),
@@ -36,6 +40,7 @@ const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAd
 
 const ActionList = builder.objectRef<Connection>('ActionList').implement({
   description: `All that one client advertises now: at most ${CLIENT_ACTIONS}, not paged.`,
+  extensions: ENTITY,
   fields: (t) => ({
     items: t.expose('actions', {
       type: [ActionAdvertisementType],
@@ -64,6 +69,7 @@ builder.objectField(ConnectionSnapshot, 'actions', (t) =>
   t.field({
     type: ActionList,
     description: 'What the client says it can do; never what anybody may ask of it.',
+    extensions: PURE,
     resolve: (connection) => connection,
   }),
 );

@@ -13,6 +13,7 @@ import { fromJson } from '../core/json.ts';
 import type { Live } from '../core/live.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
+import { DERIVED, ENTITY, PURE } from './nature.ts';
 import { fresh } from './live.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 
@@ -62,6 +63,7 @@ const ConnectionChangeEnum = wireEnum<ConnectionChange>('ConnectionChange', 'Wha
 
 export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnapshot').implement({
   description: 'A client’s link to one node, live or lost less than a minute ago, as its node last recorded it.',
+  extensions: ENTITY,
   fields: (t) => ({
     userId: t.exposeID('userId', { description: 'The user that the client belongs to.' }),
     clientId: t.exposeID('clientId', { description: 'The client’s stable identity.' }),
@@ -70,6 +72,7 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     status: t.field({
       type: ConnectionStatusEnum,
       description: 'Derived from the link and its last sign of life.',
+      extensions: DERIVED,
       resolve: (connection, _, { core }) => connectionStatus(connection, core.clock.now()),
     }),
     clientType: t.expose('clientType', {
@@ -80,6 +83,7 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
       type: 'JSON',
       nullable: true,
       description: 'What the client said of itself, kept as sent.',
+      extensions: PURE,
       resolve: ({ metadata }) => fromJson(metadata),
     }),
     connectedAt: t.expose('connectedAt', { type: 'DateTime', description: 'When this link was bound.' }),
@@ -97,10 +101,12 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     heartbeat: t.field({
       type: HeartbeatEnum,
       description: 'Derived: how the client answers pings, one every 20 seconds.',
+      extensions: DERIVED,
       resolve: (connection, _, { core }) => heartbeat(connection, core.clock.now()),
     }),
     recentlyReplaced: t.boolean({
       description: 'Derived: whether this instance took over from another within the last 60 seconds.',
+      extensions: DERIVED,
       resolve: (connection, _, { core }) => recentlyReplaced(connection, core.clock.now()),
     }),
     replacedInstanceId: t.exposeID('replacedInstanceId', {
@@ -109,6 +115,7 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     }),
     actionNames: t.stringList({
       description: 'Names of the advertised actions: what the client says it can do, not what anybody may ask of it.',
+      extensions: PURE,
       resolve: ({ actions }) => actions.map(({ name }) => name),
     }),
   }),

@@ -7,6 +7,7 @@ import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { createContext } from './context.ts';
 import { createExecutor, type MakeContext } from './executor.ts';
+import { createHotPath } from './hot.ts';
 import { createGraphiqlPage, wantsPage } from './graphiql.ts';
 import type { Introspection } from './limits.ts';
 import { createMask } from './mask.ts';
@@ -40,20 +41,28 @@ export type GraphqlDoorOptions = {
   readonly endpoint?: string;
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
+  /**
+   * Whether known documents are answered by the shorter ways, and what is the same for many is made once for all of them; default true. The
+   * bytes are the same either way.
+   */
+  readonly fastPath?: boolean;
 };
 
 export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
-  const { core, endpoint = '/graphql', makeContext = createContext } = options;
+  const { core, endpoint = '/graphql', makeContext = createContext, fastPath = true } = options;
   const mask = createMask(options);
-  const executor = createExecutor({ ...options, mask, makeContext });
-  const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint });
-  const sse = createSseDoor({ server, executor, clock: core.clock });
+  const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
+  const hot = fastPath ? createHotPath(executor) : null;
+  const onWritten = hot ? hot.learn : () => {};
+  const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint, onWritten });
+  const sse = createSseDoor({ server, executor, clock: core.clock, fastPath });
   const page = createGraphiqlPage(endpoint);
   const query = (req: PostRequest, res: ServerResponse, { who, body }: Exchange): void => {
     // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
-    if (req.method === 'GET' || req.method === 'POST') readParams(req, body);
+    const params = req.method === 'GET' || req.method === 'POST' ? readParams(req, body) : null;
     if (req.method === 'POST') req.body = body;
-    server.answer(req, res, who);
+    const taken = params && hot?.take({ req, res, who, params }, (result) => server.answer(req, res, { who, result }));
+    if (!taken) server.answer(req, res, { who });
   };
   return {
     handle(req, res, exchange) {

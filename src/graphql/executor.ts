@@ -13,9 +13,12 @@ import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import { QUERY_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
+import { andThen, type Maybe } from '../core/maybe.ts';
+import { createSharer } from './executor-share.ts';
 import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import { createPlans, type Plan, type Variables } from './plan.ts';
+import type { Joining } from './sse-group.ts';
 
 /** What resolvers are given, made anew for each request and for each event of a subscription. */
 export type MakeContext = (of: {
@@ -35,6 +38,9 @@ export type Operation = {
   readonly signal?: AbortSignal | undefined;
 };
 
+/** Data as JSON text. */
+export type WrittenData = { readonly written: string };
+
 /** The results of a subscription, one at a time. `return` ends it and frees what it holds, without waiting for a pending `next`. */
 export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
 
@@ -44,8 +50,10 @@ export type Executor = {
   kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
   /** Queries and mutations. */
   execute(operation: Operation): Promise<ExecutionResult>;
-  /** Subscriptions: their results, or the one answer that refuses them. */
-  subscribe(operation: Operation): Promise<Results | ExecutionResult>;
+  /** As `execute`; the data as JSON text, where it comes without errors and can be written so. */
+  answer(operation: Operation): Promise<ExecutionResult | WrittenData>;
+  /** Subscriptions: the group that gives their results to many, or their own results, or the one answer that refuses them. */
+  subscribe(operation: Operation): Promise<Joining<unknown> | Results | ExecutionResult>;
   readonly mask: Mask;
 };
 
@@ -56,12 +64,16 @@ export type ExecutorOptions = {
   readonly introspection: Introspection;
   readonly mask: Mask;
   readonly makeContext: MakeContext;
+  /** Whether subscriptions that may be shared are executed once for all who share them; default true. */
+  readonly sharing?: boolean;
+  /** Default true; false: everything is run by graphql-js. */
+  readonly fast?: boolean;
 };
 
 export function createExecutor(options: ExecutorOptions): Executor {
-  const { core, log, introspection, mask } = options;
+  const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
-  const plans = createPlans(options.schema);
+  const plans = createPlans(schema, { fast });
   const contextOf = ({ who, signal }: Operation): object => options.makeContext({ core, who, log, signal });
   const admit = (operation: Operation): Plan => {
     const plan = plans.of(operation.document, operation.operationName);
@@ -71,6 +83,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     return plan;
   };
   const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
+  const nobody = (): object => options.makeContext({ core, who: null, log });
+  const sharer = createSharer({ schema, mask, masked, nobody });
 
   return {
     mask,
@@ -84,11 +98,23 @@ export function createExecutor(options: ExecutorOptions): Executor {
         return { errors: [mask(error)] };
       }
     },
+    async answer(operation) {
+      try {
+        const plan = admit(operation);
+        const answer = answerOf(plan, contextOf(operation), operation.variables);
+        const done = await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer);
+        return 'written' in done ? done : masked(done);
+      } catch (error) {
+        return { errors: [mask(error)] };
+      }
+    },
     async subscribe(operation) {
       try {
         admit(operation);
-        const args = subscriptionArgs(operation, { schema: options.schema, contextValue: contextOf(operation) });
+        const args = subscriptionArgs(operation, { schema, contextValue: contextOf(operation) });
         if (!('schema' in args)) return masked({ errors: args });
+        const joining = sharing ? await sharer.of(args) : null;
+        if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return masked(source);
         return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation) });
@@ -97,6 +123,16 @@ export function createExecutor(options: ExecutorOptions): Executor {
       }
     },
   };
+}
+
+function answerOf(
+  plan: Plan,
+  context: object,
+  variables: Operation['variables'],
+): Maybe<ExecutionResult | WrittenData> {
+  return andThen<string | null, ExecutionResult | WrittenData>(plan.write(context, variables), (written) =>
+    written === null ? plan.run(context, variables) : { written },
+  );
 }
 
 function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
@@ -125,10 +161,7 @@ type ResultsOptions = {
   readonly freshContext: () => object;
 };
 
-/**
- * One execution per event and subscriber. Fields that many subscribers may share are to be grouped here: one source and one execution
- * for all members of a group, with a context that belongs to none of them.
- */
+/** One execution per event and subscriber. */
 function createResults(source: AsyncIterable<unknown>, { args, masked, mask, freshContext }: ResultsOptions): Results {
   const events = source[Symbol.asyncIterator]();
   let over = false;

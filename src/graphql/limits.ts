@@ -118,8 +118,12 @@ function introspectionRefusal(who: Principal | null, introspection: Introspectio
 export function withinTime<T>(answer: Maybe<T>, { clock, ms }: { clock: Clock; ms: number }): Maybe<T> {
   if (!(answer instanceof Promise)) return answer;
   return new Promise((resolve, reject) => {
-    const late = new CallboardError('store_unavailable', `The query was not answered within ${ms} ms.`);
-    const cancel = clock.after(ms, () => reject(late));
-    answer.then(resolve, reject).finally(cancel);
+    const late = (): CallboardError =>
+      new CallboardError('store_unavailable', `The query was not answered within ${ms} ms.`);
+    const cancel = clock.after(ms, () => reject(late()));
+    const settled = <V>(settle: (value: V) => void) => {
+      return (value: V): void => (cancel(), settle(value));
+    };
+    answer.then(settled(resolve), settled(reject));
   });
 }

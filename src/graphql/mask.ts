@@ -16,7 +16,7 @@ export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): M
   const mask: Mask = (error) => {
     const known = isObject(error) ? shown.get(error) : undefined;
     if (known) return known;
-    const answer = located(passes(error) ?? explain(error) ?? hide(error, { log, metrics }), error);
+    const answer = passes(error) ?? explain(error) ?? hide(error, { log, metrics });
     if (isObject(error)) shown.set(error, answer);
     shown.set(answer, answer);
     return answer;
@@ -89,13 +89,6 @@ function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | u
     ...place(at),
     extensions: { code: 'internal', id, ...(at?.path ? {} : { http: { status: 500 } }) },
   });
-}
-
-/** jit's errors know their locations but not their nodes, from which they would be told. */
-function located(answer: GraphQLError, error: unknown): GraphQLError {
-  const known = error instanceof GraphQLError ? error.locations : undefined;
-  if (answer.locations || !known) return answer;
-  return Object.defineProperty(answer, 'locations', { value: known, enumerable: true });
 }
 
 function place(at: GraphQLError | null): Pick<GraphQLError, 'nodes' | 'source' | 'positions' | 'path'> {

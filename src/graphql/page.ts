@@ -88,11 +88,12 @@ const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
     startCursor: t.string({
       nullable: true,
       description: 'The cursor of the first edge; null on an empty page.',
-      resolve: (page) => page.cursors[0] ?? null,
+      resolve: ({ nodes, cursors }) => (nodes.length > 0 ? cursors.at(0) : null),
     }),
-    endCursor: t.exposeString('endCursor', {
+    endCursor: t.string({
       nullable: true,
       description: 'Where the page ends: give it as `after` for the next one. Null when nothing was found.',
+      resolve: ({ cursors }) => cursors.end(),
     }),
   }),
 });
@@ -121,13 +122,18 @@ export function pageCost({ first }: AskedPage): { field: number; multiplier: num
   return { field: 1, multiplier: Math.max(1, first) };
 }
 
+type Edge<Row> = { readonly node: Row; readonly page: Page<Row>; readonly index: number };
+
 /** The Relay connection type `<name>Connection`, with its edge type, over pages that core made. */
 export function connectionOf<Row>(name: string, row: ObjectRef<Types, Row>, rows: string) {
-  const edge = builder.objectRef<{ readonly node: Row; readonly cursor: string }>(`${name}Edge`).implement({
+  const edge = builder.objectRef<Edge<Row>>(`${name}Edge`).implement({
     description: `One of the ${rows}, with its place in the listing.`,
     fields: (t) => ({
       node: t.expose('node', { type: row, description: 'The row itself.' }),
-      cursor: t.exposeString('cursor', { description: 'Its place: opaque, for `after`.' }),
+      cursor: t.string({
+        description: 'Its place: opaque, for `after`.',
+        resolve: ({ page, index }) => page.cursors.at(index),
+      }),
     }),
   });
   return builder.objectRef<Page<Row>>(`${name}Connection`).implement({
@@ -137,7 +143,7 @@ export function connectionOf<Row>(name: string, row: ObjectRef<Types, Row>, rows
         type: [edge],
         complexity: { field: 1, multiplier: 1 },
         description: 'The rows with their cursors.',
-        resolve: (page) => page.nodes.map((node, i) => ({ node, cursor: page.cursors[i] ?? '' })),
+        resolve: (page) => page.nodes.map((node, index): Edge<Row> => ({ node, page, index })),
       }),
       nodes: t.field({
         type: [row],
@@ -149,7 +155,7 @@ export function connectionOf<Row>(name: string, row: ObjectRef<Types, Row>, rows
       nextCursor: t.string({
         nullable: true,
         description: 'What to give as `after` for the next page; null on the last one.',
-        resolve: (page) => (page.hasNextPage ? page.endCursor : null),
+        resolve: (page) => (page.hasNextPage ? page.cursors.end() : null),
       }),
       completeness: t.field({
         type: CompletenessType,

@@ -3,26 +3,22 @@ import {
   Kind,
   execute,
   getOperationAST,
-  valueFromASTUntyped,
   type DocumentNode,
   type ExecutionResult,
   type GraphQLSchema,
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql';
-import { compileQuery, isCompiledQuery } from 'graphql-jit';
-import { andThen, type Maybe } from '../core/maybe.ts';
+import type { Maybe } from '../core/maybe.ts';
 import { createCost } from './cost.ts';
-import { jitRefusal } from './jit.ts';
+import { createFragmentStores, type FragmentStores } from './fragments.ts';
+import { createWriter, type Writer } from './writer.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
 /** How one operation of one document is run. Made once and kept with the document. */
 export type Plan = {
   readonly operation: 'query' | 'mutation' | 'subscription';
-  /** Who runs it, and why not graphql-jit. */
-  readonly engine: 'jit' | 'js';
-  readonly reason: string | null;
   /** It reads the schema (`__schema` or `__type`). */
   readonly introspects: boolean;
   /** It reads nothing but the schema and `__typename`. */
@@ -34,6 +30,11 @@ export type Plan = {
    * carries `extensions.http.status` 400 on its errors. `variables` are as the asker sent them.
    */
   run(context: unknown, variables: Variables | null | undefined): Maybe<ExecutionResult>;
+  /**
+   * The data of a query as JSON text, where it comes without any error: the very text of `run`'s. Null: ask `run`, with the same context. Never
+   * throws and never rejects.
+   */
+  write(context: unknown, variables: Variables | null | undefined): Maybe<string | null>;
 };
 
 export type Plans = {
@@ -42,18 +43,24 @@ export type Plans = {
 };
 
 export type PlansOptions = {
-  /** Compile at once instead of at the second run: for documents of our own, which are sure to come again. */
+  /** Make the writer at once instead of at the second run: for documents of our own, which are sure to come again. */
   readonly eager?: boolean;
+  /** Default true. False: nothing is written as text. */
+  readonly fast?: boolean;
 };
 
+/** Texts of entities, kept by all plans over one schema; at two bytes a character in the worst case. */
+const FRAGMENT_CHARS = 32 * 1024 * 1024;
+
 /** The only way to execute a document. Plans live as long as their document. */
-export function createPlans(schema: GraphQLSchema, { eager = false }: PlansOptions = {}): Plans {
+export function createPlans(schema: GraphQLSchema, { eager = false, fast = true }: PlansOptions = {}): Plans {
+  const fragments = fast ? createFragmentStores(FRAGMENT_CHARS) : null;
   const plans = new WeakMap<OperationDefinitionNode, Plan>();
   return {
     of(document, operationName) {
       const operation = getOperationAST(document, operationName);
       if (!operation) return null;
-      const plan = plans.get(operation) ?? createPlan({ schema, document, operation, eager });
+      const plan = plans.get(operation) ?? createPlan({ schema, document, operation }, { eager, fragments });
       plans.set(operation, plan);
       return plan;
     },
@@ -67,19 +74,29 @@ type Source = {
 };
 type Run = (context: unknown, variables: Variables) => Maybe<ExecutionResult>;
 
-function createPlan({ eager, ...source }: Source & { eager: boolean }): Plan {
+type Ways = { readonly eager: boolean; readonly fragments: FragmentStores | null };
+
+function createPlan(source: Source, { eager, fragments }: Ways): Plan {
   const { schema, document, operation } = source;
-  const reason = jitRefusal(schema, document, operation);
   const roots = rootFields(document, operation.selectionSet);
-  const js = runByJs(source);
   return {
     operation: operation.operation,
-    engine: reason === null ? 'jit' : 'js',
-    reason,
     introspects: roots.has('__schema') || roots.has('__type'),
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
     cost: createCost(schema, document, operation),
-    run: settled(reason === null ? runByJit(source, { js, eager }) : js, operation),
+    run: settled(runByJs(source), operation),
+    write: fragments ? writeFromSecond(() => createWriter({ ...source, fragments }), eager) : () => null,
+  };
+}
+
+/** A document that comes only once is not worth the making of its writer. */
+function writeFromSecond(make: () => Writer | null, eager: boolean): Plan['write'] {
+  let seen = eager;
+  let writer: Writer | null | undefined;
+  return (context, variables) => {
+    if (seen && writer === undefined) writer = make();
+    seen = true;
+    return writer?.(context, variables ?? {}) ?? null;
   };
 }
 
@@ -109,48 +126,6 @@ function runByJs({ schema, document, operation }: Source): Run {
   const operationName = operation.name?.value ?? null;
   return (contextValue, variableValues) =>
     execute({ schema, document, operationName, contextValue, variableValues, hideSuggestions: true });
-}
-
-/**
- * The first run of a document goes to graphql-js, so that documents which come only once cost no compilation. What jit refuses (bad
- * variables) graphql-js is asked again, since nothing ran yet and its words are the ones that clients know.
- */
-function runByJit(source: Source, { js, eager }: { js: Run; eager: boolean }): Run {
-  const defaults = variableDefaults(source.operation);
-  let compiled: Run | null = eager ? compile(source, js) : null;
-  let seen = false;
-  return (context, variables) => {
-    if (!compiled && !seen) {
-      seen = true;
-      return js(context, variables);
-    }
-    compiled ??= compile(source, js);
-    const result = compiled(context, withDefaults(defaults, variables));
-    return andThen(result, (answer) => ('data' in answer ? answer : js(context, variables)));
-  };
-}
-
-function compile({ schema, document, operation }: Source, js: Run): Run {
-  const compiled = compileQuery(schema, document, operation.name?.value);
-  if (!isCompiledQuery(compiled)) return js;
-  return (context, variables) => compiled.query({}, context, variables);
-}
-
-/** jit refuses an omitted variable of a non-null type, also where it has a default. */
-function variableDefaults(operation: OperationDefinitionNode): ReadonlyMap<string, unknown> {
-  const defaults = new Map<string, unknown>();
-  for (const { variable, defaultValue } of operation.variableDefinitions ?? []) {
-    if (defaultValue) defaults.set(variable.name.value, valueFromASTUntyped(defaultValue));
-  }
-  return defaults;
-}
-
-function withDefaults(defaults: ReadonlyMap<string, unknown>, variables: Variables): Variables {
-  let filled: Record<string, unknown> | null = null;
-  for (const [name, value] of defaults) {
-    if (variables[name] === undefined) (filled ??= { ...variables })[name] = value;
-  }
-  return filled ?? variables;
 }
 
 /** One form for every failure: a thrown one becomes an error, and an answer without data says that the request was at fault. */

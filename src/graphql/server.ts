@@ -3,6 +3,7 @@ import {
   parse,
   validate,
   type DocumentNode,
+  type ExecutionResult,
   type GraphQLSchema,
   type ValidationRule,
   type Source,
@@ -13,14 +14,17 @@ import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import { QUERY_CACHE, QUERY_CACHE_CHARS, QUERY_TOKENS } from '../core/limits.ts';
 import { createDocumentCache } from './cache.ts';
-import type { Executor } from './executor.ts';
+import type { Executor, WrittenData } from './executor.ts';
 import { shapeFaults } from './limits.ts';
 import { toGraphQLError, type Mask } from './mask.ts';
 import type { Params } from './request.ts';
 
 export type GraphqlServer = {
-  /** Answers POST and GET of the endpoint. Of a POST, `req.body` holds the parsed JSON object. */
-  answer(req: IncomingMessage, res: ServerResponse, who: Principal | null): void;
+  /**
+   * Answers POST and GET of the endpoint. Of a POST, `req.body` holds the parsed JSON object. `result`: what executing gave, where the
+   * operation was executed before.
+   */
+  answer(req: IncomingMessage, res: ServerResponse, asked: Asked): void;
   /** The parsed and valid document of these parameters, or what is wrong with it. Cached, and with every limit on documents in force. */
   read(params: Params): DocumentNode | readonly GraphQLError[];
   close(): Promise<void>;
@@ -30,17 +34,22 @@ export type GraphqlServerOptions = {
   readonly schema: GraphQLSchema;
   readonly executor: Executor;
   readonly mask: Mask;
+  /** Told of each query that was valid and written without errors. */
+  readonly onWritten: (query: string, document: DocumentNode) => void;
   /** Where it is mounted, such as `/graphql`. */
   readonly endpoint: string;
 };
 
-type ServerContext = { req: IncomingMessage; res: ServerResponse; who: Principal | null };
+export type Asked = { readonly who: Principal | null; readonly result?: ExecutionResult };
+
+type ServerContext = Asked & { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /**
  * Yoga, for what is HTTP about GraphQL: content types, statuses and GET. Size limits, CSRF, the page in the browser and event streams are ours
  * and come before it; executing is the executor's.
  */
-export function createGraphqlServer({ schema, executor, mask, endpoint }: GraphqlServerOptions): GraphqlServer {
+export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
+  const { schema, mask, endpoint } = options;
   const yoga = createYoga<ServerContext>({
     schema,
     graphqlEndpoint: endpoint,
@@ -57,10 +66,10 @@ export function createGraphqlServer({ schema, executor, mask, endpoint }: Graphq
       documentCache: createDocumentCache<DocumentNode>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS }),
       errorCache: createDocumentCache<Error>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS }),
     },
-    plugins: [documentLimits(), execution(executor)],
+    plugins: [documentLimits(), execution(options)],
   });
   return {
-    answer: (req, res, who) => void yoga(req, res, { who }),
+    answer: (req, res, asked) => void yoga(req, res, asked),
     read(params) {
       const enveloped = yoga.getEnveloped({ params });
       try {
@@ -109,14 +118,27 @@ function validateWithinLimits(
   return validate(schema, document, rules, { hideSuggestions: true });
 }
 
-function execution(executor: Executor): Plugin<ServerContext> {
+/** Yoga asks a result for its text only through this member; nothing is given it with errors, whose masking comes after. */
+function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
+  if (!('written' in answer)) return answer;
+  const written = { data: null, stringify: () => `{"data":${answer.written}}` };
+  return written;
+}
+
+function execution({ executor, onWritten }: GraphqlServerOptions): Plugin<ServerContext> {
   return {
     onExecute({ args, setExecuteFn }) {
-      const { document, operationName, variableValues, contextValue } = args;
-      const { who, request } = contextValue;
-      setExecuteFn(() =>
-        executor.execute({ document, operationName, variables: variableValues, who, signal: request.signal }),
-      );
+      const { document, operationName, variableValues: variables, contextValue } = args;
+      const { who, request, params, result } = contextValue;
+      if (result) return setExecuteFn(() => result);
+      const operation = { document, operationName, variables, who };
+      // Queries do not wait, and being told of a hang-up costs Yoga more than the rest of a small request.
+      const waits = executor.kindOf(operation) === 'mutation';
+      setExecuteFn(async () => {
+        const answer = await executor.answer({ ...operation, ...(waits && { signal: request.signal }) });
+        if ('written' in answer && params.query) onWritten(params.query, document);
+        return asYogaTakesIt(answer);
+      });
     },
     onSubscribe({ setResultAndStopExecution }) {
       const refused = new CallboardError('not_acceptable', 'A subscription needs "accept: text/event-stream".');

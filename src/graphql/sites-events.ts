@@ -4,12 +4,15 @@ import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../core/limits.ts';
 import type { Live } from '../core/live.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
 import { builder } from './builder.ts';
+import type { Context } from './context.ts';
+import type { Share } from './executor-share.ts';
 import { fresh } from './live.ts';
 import { InvokeActionResult, paramsOf, view, waitFor } from './rpc-invoke.ts';
 
 const SiteEventType = builder.objectRef<Live<SiteEvent>>('SiteEvent').implement({
   description:
     'A notification of a site’s host to its viewers. It is no state: whoever hears it asks for what changed.',
+  extensions: { shareable: true },
   fields: (t) => ({
     name: t.string({ description: 'Its name.', resolve: ({ event }) => event.name }),
     data: t.field({
@@ -33,6 +36,12 @@ const SiteEventType = builder.objectRef<Live<SiteEvent>>('SiteEvent').implement(
   }),
 });
 
+type EventsArgs = { readonly sessionId: string; readonly names?: readonly string[] | null };
+
+/** Viewers have sessions of their own, and hear the same as far as they may hear the same names of the same site. */
+const shareEvents: Share<EventsArgs, Context> = async ({ sessionId, names }, { core, who }) =>
+  (await core.sites.listen(who, sessionId, names ?? null)) ?? notFound();
+
 builder.subscriptionField('siteEvents', (t) =>
   t.field({
     type: SiteEventType,
@@ -44,6 +53,7 @@ builder.subscriptionField('siteEvents', (t) =>
         description: 'Only these, as far as they are granted; omitted, all that the asker may hear.',
       }),
     },
+    extensions: { share: shareEvents },
     subscribe: async (_, { sessionId, names }, { core, who }) =>
       (await core.sites.subscribe(who, sessionId, names ?? null)) ?? notFound(),
     resolve: fresh,

@@ -8,13 +8,17 @@ import { atTime } from './at-time.ts';
 import type { Executor } from './executor.ts';
 import { readParams } from './request.ts';
 import type { GraphqlServer } from './server.ts';
+import { createExpiries } from './sse-expiries.ts';
+import { createGroups, type Groups } from './sse-group.ts';
 import { startOperation, type Asked, type Running } from './sse-operation.ts';
-import { Wire } from './sse-wire.ts';
+import { Wire, type WireHouse, type WireTerms } from './sse-wire.ts';
 
 export type StreamsOptions = {
   readonly server: Pick<GraphqlServer, 'read'>;
   readonly executor: Executor;
   readonly clock: Clock;
+  /** Whether members share groups, and frames go to sockets as they are. The bytes are the same either way. */
+  readonly fastPath: boolean;
 };
 
 /** One request to a stream route, of somebody known. */
@@ -32,17 +36,11 @@ export type Streams = {
   /** Opens the response as a stream. It ends with the token of whoever opened it. */
   open(request: StreamRequest, onClose: () => void): OpenStream;
   /** Opens a response as a stream that its caller writes and ends, beside GraphQL's. */
-  plain(res: ServerResponse, options: PlainStream): Wire;
+  plain(res: ServerResponse, terms: WireTerms): Wire;
   /** The operation that a request asks for, or what is wrong with its document. Throws for what is wrong with the request. */
   read(request: StreamRequest): ReadRequest;
   /** Ends every stream without `complete`, so that clients come again, and refuses new ones as `draining`. */
   close(): void;
-};
-
-export type PlainStream = {
-  readonly onClose: () => void;
-  /** The node stops: the last words of the stream, which then ends. */
-  readonly onDrain: (wire: Wire) => void;
 };
 
 export type ReadRequest = { readonly asked: Asked | readonly GraphQLError[]; readonly operationId: unknown };
@@ -53,81 +51,72 @@ export type OpenStream = {
   run(asked: Asked | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
 };
 
-export function createStreams({ server, executor, clock }: StreamsOptions): Streams {
-  /** What each is told before a closing server ends it. */
-  const wires = new Map<Wire, (wire: Wire) => void>();
+export function createStreams({ server, executor, clock, fastPath }: StreamsOptions): Streams {
+  const wires = new Set<Wire>();
+  const expiries = createExpiries(clock);
+  const groups = createGroups<unknown>({ sharing: fastPath });
   const held = new Map<string, number>();
   let closing = false;
-  const stopPings = clock.every(SSE_PING_MS, () => wires.forEach((_, wire) => wire.ping()));
+  const stopPings = clock.every(SSE_PING_MS, () => wires.forEach((wire) => wire.ping()));
+  const house: WireHouse = {
+    clock,
+    direct: fastPath,
+    onClose(wire) {
+      wires.delete(wire);
+      expiries.cancel(wire, wire.terms.expiresAt);
+    },
+  };
+  const plain = (res: ServerResponse, terms: WireTerms): Wire => {
+    const wire = new Wire(res, { house, terms });
+    wires.add(wire);
+    expiries.add(wire, terms.expiresAt);
+    return wire;
+  };
   return {
     reserve(who) {
       if (closing) fail('draining', 'This node is stopping; another will take the stream.', { retryAfterMs: 1000 });
       return takePlace(held, who);
     },
-    open(request, onClose) {
-      const closed = (): void => {
-        wires.delete(stream.wire);
-        onClose();
-      };
-      const stream = openStream(request, { executor, clock, onClose: closed });
-      wires.set(stream.wire, () => {});
-      return stream;
+    open({ res, who }, onClose) {
+      const wire = plain(res, { onClose, expiresAt: who.expiresAt, farewell: null });
+      return { wire, run: (asked, options) => run(asked, { ...options, wire, who, executor, groups, clock }) };
     },
-    plain(res, { onClose, onDrain }) {
-      const wire = new Wire(res, {
-        clock,
-        onClose() {
-          wires.delete(wire);
-          onClose();
-        },
-      });
-      wires.set(wire, onDrain);
-      return wire;
-    },
+    plain,
     read: (request) => readOperation(request, { server, executor }),
     close() {
       closing = true;
       stopPings();
-      for (const [wire, onDrain] of [...wires]) {
-        onDrain(wire);
+      for (const wire of [...wires]) {
+        if (wire.terms.farewell) wire.write(wire.terms.farewell);
         wire.end();
       }
     },
   };
 }
 
-type OpenOptions = Pick<StreamsOptions, 'executor' | 'clock'> & { readonly onClose: () => void };
+type RunOptions = Pick<StreamsOptions, 'executor' | 'clock'> & {
+  readonly groups: Groups<unknown>;
+  readonly wire: Wire;
+  /** Whose stream it is. */
+  readonly who: Principal;
+  readonly id: string | null;
+  readonly onEnd: () => void;
+};
 
-function openStream({ res, who }: StreamRequest, { executor, clock, onClose }: OpenOptions): OpenStream {
-  const running = new Set<Running>();
-  const closed = (): void => {
-    cancelExpiry();
-    running.forEach((operation) => operation.drop());
-    onClose();
+function run(asked: Asked | readonly GraphQLError[], { who, clock, ...options }: RunOptions): Running {
+  const expiresAt = 'document' in asked && asked.who !== who ? asked.who.expiresAt : null;
+  if (expiresAt === null) return startOperation(asked, options);
+  const cancel = atTime(clock, expiresAt, () => options.wire.end());
+  const onEnd = (): void => {
+    cancel();
+    options.onEnd();
   };
-  const wire = new Wire(res, { clock, onClose: closed });
-  const endWith = ({ expiresAt }: Principal): (() => void) =>
-    expiresAt === null ? () => {} : atTime(clock, expiresAt, () => wire.end());
-  const cancelExpiry = endWith(who);
-  return {
-    wire,
-    run(asked, { id, onEnd }) {
-      const cancel = 'document' in asked && asked.who !== who ? endWith(asked.who) : () => {};
-      const ended = (): void => {
-        cancel();
-        running.delete(operation);
-        onEnd();
-      };
-      const operation = startOperation(asked, { executor, wire, id, onEnd: ended });
-      running.add(operation);
-      return operation;
-    },
-  };
+  return startOperation(asked, { ...options, onEnd });
 }
 
 function readOperation(
   { req, body, who }: StreamRequest,
-  { server, executor }: Omit<StreamsOptions, 'clock'>,
+  { server, executor }: Pick<StreamsOptions, 'server' | 'executor'>,
 ): ReadRequest {
   const params = readParams(req, body);
   const operationId = params.extensions?.['operationId'];

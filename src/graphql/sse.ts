@@ -36,9 +36,11 @@ function isDistinct({ req }: StreamRequest): boolean {
 
 function openDistinct(request: StreamRequest, streams: Streams): void {
   const { asked } = streams.read(request);
-  const { wire, run } = streams.open(request, streams.reserve(request.who));
-  run(asked, { id: null, onEnd: () => wire.end() });
+  streams.open(request, streams.reserve(request.who)).run(asked, { id: null, onEnd: nothing });
 }
+
+/** One for all. */
+function nothing(): void {}
 
 function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {
   try {

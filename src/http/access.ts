@@ -14,8 +14,9 @@ const PATH_MAX = 512;
 export function logAccess(visit: Visit, log: Log): { who: Principal | null } {
   const access: { who: Principal | null } = { who: null };
   const started = performance.now();
-  visit.response.once('close', () => {
-    const { id, method, path, address, response } = visit;
+  // Taken apart here: a stream may be open for days, and what else the visit holds would be kept as long.
+  const { id, method, path, address, response } = visit;
+  response.on('close', () => {
     const fields = {
       id,
       method,

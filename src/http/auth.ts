@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import { createRemoteJWKSet, decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import type { Authenticator, Principal, Scope } from '../core/auth/principal.ts';
@@ -67,14 +67,14 @@ export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
       const known = recall(believed, token, options.clock);
       if (known) return known;
       const principal = await verify(token);
-      believed.set(digest(token).toString('base64'), principal);
+      believed.set(hash('sha256', token, 'base64'), principal);
       return principal;
     },
   };
 }
 
 function recall(believed: Recent<Principal>, token: string, clock: Clock): Principal | null {
-  const principal = believed.get(digest(token).toString('base64'));
+  const principal = believed.get(hash('sha256', token, 'base64'));
   if (!principal) return null;
   return principal.expiresAt !== null && principal.expiresAt <= clock.now() ? null : principal;
 }

@@ -50,9 +50,13 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
     }
   };
   request.on('data', take);
-  request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
   const broken = (): void =>
     reject(new CallboardError('invalid_argument', 'The body ended before its announced length.'));
+  request.once('end', () => {
+    // Every request closes: an error made then for nothing would cost more than the rest of its reading.
+    request.off('close', broken);
+    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+  });
   request.once('error', broken);
   request.once('close', broken);
   return promise;

@@ -31,6 +31,8 @@ export type FacesOptions = {
   readonly introspection: Introspection;
   readonly clientFiles: URL;
   readonly version: string;
+  /** Whether what is the same for many is made once for all of them; default true. The bytes are the same either way. */
+  readonly fastPath?: boolean;
 };
 
 /** Every face of one relay behind one entrance. */
@@ -44,7 +46,7 @@ export type Faces = {
 const GOODBYE_MS = 2_000;
 
 export function createFaces(options: FacesOptions): Faces {
-  const { core, authenticator, log, meter, clock, basePath, origins } = options;
+  const { core, authenticator, log, meter, clock, basePath, origins, fastPath = true } = options;
   const endpoint = `${basePath}/graphql`;
   const graphql = createGraphqlDoor({
     schema,
@@ -53,13 +55,14 @@ export function createFaces(options: FacesOptions): Faces {
     metrics: meter,
     introspection: options.introspection,
     endpoint,
+    fastPath,
   });
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
   const failures = createFailures(clock);
   const admission = createAdmission(authenticator, failures);
-  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, failures });
+  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, failures, fastPath });
   const front = createFront({ ...options, admission, graphql, rest: createRest(options), gateway, siteEvents });
   return {
     front,
@@ -71,10 +74,10 @@ export function createFaces(options: FacesOptions): Faces {
 }
 
 /** The front takes paths below the base path; only the description names it. */
-function createRest({ core, log, meter, basePath, version }: FacesOptions): RestDoor {
+function createRest({ core, log, meter, basePath, version, fastPath = true }: FacesOptions): RestDoor {
   const door = createRestDoor({
     schema: wireSchema,
-    plans: createPlans(wireSchema, { eager: true }),
+    plans: createPlans(wireSchema, { eager: true, fast: fastPath }),
     mask: createMask({ log, metrics: meter }),
     contextOf: ({ who, signal }) => createContext({ core, log, who, signal }),
     basePath,

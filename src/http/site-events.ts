@@ -1,10 +1,12 @@
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
-import type { Live, Subscription } from '../core/live.ts';
+import type { Live } from '../core/live.ts';
 import type { Log } from '../core/log.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
 import type { GraphqlDoor } from '../graphql/door.ts';
+import { Chunk } from '../graphql/sse-frame.ts';
+import { createGroups, type Face, type Groups } from '../graphql/sse-group.ts';
 import type { Admission } from './admission.ts';
 import { eventFrame } from './event-frame.ts';
 import type { Failures } from './failures.ts';
@@ -22,11 +24,17 @@ export type SiteEventsOptions = {
   readonly streams: GraphqlDoor['streams'];
   readonly admission: Admission;
   readonly failures: Failures;
+  /** Whether viewers who hear the same share a group; default true. The bytes are the same either way. */
+  readonly fastPath?: boolean;
 };
 
+/** A frame of an event is whole as it is encoded. */
+const BARE = { head: '', tail: '' };
+const DRAINING = new Chunk(closedFrame('draining'));
 const PATH = /^\/site-sessions\/([^/]+)\/events$/;
 
 export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
+  const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
   return async (visit, access) => {
     const sessionId = sessionOf(visit.path);
     if (sessionId === null) return false;
@@ -37,7 +45,7 @@ export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
     const query = new URLSearchParams(visit.query);
     const who = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
     access.who = who;
-    await answer(options, visit, { who, sessionId, names: namesOf(query) });
+    await answer(options, visit, { who, sessionId, names: namesOf(query) }, groups);
     return true;
   };
 }
@@ -84,12 +92,19 @@ function namesOf(query: URLSearchParams): readonly string[] | null {
   return names === null ? null : names.split(',');
 }
 
-async function answer(options: SiteEventsOptions, visit: Visit, asked: Asked): Promise<void> {
+async function answer(
+  options: SiteEventsOptions,
+  visit: Visit,
+  asked: Asked,
+  groups: Groups<SiteEvent>,
+): Promise<void> {
   const { streams, core } = options;
   const release = streams.reserve(asked.who);
   try {
-    const subscription = await core.sites.subscribe(asked.who, asked.sessionId, asked.names);
-    stream(options, visit, { subscription: subscription ?? notFound(), sessionId: asked.sessionId, release });
+    const shared = (await core.sites.listen(asked.who, asked.sessionId, asked.names)) ?? notFound();
+    const wire = streams.plain(visit.response, { onClose: release, expiresAt: null, farewell: DRAINING });
+    wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: asked.sessionId }) }));
+    groups.join({ shared, face: () => faceOf(options.log) }, { wire, id: null, onEnd: nothing });
   } catch (error) {
     release();
     if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;
@@ -98,39 +113,19 @@ async function answer(options: SiteEventsOptions, visit: Visit, asked: Asked): P
   }
 }
 
-type Streaming = {
-  readonly subscription: Subscription<SiteEvent>;
-  readonly sessionId: string;
-  readonly release: () => void;
-};
+/** One for all. */
+function nothing(): void {}
 
-function stream({ streams, log }: SiteEventsOptions, { response }: Visit, streaming: Streaming): void {
-  const { subscription, sessionId, release } = streaming;
-  const wire = streams.plain(response, {
-    onClose() {
-      release();
-      void subscription.return();
-    },
-    onDrain: (draining) => draining.send(closedFrame('draining')),
-  });
-  // Whoever hung up while core was asked has closed before anybody listened.
-  if (response.destroyed) return wire.end();
-  wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
-  const pump = async (): Promise<void> => {
-    while (!wire.closed) {
-      await wire.ready();
-      const { done, value } = await subscription.next();
-      if (done) return;
-      wire.send(siteFrame(value));
-    }
-  };
-  pump()
-    .catch((error: unknown) => {
+function faceOf(log: Log): Face<SiteEvent> {
+  return {
+    encode: siteFrame,
+    envelope: () => BARE,
+    last(_, error) {
       const known = error instanceof CallboardError;
       if (!known) log.error({ err: error }, 'a site’s event stream failed');
-      wire.send(closedFrame(known ? error.code : 'internal'));
-    })
-    .finally(() => wire.end());
+      return closedFrame(known ? error.code : 'internal');
+    },
+  };
 }
 
 function siteFrame({ event, missed }: Live<SiteEvent>): string {

@@ -1,14 +1,17 @@
-import { createHash, createHmac, randomBytes, randomUUIDv7, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, hash, randomBytes, randomUUIDv7, timingSafeEqual } from 'node:crypto';
 import type { Crypto } from '../core/crypto.ts';
 
 /** core's Crypto over node:crypto. `key` signs cursors; every node of a deployment needs the same one. */
 export function createCrypto(key: string | Uint8Array): Crypto {
+  // As an object the key is read once; as bytes it would be at each signing.
+  const secret = createSecretKey(Buffer.from(key));
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return {
-    randomId: () => randomUUIDv7(),
+    // Node puts it together out of twenty pieces, which a string goes on holding: 700 bytes for each id that is kept.
+    randomId: () => Buffer.from(randomUUIDv7(), 'latin1').toString('latin1'),
     randomToken: () => randomBytes(32).toString('base64url'),
-    sha256: (text) => digest(text).toString('base64url'),
-    sign: (text) => createHmac('sha256', key).update(text).digest('base64url'),
+    sha256: (text) => hash('sha256', text, 'base64url'),
+    sign: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
     // Digests have one length, so nothing of the texts' lengths shows and timingSafeEqual cannot throw.
     equal: (a, b) => timingSafeEqual(digest(a), digest(b)),
     toBase64Url: (text) => Buffer.from(text, 'utf8').toString('base64url'),

@@ -26,30 +26,13 @@ export type Meter = Metrics & {
 export function createMetrics(): Meter {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const values = new Map<string, number>();
-  const labels = new Map<CounterName, Set<string>>();
-  const counters = new Map<string, Counter>();
-  for (const [name, help] of Object.entries(COUNTERS)) {
-    const label = labelOf(name);
-    const labelNames = label === undefined ? [] : [label];
-    counters.set(name, new Counter({ name: `callboard_${name}_total`, help, labelNames, registers: [registry] }));
-  }
-  const bounded = (name: CounterName, label: string): string => {
-    const seen = labels.get(name) ?? new Set();
-    labels.set(name, seen);
-    if (!seen.has(label) && seen.size === LABELS_MAX) return 'other';
-    seen.add(label);
-    return label;
-  };
+  const tallies = new Map<string, Tally>();
+  for (const [name, help] of Object.entries(COUNTERS)) tallies.set(name, createTally(registry, name, help));
   return {
     count(name, label) {
-      const labelName = LABELS[name];
-      const kept = label === undefined ? undefined : bounded(name, label);
-      const key = kept === undefined ? name : `${name}:${kept}`;
-      values.set(key, (values.get(key) ?? 0) + 1);
-      counters.get(name)?.inc(labelName === undefined ? {} : { [labelName]: kept ?? 'none' });
+      tallies.get(name)?.add(label);
     },
-    snapshot: () => values,
+    snapshot: () => new Map(tallies.values().flatMap((tally) => tally.values())),
     gauge(name, help, read) {
       const gauge: Gauge = new Gauge({
         name: `callboard_${name}`,
@@ -60,6 +43,41 @@ export function createMetrics(): Meter {
     },
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
     close: () => registry.clear(),
+  };
+}
+
+type Tally = {
+  add(label: string | undefined): void;
+  /** Counter name (with `:label` where it has one) to its value. */
+  values(): IteratorObject<[string, number]>;
+};
+
+/** Counting is adding one to a number: the registry is told when it is read. */
+function createTally(registry: Registry, name: string, help: string): Tally {
+  const labelName = labelOf(name);
+  const cells = new Map<string | undefined, { count: number }>();
+  const counter: Counter = new Counter({
+    name: `callboard_${name}_total`,
+    help,
+    labelNames: labelName === undefined ? [] : [labelName],
+    registers: [registry],
+    collect() {
+      counter.reset();
+      for (const [label, { count }] of cells)
+        counter.inc(labelName === undefined ? {} : { [labelName]: label ?? 'none' }, count);
+    },
+  });
+  const cellOf = (label: string | undefined): { count: number } => {
+    const bounded = label !== undefined && cells.size >= LABELS_MAX ? 'other' : label;
+    const cell = cells.get(bounded) ?? { count: 0 };
+    cells.set(bounded, cell);
+    return cell;
+  };
+  return {
+    add(label) {
+      (cells.get(label) ?? cellOf(label)).count++;
+    },
+    values: () => cells.entries().map(([label, { count }]) => [label === undefined ? name : `${name}:${label}`, count]),
   };
 }
 

@@ -17,6 +17,7 @@ export type Kind =
   | 'windowStatus'
   | 'ownership'
   | 'siteOp'
+  | 'stages'
   | 'title'
   | 'word'
   | 'count';
@@ -35,6 +36,8 @@ export const OWNERSHIPS = ['user-owned', 'worker'] as const;
 export type WireOwnership = (typeof OWNERSHIPS)[number];
 export const SITE_OPS = ['register', 'remove'] as const;
 export type WireSiteOp = (typeof SITE_OPS)[number];
+export const STAGES_TOLD = ['first', 'all'] as const;
+export type WireStages = (typeof STAGES_TOLD)[number];
 
 /** What a kind holds where that is not just any string. */
 type Values = {
@@ -47,6 +50,7 @@ type Values = {
   windowStatus: WireWindowStatus;
   ownership: WireOwnership;
   siteOp: WireSiteOp;
+  stages: WireStages;
 };
 type ValueOf<K> = K extends keyof Values ? Values[K] : string;
 
@@ -64,7 +68,7 @@ export const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
 /** Names of actions and events. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 
-type Check = { readonly expected: string; test(value: unknown): boolean };
+export type Check = { readonly expected: string; test(value: unknown): boolean };
 
 const CHECKS: Readonly<Record<Kind, Check>> = {
   id: { expected: '1 to 128 of A-Z a-z 0-9 . _ : @ ~ -', test: (v) => typeof v === 'string' && ID.test(v) },
@@ -85,6 +89,7 @@ const CHECKS: Readonly<Record<Kind, Check>> = {
   windowStatus: oneOf(WINDOW_STATUSES),
   ownership: oneOf(OWNERSHIPS),
   siteOp: oneOf(SITE_OPS),
+  stages: oneOf(STAGES_TOLD),
   title: textOf(0, 256),
   word: textOf(1, 64),
   count: {
@@ -102,19 +107,38 @@ function textOf(min: number, max: number): Check {
   return { expected, test: (v) => typeof v === 'string' && v.length >= min && v.length <= max };
 }
 
+/** One field of a table, ready to be checked. */
+export type Member = { readonly field: string; readonly optional: boolean; readonly check: Check };
+
+/** A table as a list, so that nothing of its words is taken apart for each header. */
+export function membersOf(table: Table): readonly Member[] {
+  const known = MEMBERS.get(table);
+  if (known) return known;
+  const members = Object.entries(table).map(([field, spec]) => {
+    const optional = spec.endsWith('?');
+    return { field, optional, check: CHECKS[(optional ? spec.slice(0, -1) : spec) as Kind] };
+  });
+  MEMBERS.set(table, members);
+  return members;
+}
+
+const MEMBERS = new WeakMap<Table, readonly Member[]>();
+
 /**
  * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may say more.
  * A field that is null counts as left out. Returns the fault in words, or null when all holds.
  */
 export function checkFields(table: Table, header: Readonly<Record<string, unknown>>): string | null {
-  for (const field of Object.keys(table)) {
-    const spec = table[field] ?? 'text';
-    const optional = spec.endsWith('?');
-    const kind = (optional ? spec.slice(0, -1) : spec) as Kind;
-    const value = Object.hasOwn(header, field) ? header[field] : undefined;
-    if (value === undefined || value === null) {
-      if (!optional) return `${field}: required`;
-    } else if (!CHECKS[kind].test(value)) return `${field}: expected ${CHECKS[kind].expected}`;
+  for (const member of membersOf(table)) {
+    const value = Object.hasOwn(header, member.field) ? header[member.field] : undefined;
+    const wrong = faultIn(member, value);
+    if (wrong !== null) return wrong;
   }
   return null;
+}
+
+/** What is wrong with this value of the field, in words; null where nothing is. */
+export function faultIn({ field, optional, check }: Member, value: unknown): string | null {
+  if (value === undefined || value === null) return optional ? null : `${field}: required`;
+  return check.test(value) ? null : `${field}: expected ${check.expected}`;
 }

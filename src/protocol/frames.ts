@@ -1,6 +1,6 @@
 /** The frames of PROTOCOL.md, name by name: what a client or caller sends (`UP`), what the relay sends (`DOWN`). */
-import { checkFields, type Fields, type Table } from './fields.ts';
-import { faultOf, splitFrame, type FrameFault } from './frame.ts';
+import { faultIn, membersOf, type Fields, type Member, type Table } from './fields.ts';
+import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
 /** Client or caller to relay. A payload is allowed where PAYLOAD says so, and then it is the frame's second part. */
 export const UP = {
@@ -25,7 +25,7 @@ export const UP = {
   /** Hosts a cooperative site (`op`: `register`, with its definition as payload) or gives it up (`remove`). Answered by `site_ack` or `refused`. */
   site: { ref: 'id', op: 'siteOp', site_id: 'id' },
   pong: {},
-  /** Payload: the params (left out: {}). Answered by `stage` and `outcome`, or by `refused`, each with this `ref`. */
+  /** Payload: the params (left out: {}). Answered by `outcome`, after `stage` where asked for, or by `refused`, each with this `ref`. */
   invoke: {
     ref: 'id',
     user_id: 'user?',
@@ -34,12 +34,22 @@ export const UP = {
     instance_id: 'id?',
     command_id: 'id?',
     wait_for: 'waitFor?',
+    /** Which `stage` frames are wanted: the first one, or all. Left out: none. */
+    stages: 'stages?',
     connect_within_ms: 'int?',
     respond_within_ms: 'int?',
     trace_id: 'text?',
     parent_span_id: 'text?',
   },
-  await: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', wait_for: 'waitFor?', within_ms: 'int?' },
+  await: {
+    ref: 'id',
+    user_id: 'user?',
+    client_id: 'id',
+    command_id: 'id',
+    wait_for: 'waitFor?',
+    stages: 'stages?',
+    within_ms: 'int?',
+  },
   cancel: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', reason: 'text?' },
   /** The caller stops waiting: ends the wait of this `ref`, never its command. Not answered, also when there is no such wait. */
   leave: { ref: 'id' },
@@ -133,6 +143,9 @@ const WITH_PAYLOAD = new Set([
   'outcome',
 ]);
 
+const UP_FORMS = formsOf(UP);
+const DOWN_FORMS = formsOf(DOWN);
+
 export type UpType = keyof typeof UP;
 export type DownType = keyof typeof DOWN;
 type FrameOf<T extends Record<string, Table>> = {
@@ -147,33 +160,48 @@ export type DownHeader = { [K in DownType]: { readonly type: K } & Fields<(typeo
 
 /** Total. The payload is not looked into: whoever uses it checks that it is JSON. */
 export function parseUp(text: string): UpFrame | FrameFault {
-  return parse(UP, text) as UpFrame | FrameFault;
+  return parse(UP_FORMS, text) as UpFrame | FrameFault;
 }
 
 /** Total. */
 export function parseDown(text: string): DownFrame | FrameFault {
-  return parse(DOWN, text) as DownFrame | FrameFault;
+  return parse(DOWN_FORMS, text) as DownFrame | FrameFault;
 }
 
 export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is FrameFault {
   return 'fault' in frame;
 }
 
-function parse(tables: Readonly<Record<string, Table>>, text: string): unknown {
+type Form = { readonly members: readonly Member[]; readonly takesPayload: boolean };
+type Forms = ReadonlyMap<string, Form>;
+
+function formsOf(tables: Readonly<Record<string, Table>>): Forms {
+  const form = (type: string, table: Table): Form => ({
+    members: membersOf(table),
+    takesPayload: WITH_PAYLOAD.has(type),
+  });
+  return new Map(Object.entries(tables).map(([type, table]) => [type, form(type, table)]));
+}
+
+function parse(forms: Forms, text: string): unknown {
   const raw = splitFrame(text);
   if ('fault' in raw) return raw;
   const { header, payload } = raw;
   const { type } = header;
-  const ref = typeof header['ref'] === 'string' && header['ref'].length <= 128 ? header['ref'] : null;
-  const table = Object.hasOwn(tables, type) ? tables[type] : undefined;
-  if (!table) return faultOf(`type: there is no frame ${JSON.stringify(type)}`, type, ref);
-  const wrong = checkFields(table, header);
-  if (wrong) return faultOf(wrong, type, ref);
-  if (payload !== null && !WITH_PAYLOAD.has(type)) return faultOf(`${type}: takes no payload`, type, ref);
+  const form = forms.get(type);
+  if (!form) return faultOf(`type: there is no frame ${JSON.stringify(type)}`, type, refOf(header));
   const frame: Record<string, unknown> = { type, payload };
-  for (const field of Object.keys(table)) {
-    const value = Object.hasOwn(header, field) ? header[field] : undefined;
-    if (value !== undefined && value !== null) frame[field] = value;
+  for (const member of form.members) {
+    // No field is called as anything that every object has, so what is read here is the header's own.
+    const value = header[member.field];
+    const wrong = faultIn(member, value);
+    if (wrong !== null) return faultOf(wrong, type, refOf(header));
+    if (value !== undefined && value !== null) frame[member.field] = value;
   }
+  if (payload !== null && !form.takesPayload) return faultOf(`${type}: takes no payload`, type, refOf(header));
   return frame;
+}
+
+function refOf({ ref }: RawFrame['header']): string | null {
+  return typeof ref === 'string' && ref.length <= 128 ? ref : null;
 }

@@ -17,6 +17,7 @@ import { REST_SDL, readDirective, type Report, type RestDirective } from './dire
 import type { DocumentText } from './documents.ts';
 import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
 import { readInputs, type Input, type OperationSource } from './inputs.ts';
+import { aroundBody, type Around } from './written.ts';
 
 /** One operation of a document, ready to be served. */
 export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs'> & {
@@ -27,6 +28,8 @@ export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs'>
   readonly inputs: ReadonlyMap<string, Input>;
   readonly body: Body;
   readonly itemRefusal: ItemRefusal | null;
+  /** Where the data holds nothing but the body: what stands around it. */
+  readonly around: Around | null;
   readonly plan: Plan;
 };
 
@@ -108,6 +111,7 @@ function makeRoute({ operation, directive }: OperationSource, parts: Parts): Rou
     inputs: new Map(inputs.map((input) => [input.name, input])),
     body,
     itemRefusal,
+    around: body.variants.length > 0 || itemRefusal ? null : aroundBody(operation, body.path),
     plan,
   };
 }

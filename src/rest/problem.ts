@@ -18,6 +18,8 @@ export type Explained = {
 export type Answer = {
   readonly status: number;
   readonly body: unknown;
+  /** JSON text to be sent instead of `body`. */
+  readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
 

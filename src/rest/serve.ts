@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
+import { andThen } from '../core/maybe.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Route } from './compile.ts';
@@ -9,6 +9,7 @@ import { invalidInput, problem } from './problem.ts';
 import type { Match } from './router.ts';
 import { send } from './send.ts';
 import { readVariables } from './variables.ts';
+import { writtenBody } from './written.ts';
 
 /** One request as the HTTP front hands it over, its size, media type and JSON syntax already judged. */
 export type Exchange = {
@@ -42,13 +43,17 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     checkAccess(route.access, exchange.who);
     const { variables, faults } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return send(res, problem(invalidInput(faults)));
-    const result = route.plan.run(serving.contextOf(askedBy(route, call)), variables);
+    const context = serving.contextOf(askedBy(route, call));
     const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
-    const answering = { ...route, onlyItem };
-    const done = (executed: ExecutionResult) => send(res, answerOf(answering, executed, serving.explain));
-    if (result instanceof Promise)
-      result.then(done).catch((error: unknown) => send(res, problem(serving.explain(error))));
-    else done(result);
+    const answer = andThen(writtenBody(route, context, variables), (text) => {
+      if (text !== null) return { status: 200, body: null, text };
+      return andThen(route.plan.run(context, variables), (executed) =>
+        answerOf({ ...route, onlyItem }, executed, serving.explain),
+      );
+    });
+    const failed = (error: unknown): void => send(res, problem(serving.explain(error)));
+    if (answer instanceof Promise) answer.then((done) => send(res, done)).catch(failed);
+    else send(res, answer);
   } catch (error) {
     send(res, problem(serving.explain(error)));
   }

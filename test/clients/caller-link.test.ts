@@ -49,7 +49,7 @@ describe('a caller on a link', () => {
     const { ref, payload, ...frame } = await link.next('invoke');
     expect(frame).toEqual({
       ...{ type: 'invoke', user_id: 'alice', client_id: 'desk', action: 'lamp.set' },
-      ...{ command_id: 'c1', respond_within_ms: 5_000, trace_id: 't' },
+      ...{ command_id: 'c1', stages: 'all', respond_within_ms: 5_000, trace_id: 't' },
     });
     expect(json(payload)).toEqual({ on: true });
     for (const stage of ['admitted', 'dispatched']) link.send({ type: 'stage', ref, command_id: 'c1', stage });

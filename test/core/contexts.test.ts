@@ -120,11 +120,10 @@ describe('who may see contexts and windows', () => {
     await expect(rooms.window(admin, 'alice', 'a/b')).rejects.toMatchObject(wrong('window_id'));
     const task = { userId: 'alice', view: 'task', taskId: '?' } as const;
     await expect(rooms.workers(admin, [task], 1)).rejects.toMatchObject(wrong('task_id'));
-    const { endCursor } = await rooms.list(alice, {}, { first: 1 });
-    const after = { after: endCursor };
+    const after = { after: (await rooms.list(alice, {}, { first: 1 })).cursors.end() };
     expect((await rooms.list(alice, {}, after)).nodes.map(({ contextId }) => contextId)).toEqual(['b']);
     const [batched] = await rooms.lists(alice, [{ userId: 'alice' }], 1);
-    expect(batched?.endCursor).toBe(endCursor);
+    expect(batched?.cursors.end()).toBe(after.after);
     await expect(rooms.list(admin, { userId: 'alice' }, after)).rejects.toMatchObject({ code: 'invalid_cursor' });
     await expect(rooms.list(alice, { status: 'active' }, after)).rejects.toMatchObject({ code: 'invalid_cursor' });
     await expect(rooms.windows(alice, {}, after)).rejects.toMatchObject({ code: 'invalid_cursor' });

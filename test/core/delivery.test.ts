@@ -165,10 +165,10 @@ describe('nodes', () => {
     await using relay = await testCore();
     for (const nodeId of ['n3', 'n2']) await otherNode(relay, nodeId);
     const first = await relay.core.delivery.nodes(admin, { first: 2 });
-    const rest = await relay.core.delivery.nodes(admin, { first: 2, after: first.endCursor });
+    const rest = await relay.core.delivery.nodes(admin, { first: 2, after: first.cursors.end() });
     expect([...first.nodes, ...rest.nodes].map(({ nodeId }) => nodeId)).toEqual(['n1', 'n2', 'n3']);
     expect(rest.hasNextPage).toBe(false);
-    await expect(relay.core.delivery.tenants(admin, { after: first.endCursor })).rejects.toMatchObject({
+    await expect(relay.core.delivery.tenants(admin, { after: first.cursors.end() })).rejects.toMatchObject({
       code: 'invalid_cursor',
     });
   });
@@ -251,10 +251,10 @@ describe('tracked commands', () => {
     expect(await ids({ outcome: 'failed' })).toEqual(['c3']);
     expect(await ids({ nodeId: 'n2' })).toEqual([]);
     const first = await relay.core.delivery.commands(admin, {}, { first: 2 });
-    const rest = await relay.core.delivery.commands(admin, {}, { after: first.endCursor });
+    const rest = await relay.core.delivery.commands(admin, {}, { after: first.cursors.end() });
     expect(rest.nodes.map(({ commandId }) => commandId)).toEqual(['c3']);
     await expect(
-      relay.core.delivery.commands(admin, { userId: 'alice' }, { after: first.endCursor }),
+      relay.core.delivery.commands(admin, { userId: 'alice' }, { after: first.cursors.end() }),
     ).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 

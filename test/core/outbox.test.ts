@@ -147,7 +147,7 @@ describe('a node whose store is away', () => {
     await settle();
     world.away = true;
     let acknowledged = false;
-    const ended = client.result(client.last, { n: 1 }).then((result) => {
+    const ended = Promise.resolve(client.result(client.last, { n: 1 })).then((result) => {
       acknowledged = true;
       return result;
     });

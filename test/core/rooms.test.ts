@@ -32,7 +32,7 @@ describe('the list of users', () => {
     let after: string | null = null;
     for (let page = await users.list(admin, { first: 1 }); ; page = await users.list(admin, { first: 1, after })) {
       paged.push(...page.nodes);
-      after = page.endCursor;
+      after = page.cursors.end();
       if (!page.hasNextPage) break;
     }
     expect(paged).toEqual(whole.nodes);
@@ -53,7 +53,7 @@ describe('the list of users', () => {
       do {
         const page = await rooms.users.list(admin, { first: 3, after });
         seen.push(...page.nodes.map((user) => `${user.id}${user.connectionCount}${user.streamCount}`));
-        after = page.hasNextPage ? page.endCursor : null;
+        after = page.hasNextPage ? page.cursors.end() : null;
       } while (after !== null);
       expect(seen).toEqual(['a11', 'b10', 'c01', 'd10', 'e01', 'f11', 'g01']);
     },
@@ -160,7 +160,7 @@ describe('a listing of connections', () => {
     await rooms.backend.connections.connect(hello('zoe', 'tab', { nodeId: 'n2' }));
     const first = await rooms.connections.list(admin, { nodeId: 'n2' }, {});
     expect(first).toMatchObject({ nodes: [], hasNextPage: true });
-    const second = await rooms.connections.list(admin, { nodeId: 'n2' }, { after: first.endCursor });
+    const second = await rooms.connections.list(admin, { nodeId: 'n2' }, { after: first.cursors.end() });
     expect(second).toMatchObject({ nodes: [{ userId: 'zoe' }], hasNextPage: false });
   });
 
@@ -204,8 +204,9 @@ describe('history as it is asked for', () => {
     const { backend, history } = testRooms();
     for (const kind of ['event', 'result', 'event'] as const) await backend.history.retain(newMessage({ kind }));
     const stream = 'alice/clients/tab';
-    const { endCursor } = (await history.messages(admin, { stream, kinds: ['result', 'event'] }, { first: 1 })) ?? {};
-    const rest = await history.messages(admin, { stream, kinds: ['event', 'result', 'event'] }, { after: endCursor });
+    const first = await history.messages(admin, { stream, kinds: ['result', 'event'] }, { first: 1 });
+    const after = first?.cursors.end();
+    const rest = await history.messages(admin, { stream, kinds: ['event', 'result', 'event'] }, { after });
     expect(rest?.nodes.map(({ kind }) => kind)).toEqual(['result', 'event']);
     await expect(history.messages(admin, { stream, kinds: [] }, {})).rejects.toMatchObject({
       code: 'invalid_argument',

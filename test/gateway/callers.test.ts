@@ -57,7 +57,7 @@ describe('a call over a link', () => {
     await using at = await house();
     const peer = await client(at);
     const asker = await caller(at);
-    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'admitted' });
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'admitted', stages: 'all' });
     const stage = await asker.next('stage');
     expect(stage).toMatchObject({ ref: 'r1', command_id: 'c1' });
     const outcome = await asker.next('outcome');
@@ -72,9 +72,9 @@ describe('a call over a link', () => {
   test('while it waits it is told each stage that the command reaches, once, and first that it is admitted', async () => {
     await using at = await house();
     const asker = await caller(at);
-    asker.send({ ...INVOKE, ref: 'r1', connect_within_ms: 10_000 });
+    asker.send({ ...INVOKE, ref: 'r1', connect_within_ms: 10_000, stages: 'all' });
     const { command_id } = await asker.next('stage');
-    asker.send({ type: 'await', ref: 'r2', client_id: 'tab', command_id, within_ms: 20_000 });
+    asker.send({ type: 'await', ref: 'r2', client_id: 'tab', command_id, within_ms: 20_000, stages: 'all' });
     await expect.poll(() => asker.seen('stage').filter(({ ref }) => ref === 'r2')).toHaveLength(1);
     const peer = await client(at);
     await peer.next('command');
@@ -94,11 +94,30 @@ describe('a call over a link', () => {
     }
   });
 
+  test('it is told no stage that it did not ask for, and the first alone where it asked for that', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    const asker = await caller(at);
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
+    asker.send({ ...INVOKE, ref: 'r2', command_id: 'c2', stages: 'first' });
+    for (const command_id of ['c1', 'c2']) {
+      await peer.next('command');
+      peer.send({ type: 'ack', command_id });
+      peer.send({ type: 'result', command_id });
+      await asker.next('outcome');
+    }
+    expect(asker.seen('stage')).toEqual([
+      { type: 'stage', ref: 'r2', command_id: 'c2', stage: 'queued', payload: null },
+    ]);
+    asker.send({ ...INVOKE, ref: 'r3', stages: 'some' as 'all' });
+    expect(await asker.next('refused')).toMatchObject({ ref: 'r3', message: 'stages: expected one of first, all' });
+  });
+
   test('who waits for the acknowledgement is told of it once', async () => {
     await using at = await house();
     const peer = await client(at);
     const asker = await caller(at);
-    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'acknowledged' });
+    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'acknowledged', stages: 'all' });
     await peer.next('command');
     await expect.poll(() => asker.seen('stage').at(-1)?.stage).toBe('dispatched');
     peer.send({ type: 'ack', command_id: 'c1' });
@@ -167,7 +186,9 @@ describe('a caller that leaves', () => {
         rpc: {
           ...core.rpc,
           invoke: (_who, { signal }) =>
-            new Promise((_done, fail) => signal?.addEventListener('abort', () => fail(signal.reason))),
+            new Promise((_done, fail) =>
+              signal?.addEventListener('abort', () => fail(new Error('left')), { once: true }),
+            ),
         },
       }),
     });

@@ -90,10 +90,10 @@ test('the frames of one turn leave in one write', async () => {
   await using at = await house();
   const writes: number[] = [];
   at.server.prependListener('upgrade', (_request, socket) => {
-    const writev = socket._writev?.bind(socket);
-    socket._writev = (chunks, done) => {
-      writes.push(chunks.length);
-      writev?.(chunks, done);
+    const write = socket._write.bind(socket);
+    socket._write = (chunk, encoding, done) => {
+      writes.push(chunk.length);
+      write(chunk, encoding, done);
     };
   });
   const peer = await client(at);
@@ -103,8 +103,7 @@ test('the frames of one turn leave in one write', async () => {
     void at.core.rpc.invoke(user('alice'), request);
   }
   for (let i = 0; i < 10; i++) await peer.next('command');
-  // Each frame is a header and a body.
-  expect(writes).toEqual([20]);
+  expect(writes).toHaveLength(1);
 });
 
 function connection(at: House) {

@@ -162,8 +162,8 @@ describe('an event stream', () => {
     await slow.blocked();
     await door.clock.advance(SSE_STALL_MS - SSE_PING_MS);
     expect(door.wires.feeds.size).toBe(1);
-    await door.clock.advance(2 * SSE_PING_MS);
-    await until(() => door.wires.feeds.size === 0);
+    // What the sockets take may still have moved a little since, and the time begins anew with it.
+    while (door.wires.feeds.size > 0) await door.clock.advance(SSE_PING_MS);
     slow.destroy();
   });
 });

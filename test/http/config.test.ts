@@ -203,12 +203,18 @@ describe('configuration', () => {
     ]);
   });
 
-  it('says which variables it ignored and which settings do nothing in this version', () => {
-    const { warnings } = readConfig({ CALLBOARD_ADMIN_TOKENS: 'typo', CALLBOARD_FAST_PATH: 'true' }, []);
-    expect(warnings).toEqual([
-      'CALLBOARD_FAST_PATH has no effect in this version.',
-      'CALLBOARD_ADMIN_TOKENS is not a setting and was ignored.',
-    ]);
+  it('says which variables it ignored', () => {
+    const { warnings } = readConfig({ CALLBOARD_ADMIN_TOKENS: 'typo' }, []);
+    expect(warnings).toEqual(['CALLBOARD_ADMIN_TOKENS is not a setting and was ignored.']);
+  });
+
+  it('takes a switch off by --no-, which has no value and is for switches alone', () => {
+    expect(readConfig({}, []).fastPath).toBe(true);
+    expect(readConfig({}, ['--no-fast-path']).fastPath).toBe(false);
+    expect(readConfig({ CALLBOARD_FAST_PATH: 'off' }, []).fastPath).toBe(false);
+    expect(readConfig({ CALLBOARD_TRUST_PROXY: 'on' }, ['--no-trust-proxy']).trustProxy).toBe(false);
+    expect(() => readConfig({}, ['--no-fast-path=true'])).toThrow(/takes no value/);
+    expect(() => readConfig({}, ['--no-port'])).toThrow(/not a known flag/);
   });
 });
 

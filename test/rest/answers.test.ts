@@ -185,7 +185,7 @@ describe('hanging up', () => {
 
   test('before the door was reached fires at once', async () => {
     const [seen, started] = [new Array<AbortSignal | undefined>(), Promise.withResolvers<void>()];
-    const plan = { run: () => (started.resolve(), Promise.resolve({ data: { a: 1 } })) };
+    const plan = { write: () => null, run: () => (started.resolve(), Promise.resolve({ data: { a: 1 } })) };
     await using server = await bareServer((req, res) => {
       res.once('close', () => {
         const exchange = { who: admin, path: '/a', query: '', body: undefined };
@@ -211,8 +211,8 @@ describe('hanging up', () => {
   });
 });
 
-function matchOf(plan: { run: () => Promise<{ data: { a: number } }> }): Match {
-  const whole = { operation: 'mutation', engine: 'js', reason: null, introspects: false, onlyMeta: false } as const;
+function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: number } }> }): Match {
+  const whole = { operation: 'mutation', introspects: false, onlyMeta: false } as const;
   const route: Route = {
     id: 'A',
     method: 'GET',
@@ -220,6 +220,7 @@ function matchOf(plan: { run: () => Promise<{ data: { a: number } }> }): Match {
     access: 'ADMIN',
     bodyAs: null,
     itemRefusal: null,
+    around: null,
     summary: null,
     mutates: true,
     inputs: new Map(),

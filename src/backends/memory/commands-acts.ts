@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
-import { clientStream, NO_PAYLOAD, type Message, type NewMessage } from '../../core/history/message.ts';
+import { clientStream, type Message, type NewMessage } from '../../core/history/message.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { MemoryDedup } from './dedup.ts';
 import type { Entry, Ledger } from './ledger.ts';
@@ -27,9 +27,9 @@ export function move(entry: Entry, change: Partial<Command>): Command {
 /** A history row of a command, in its client's stream. */
 export function row(command: Command, part: Pick<NewMessage, 'id' | 'kind'> & Partial<NewMessage>): NewMessage {
   const { userId, clientId, commandId, boundInstanceId, traceId, parentSpanId } = command;
+  const { id, kind, payload = null, spill = null, error = null, instanceId = boundInstanceId } = part;
   const suffix = clientStream(clientId);
-  const ids = { userId, suffix, clientId, commandId, instanceId: boundInstanceId, traceId, parentSpanId };
-  return { ...ids, ...NO_PAYLOAD, error: null, ...part };
+  return { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId, payload, spill, error };
 }
 
 /** Ends a command: record, reservation, replies, in this order. The only place where a command becomes terminal. */

@@ -13,7 +13,7 @@ import { move, row, type Acts } from './commands-acts.ts';
 import { finish } from './commands-finish.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
-import { keyOf, type Entry } from './ledger.ts';
+import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
 
 /** core's CommandStore in one process. */
 export function createMemoryCommands(acts: Acts): CommandStore {
@@ -54,7 +54,9 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     result: null,
     progressRows: 0,
     progressRowAt: -Infinity,
-    waiters: new Map(),
+    resultBytes: 0,
+    rememberedUntil: Infinity,
+    waiters: NO_WAITERS,
   };
   acts.retain(
     row(command, {
@@ -74,7 +76,7 @@ function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
   const { command, result } = entry;
   if (command.digest !== request.digest) return { kind: 'refused', code: 'command_conflict' };
   if (!satisfied(request.waiter.waitFor, command)) {
-    if (entry.waiters.size >= WAITERS_PER_COMMAND) return { kind: 'refused', code: 'capacity_exceeded' };
+    if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'refused', code: 'capacity_exceeded' };
     acts.waiters.add(entry, request.waiter);
   }
   return { kind: 'attached', command, result };
@@ -93,7 +95,15 @@ function newCommand(request: AdmitRequest, binding: Binding | null, now: number)
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
   const connectDeadline = now + request.connectWithinMs;
   return {
-    ...{ userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId },
+    userId,
+    clientId,
+    commandId,
+    action,
+    digest,
+    scopeId,
+    namedInstanceId,
+    traceId,
+    parentSpanId,
     version: 1,
     stage: binding ? 'queued' : 'admitted',
     lastProvenStage: binding ? 'queued' : 'admitted',

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_MARKS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
-import { createList } from './list.ts';
+import { createQueue } from './list-queue.ts';
 
 /** A message as the deduplicator knows it. None of the three holds a `\n`. */
 export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
@@ -10,8 +10,6 @@ export interface MemoryDedup extends DedupStore {
   /** Counts one sighting. True when it is the first within DEDUP_TTL_MS: the mark is then set, and later sightings do not renew it. */
   see(key: DedupKey): boolean;
 }
-
-type Mark = { readonly key: string; readonly until: number };
 
 /** Marks in the order set, so that the oldest expire first, and counters in buckets of DEDUP_GRAIN_MS. */
 export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS): MemoryDedup {
@@ -47,25 +45,28 @@ type Marks = {
 
 function createMarks(maxMarks: number): Marks {
   const live = new Set<string>();
-  // A set of its own order finds its first key only past all that were deleted before it, hence the list.
-  const byAge = createList<Mark>();
+  // A set of its own order finds its first key only past all that were deleted before it, hence the queues.
+  const keys = createQueue<string>();
+  const ends = createQueue<number>();
   let evictedAt = -Infinity;
   const dropFirst = (): void => {
-    const oldest = byAge.first();
-    if (!oldest) return;
-    byAge.remove(oldest);
-    live.delete(oldest.value.key);
+    const oldest = keys.first();
+    if (oldest === undefined) return;
+    live.delete(oldest);
+    keys.shift();
+    ends.shift();
   };
   const expire = (now: number): void => {
-    for (let oldest = byAge.first(); oldest && oldest.value.until <= now; oldest = byAge.first()) dropFirst();
+    for (let until = ends.first(); until !== undefined && until <= now; until = ends.first()) dropFirst();
   };
   return {
     expire,
     set(key, now) {
       expire(now);
-      if (live.has(key)) return false;
-      live.add(key);
-      byAge.push({ key, until: now + DEDUP_TTL_MS });
+      const before = live.size;
+      if (live.add(key).size === before) return false;
+      keys.push(key);
+      ends.push(now + DEDUP_TTL_MS);
       if (live.size > maxMarks) {
         dropFirst();
         evictedAt = now;

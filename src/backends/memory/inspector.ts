@@ -3,7 +3,8 @@ import type { Command } from '../../core/delivery/command.ts';
 import type { CapacityScope, DeliveryFilter, DeliveryInspector } from '../../core/delivery/inspector.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../core/limits.ts';
 import { scanSorted, type ObservedSource } from '../../core/page.ts';
-import { keyOf, type Ledger, type Scope } from './ledger.ts';
+import { commandKeyText as keyText } from '../../core/ids.ts';
+import { keyOf, type Entry, type Ledger, type Scope } from './ledger.ts';
 
 /** core's DeliveryInspector over the ledger. The sample of the summary is what falls due soonest. */
 export function createMemoryInspector(clock: Clock, ledger: Ledger): DeliveryInspector {
@@ -46,13 +47,18 @@ export function createMemoryInspector(clock: Clock, ledger: Ledger): DeliveryIns
 }
 
 function viewOf({ scopeId, holders }: Scope): CapacityScope {
-  const first = holders.values().take(SCOPE_HOLDERS).toArray();
+  const first = [...holders].sort(byDeadline).slice(0, SCOPE_HOLDERS);
   return {
     scopeId,
     reservedCommands: holders.size,
     oldestDeadline: first[0]?.command.deadline ?? null,
     holders: first.map(({ command }) => ({ ...keyOf(command), deadline: command.deadline })),
   };
+}
+
+function byDeadline({ command: a }: Entry, { command: b }: Entry): number {
+  const [left, right] = [keyText(a), keyText(b)];
+  return a.deadline - b.deadline || (left < right ? -1 : 1);
 }
 
 function matching(filter: DeliveryFilter): (command: Command) => boolean {

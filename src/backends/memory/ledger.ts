@@ -5,10 +5,11 @@ import type { Waiter } from '../../core/delivery/waiter.ts';
 import { clientKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { RECONCILE_BATCH, TERMINAL_BYTES, TERMINAL_MS, TERMINAL_RECORDS } from '../../core/limits.ts';
-import { sortable, type Position } from '../../core/page.ts';
+import type { Position } from '../../core/page.ts';
 import { DueIndex } from './due.ts';
-import { createList } from './list.ts';
-import { createSortedMap, type SortedMap } from './sorted.ts';
+import { CommandMap } from './ledger-map.ts';
+import { createQueue } from './list-queue.ts';
+import { createSortedMap } from './sorted.ts';
 
 /** A command with what belongs to it. The record is replaced on every move; the rest is only ever touched by the acts. */
 export type Entry = {
@@ -21,10 +22,16 @@ export type Entry = {
   result: JsonText | null;
   progressRows: number;
   progressRowAt: number;
-  readonly waiters: Map<string, WaiterRow>;
+  /** Of an ended command. */
+  resultBytes: number;
+  rememberedUntil: number;
+  /** At most WAITERS_PER_COMMAND, in the order registered. Replaced when one comes or goes: most commands have none most of the time. */
+  waiters: readonly WaiterRow[];
 };
 
 export type WaiterRow = { readonly waiter: Waiter; readonly entry: Entry; readonly seq: number };
+
+export const NO_WAITERS: readonly WaiterRow[] = [];
 
 /** What waits for one client, in the order admitted, and what it runs. */
 export type ClientQueue = {
@@ -33,24 +40,23 @@ export type ClientQueue = {
   readonly running: Set<Entry>;
 };
 
-/** What is reserved in one admission scope, by deadline. */
-export type Scope = { readonly scopeId: string; readonly holders: SortedMap<Entry> };
+/** What is reserved in one admission scope. */
+export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
 
 export type Whose = { readonly userId: string | null; readonly clientId: string | null };
-
-type Remembered = { readonly entry: Entry; readonly bytes: number; readonly until: number };
 
 /** The state that the command, waiter and node ports share, and its bounds. Holds no rule of the state machine. */
 export class Ledger {
   readonly #clock: Clock;
   /** In order of (user, client, command). */
   readonly #entries = createSortedMap<Entry>();
+  /** The same, found without a text being made of the key. */
+  readonly #byId = new CommandMap<Entry>();
   readonly #clients = new Map<string, ClientQueue>();
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
   /** Ended commands, oldest first. */
-  readonly #ended = createList<Remembered>();
-  #endedCount = 0;
+  readonly #ended = createQueue<Entry>();
   #endedBytes = 0;
   /** Until when a record would still be shown that was dropped for lack of room. */
   #shortUntil = -Infinity;
@@ -64,7 +70,7 @@ export class Ledger {
 
   find(key: CommandKey): Entry | undefined {
     this.#forget();
-    return this.#entries.get(orderOf(key));
+    return this.#byId.get(key);
   }
 
   client(key: ClientKey): ClientQueue {
@@ -87,8 +93,9 @@ export class Ledger {
     const { command } = entry;
     const { scopeId } = command;
     this.#entries.set(orderOf(command), entry);
-    const scope = this.#scopes.get(scopeId) ?? { scopeId, holders: createSortedMap<Entry>() };
-    scope.holders.set(holderOrder(command), entry);
+    this.#byId.set(command, entry);
+    const scope = this.#scopes.get(scopeId) ?? { scopeId, holders: new Set<Entry>() };
+    scope.holders.add(entry);
     this.#scopes.set(scopeId, scope);
     entry.client.waiting.add(entry);
     this.#due.set(entry, dueAt);
@@ -106,12 +113,13 @@ export class Ledger {
     client.running.delete(entry);
     this.dropIdle(command);
     const holders = this.#scopes.get(command.scopeId)?.holders;
-    holders?.delete(holderOrder(command));
+    holders?.delete(entry);
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
     entry.params = null;
     const bytes = entry.result === null ? 0 : utf8Length(entry.result);
-    this.#ended.push({ entry, bytes, until: this.#clock.now() + TERMINAL_MS });
-    this.#endedCount++;
+    entry.resultBytes = bytes;
+    entry.rememberedUntil = this.#clock.now() + TERMINAL_MS;
+    this.#ended.push(entry);
     this.#endedBytes += bytes;
     this.#forget();
   }
@@ -171,19 +179,19 @@ export class Ledger {
   }
 
   get remembered(): number {
-    return this.#endedCount;
+    return this.#ended.size;
   }
 
   #forget(): void {
     const now = this.#clock.now();
     for (let oldest = this.#ended.first(); oldest; oldest = this.#ended.first()) {
-      const { entry, bytes, until } = oldest.value;
-      if (until > now && this.#endedCount <= this.#maxEnded && this.#endedBytes <= TERMINAL_BYTES) return;
-      this.#shortUntil = Math.max(this.#shortUntil, until);
-      this.#ended.remove(oldest);
-      this.#endedCount--;
-      this.#endedBytes -= bytes;
-      this.#entries.delete(orderOf(entry.command));
+      const { command, resultBytes, rememberedUntil } = oldest;
+      if (rememberedUntil > now && this.#ended.size <= this.#maxEnded && this.#endedBytes <= TERMINAL_BYTES) return;
+      this.#shortUntil = Math.max(this.#shortUntil, rememberedUntil);
+      this.#ended.shift();
+      this.#endedBytes -= resultBytes;
+      this.#entries.delete(orderOf(command));
+      this.#byId.delete(command);
     }
   }
 }
@@ -199,8 +207,4 @@ function order(position: Position): string {
 
 function orderOf({ userId, clientId, commandId }: CommandKey): string {
   return `${userId}\0${clientId}\0${commandId}`;
-}
-
-function holderOrder(command: Command): string {
-  return `${sortable(command.deadline)}\0${orderOf(command)}`;
 }

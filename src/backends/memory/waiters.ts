@@ -6,7 +6,7 @@ import type { Counted, CountedScan, PendingWait, WaiterFilter, WaiterStore } fro
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
-import { keyOf, type Entry, type Ledger, type WaiterRow } from './ledger.ts';
+import { keyOf, NO_WAITERS, type Entry, type Ledger, type WaiterRow } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
 
 type Rows = Map<string, WaiterRow>;
@@ -32,22 +32,25 @@ export class WaiterIndex {
     const timesOutAt = withinMs === null ? command.deadline : Math.min(createdAt + withinMs, command.deadline);
     const waiter = { ...keyOf(command), action: command.action, rpcId, callerNodeId, waitFor, createdAt, timesOutAt };
     const row: WaiterRow = { waiter, entry, seq: ++this.#seq };
-    for (const rows of [this.all, entry.waiters, this.#user(command.userId), this.#client(command)])
-      rows.set(rpcId, row);
+    entry.waiters = [...entry.waiters, row];
+    this.all.set(rpcId, row);
+    this.#user(command.userId).set(rpcId, row);
+    this.#client(command).set(rpcId, row);
     return row;
   }
 
-  remove({ waiter, entry }: WaiterRow): void {
+  remove(row: WaiterRow): void {
+    const { waiter, entry } = row;
     const { rpcId, userId } = waiter;
     this.all.delete(rpcId);
-    entry.waiters.delete(rpcId);
+    entry.waiters = entry.waiters.length === 1 ? NO_WAITERS : entry.waiters.filter((other) => other !== row);
     drop(this.#users, userId, rpcId);
     drop(this.#clients, clientKeyText(waiter), rpcId);
   }
 
   /** Replies to the waiters that the record now satisfies. Called after the record was replaced, so no reply precedes it. */
   reply(entry: Entry): void {
-    for (const row of [...entry.waiters.values()]) {
+    for (const row of entry.waiters) {
       if (!satisfied(row.waiter.waitFor, entry.command)) continue;
       this.remove(row);
       const { rpcId, callerNodeId } = row.waiter;
@@ -105,7 +108,7 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
       if (!entry) return { kind: 'unknown' };
       const { command, result } = entry;
       if (satisfied(request.waitFor, command)) return { kind: 'satisfied', command, result };
-      if (entry.waiters.size >= WAITERS_PER_COMMAND) return { kind: 'full' };
+      if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'full' };
       return { kind: 'waiting', waiter: index.add(entry, request).waiter, command };
     },
     remove(_key, rpcId) {
@@ -125,7 +128,7 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
     },
     ofUsers: (userIds, first) => userIds.map((userId) => summary(index.ofUser(userId), first)),
     ofClients: (keys, first) => keys.map((key) => summary(index.ofClient(key), first)),
-    ofCommands: (keys) => keys.map((key) => [...(ledger.find(key)?.waiters.values() ?? [])].map(view)),
+    ofCommands: (keys) => keys.map((key) => (ledger.find(key)?.waiters ?? []).map(view)),
   };
 }
 

@@ -21,6 +21,8 @@ export type Ask = {
   /** Whether `again` was sent. */
   resumed: boolean;
   readonly onStage: ((stage: string) => void) | undefined;
+  /** Ends what watches over the wait; called when it is over. */
+  readonly stopWatching: () => void;
   readonly resolve: (frame: AnswerFrame) => void;
   readonly reject: (error: unknown) => void;
 };
@@ -36,20 +38,20 @@ export function invokeFrames(
 ): Frames {
   const budgets = { connect_within_ms: more.connectWithinMs, respond_within_ms: more.respondWithinMs };
   const trace = { trace_id: more.traceId, parent_span_id: more.parentSpanId };
-  const asked = { action: target.action, instance_id: target.instanceId, wait_for: more.waitFor };
+  const asked = { action: target.action, instance_id: target.instanceId, wait_for: more.waitFor, ...stagesOf(more) };
   const fields = { ...idsOf(handle), ...asked, ...budgets, ...trace };
   const payload = JSON.stringify(more.params);
   return {
     frame: (ref) => upFrame({ type: 'invoke', ref, ...fields }, payload),
-    again: awaitFrames(handle, { waitFor: more.waitFor }).again,
+    again: (ref, leftMs) => awaitFrames(handle, more).again(ref, leftMs),
   };
 }
 
 export function awaitFrames(
   handle: Handle,
-  wait: { [K in 'waitFor' | 'withinMs']?: AwaitOptions[K] | undefined },
+  wait: { [K in 'waitFor' | 'withinMs' | 'onStage']?: AwaitOptions[K] | undefined },
 ): Frames {
-  const fields = { ...idsOf(handle), wait_for: wait.waitFor };
+  const fields = { ...idsOf(handle), wait_for: wait.waitFor, ...stagesOf(wait) };
   return {
     frame: (ref) => upFrame({ type: 'await', ref, ...fields, within_ms: wait.withinMs }),
     again: (ref, leftMs) => upFrame({ type: 'await', ref, ...fields, within_ms: clamp(leftMs) }),
@@ -88,6 +90,11 @@ export function forgotten({ handle }: Ask): OutcomeFrame {
 
 export function refusalOf(handle: Handle, { code, message, by, retry_after_ms }: RefusedFrame): CallerError {
   return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs: retry_after_ms ?? null });
+}
+
+/** The first stage says that the command is admitted, which decides what is asked after a lost link. */
+function stagesOf({ onStage }: { readonly onStage?: unknown }) {
+  return { stages: onStage === undefined ? 'first' : 'all' } as const;
 }
 
 function idsOf({ userId, clientId, commandId }: Handle) {

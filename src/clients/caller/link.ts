@@ -1,5 +1,5 @@
 import { GRACE_MS } from '../link/ask.ts';
-import { sleep, systemClock, type Clock } from '../link/clock.ts';
+import { systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { Link } from '../link/link.ts';
@@ -104,25 +104,23 @@ class LinkCaller implements Caller {
     const ref = `r${++this.#refs}`;
     const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
     const state = { admitted: false, resumed: false, endsAt: this.#clock.now() + budgetMs };
-    this.#queue.set(ref, { handle, ...frames, ...state, onStage, resolve, reject });
+    const stopWatching = this.#watch(ref, wait);
+    this.#queue.set(ref, { handle, ...frames, ...state, onStage, stopWatching, resolve, reject });
     this.#link.connect();
     this.#pump();
-    return this.#bounded(ref, promise, wait);
+    return promise;
   }
 
-  async #bounded(ref: string, answer: Promise<AnswerFrame>, { signal, budgetMs }: AskWait): Promise<AnswerFrame> {
-    const answered = new AbortController();
-    const enough = signal ? AbortSignal.any([signal, answered.signal]) : answered.signal;
-    const tooLong = sleep(this.#clock, budgetMs + GRACE_MS, enough).then(
-      () => this.#leave(ref, null),
-      () => void (signal?.aborted && this.#leave(ref, signal)),
-    );
-    try {
-      return await answer;
-    } finally {
-      answered.abort();
-      await tooLong;
-    }
+  /** Gives the wait up when it is aborted, and when no answer came within its budget and a grace. */
+  #watch(ref: string, { signal, budgetMs }: AskWait): () => void {
+    const cancelTimer = this.#clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
+    if (!signal) return cancelTimer;
+    const aborted = (): void => this.#leave(ref, signal);
+    signal.addEventListener('abort', aborted, { once: true });
+    return () => {
+      cancelTimer();
+      signal.removeEventListener('abort', aborted);
+    };
   }
 
   /** Gives a wait up: because its signal was aborted, or because no answer came. */
@@ -131,11 +129,12 @@ class LinkCaller implements Caller {
     if (!ask) return;
     const { handle } = ask;
     if (this.#asked.has(ref)) this.#link.send({ type: 'leave', ref });
-    this.#drop(ref);
+    this.#drop(ref, ask);
     ask.reject(signal ? signal.reason : new CallerError('unreachable', 'The relay did not answer.', { handle }));
   }
 
-  #drop(ref: string): void {
+  #drop(ref: string, ask: Ask): void {
+    ask.stopWatching();
     this.#queue.delete(ref);
     this.#asked.delete(ref);
     this.#pump();
@@ -168,7 +167,10 @@ class LinkCaller implements Caller {
     const left = [...this.#asked.values(), ...this.#queue.values()];
     this.#asked.clear();
     this.#queue.clear();
-    for (const { handle, reject } of left) reject(closedError(reason, handle));
+    for (const { handle, reject, stopWatching } of left) {
+      stopWatching();
+      reject(closedError(reason, handle));
+    }
   }
 
   #frame(frame: LinkFrame): void {
@@ -179,7 +181,7 @@ class LinkCaller implements Caller {
       ask.admitted = true;
       return guarded(() => ask.onStage?.(frame.stage), this.#options.onError);
     }
-    this.#drop(frame.ref);
+    this.#drop(frame.ref, ask);
     if (frame.type === 'refused') this.#refused(ask, frame);
     else ask.resolve(frame);
   }

@@ -2,7 +2,7 @@ import type { Deps } from '../deps.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import type { Keeper } from '../history/keep.ts';
 import type { JsonText } from '../json.ts';
-import { andThen } from '../maybe.ts';
+import { andThen, type Maybe } from '../maybe.ts';
 import type { Command } from './command.ts';
 import type { End, FinishResult, Report, ReportResult, Settlement, SettleResult } from './commands.ts';
 import { createKeptReports } from './kept.ts';
@@ -12,8 +12,8 @@ import { createKeptReports } from './kept.ts';
  * who watch, and a count.
  */
 export type DeliveryActs = {
-  report(key: CommandKey, report: Omit<Report, 'kept'>): Promise<ReportResult>;
-  finish(key: CommandKey, end: Omit<End, 'kept'>): Promise<FinishResult>;
+  report(key: CommandKey, report: Omit<Report, 'kept'>): Maybe<ReportResult>;
+  finish(key: CommandKey, end: Omit<End, 'kept'>): Maybe<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
   /** Tells those who watch that the command moved. */
   hint(key: CommandKey, progress?: JsonText | null): void;
@@ -32,28 +32,34 @@ export function createActs(deps: Deps, keeper: Keeper): DeliveryActs {
   };
   return {
     hint,
-    async report(key, report) {
-      const result = await andThen(reports.ofReport(key, report), async (kept) => {
-        const reported = await commands.report(key, { ...report, kept });
-        if (reported.kind === 'ignored' && kept) keeper.discard(kept);
-        return reported;
+    report(key, report) {
+      const reported = andThen(reports.ofReport(key, report), (kept) =>
+        andThen(commands.report(key, { ...report, kept }), (result) => {
+          if (result.kind === 'ignored' && kept) keeper.discard(kept);
+          return result;
+        }),
+      );
+      return andThen(reported, (result) => {
+        if (result.kind !== 'recorded') return result;
+        if (report.kind === 'ack') metrics.count('commands_acknowledged');
+        hint(key, report.kind === 'progress' ? report.payload : null);
+        return result;
       });
-      if (result.kind !== 'recorded') return result;
-      if (report.kind === 'ack') metrics.count('commands_acknowledged');
-      hint(key, report.kind === 'progress' ? report.payload : null);
-      return result;
     },
-    async finish(key, end) {
-      const result = await andThen(reports.ofEnd(key, end), async (kept) => {
-        const finished = await commands.finish(key, { ...end, kept });
-        if (finished.kind === 'duplicate' || finished.kind === 'unknown') keeper.discard(kept);
-        return finished;
+    finish(key, end) {
+      const finished = andThen(reports.ofEnd(key, end), (kept) =>
+        andThen(commands.finish(key, { ...end, kept }), (result) => {
+          if (result.kind === 'duplicate' || result.kind === 'unknown') keeper.discard(kept);
+          return result;
+        }),
+      );
+      return andThen(finished, (result) => {
+        if (result.kind === 'finished') ended(result.command);
+        if (result.kind === 'late') metrics.count('late_results');
+        if (result.kind === 'fenced') metrics.count('fenced_results');
+        if (result.kind !== 'unknown') hint(key);
+        return result;
       });
-      if (result.kind === 'finished') ended(result.command);
-      if (result.kind === 'late') metrics.count('late_results');
-      if (result.kind === 'fenced') metrics.count('fenced_results');
-      if (result.kind !== 'unknown') hint(key);
-      return result;
     },
     async settle(key, settlement) {
       const result = await commands.settle(key, settlement);

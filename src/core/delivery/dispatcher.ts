@@ -72,7 +72,7 @@ export class Dispatcher {
   }
 
   pump(outlet: Outlet): void {
-    if (!outlet.open) return;
+    if (!outlet.open || outlet.queue.size === 0) return;
     for (const [text, key] of outlet.queue) {
       if (outlet.window.size >= IN_FLIGHT || outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
       outlet.queue.delete(text);

@@ -3,6 +3,7 @@ import type { ConnectResult } from '../connections/store.ts';
 import type { Report, ReportOutcome } from '../contexts/store.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { JsonText } from '../json.ts';
+import type { Maybe } from '../maybe.ts';
 import type { Command } from './command.ts';
 import type { FinishResult, ReportResult } from './commands.ts';
 
@@ -24,8 +25,9 @@ export interface LinkSession {
   readonly unfinished: readonly Command[];
   /** The client was welcomed: dispatching begins, and cancels that it missed are sent. Nothing is sent over the link before. */
   begin(): void;
-  ack(commandId: string): Promise<ReportResult>;
-  progress(commandId: string, payload: JsonText | null): Promise<ReportResult>;
+  /** These three answer in the same tick where the store does, and throw then. */
+  ack(commandId: string): Maybe<ReportResult>;
+  progress(commandId: string, payload: JsonText | null): Maybe<ReportResult>;
   end(
     commandId: string,
     end: {
@@ -34,7 +36,7 @@ export interface LinkSession {
       readonly error: TerminalError | null;
       readonly refused: boolean;
     },
-  ): Promise<FinishResult>;
+  ): Maybe<FinishResult>;
   advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
   /** What the client says of its contexts and windows: all of it is taken, or nothing. */
   report(report: Report): Promise<ReportOutcome>;

@@ -6,13 +6,15 @@ import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
-import { utf8Length } from '../json.ts';
+import { utf8Length, type JsonText } from '../json.ts';
+import { andThen, orElse, type Maybe } from '../maybe.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
+import type { FinishResult } from './commands.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
 import type { LinkSession } from './link.ts';
-import type { Outbox } from './outbox.ts';
+import { isAway, type Outbox } from './outbox.ts';
 
 /** What keeping anything costs, beside its payload. */
 const ENTRY_BYTES = 512;
@@ -68,7 +70,8 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
   const { connections, contexts, commands } = deps.backend;
   const { client, binding } = outlet;
   const { instanceId, epoch } = binding;
-  const keyOf = (commandId: string): CommandKey => ({ ...client, commandId: id('command_id', commandId) });
+  const { userId, clientId } = client;
+  const keyOf = (commandId: string): CommandKey => ({ userId, clientId, commandId: id('command_id', commandId) });
   let open = true;
   return {
     result,
@@ -82,13 +85,13 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
     },
     ack: (commandId) => acts.report(keyOf(commandId), { instanceId, kind: 'ack', payload: null }),
     progress: (commandId, payload) => acts.report(keyOf(commandId), { instanceId, kind: 'progress', payload }),
-    async end(commandId, end) {
+    end(commandId, end) {
       const key = keyOf(commandId);
-      const bytes = ENTRY_BYTES + (end.payload === null ? 0 : utf8Length(end.payload));
-      const run = () => acts.finish(key, { ...end, instanceId });
-      const finished = await parts.outbox.take({ lane: commandKeyText(key), bytes, run });
-      dispatcher.free(key);
-      return finished;
+      const run = (): Maybe<FinishResult> => acts.finish(key, { ...end, instanceId });
+      return andThen(orKeep(parts.outbox, key, { end, run }), (finished) => {
+        dispatcher.free(key);
+        return finished;
+      });
     },
     async advertise(actions) {
       const connection = await connections.advertise(client, epoch, actions);
@@ -119,6 +122,21 @@ function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened)
       await parts.outbox.take({ lane: `${clientKeyText(client)} ${epoch}`, bytes: ENTRY_BYTES, run });
     },
   };
+}
+
+type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => Maybe<FinishResult> };
+
+/** In the same tick where the store answers so and nothing is kept for it; else the outbox brings it. */
+function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Ending): Maybe<FinishResult> {
+  const keep = (): Promise<FinishResult> => {
+    const bytes = ENTRY_BYTES + (payload === null ? 0 : utf8Length(payload));
+    return outbox.take({ lane: commandKeyText(key), bytes, run: async () => run() });
+  };
+  if (outbox.size > 0) return keep();
+  return orElse(run, (error) => {
+    if (isAway(error)) return keep();
+    throw error;
+  });
 }
 
 function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {

@@ -8,6 +8,8 @@ import type { JsonText } from '../json.ts';
 export type InvokeRequest = ClientKey & {
   readonly action: string;
   readonly params: JsonText | null;
+  /** What `params` say, where the asker has parsed them: they are then not parsed again. */
+  readonly paramsValue?: unknown;
   readonly commandId?: string | null | undefined;
   readonly instanceId?: string | null | undefined;
   readonly waitFor?: WaitFor | null | undefined;
@@ -16,12 +18,20 @@ export type InvokeRequest = ClientKey & {
   readonly traceId?: string | null | undefined;
   readonly parentSpanId?: string | null | undefined;
   /** The caller hung up: ends the waiter, never the command. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: HangUp | undefined;
+  readonly onAdmitted?: OnStage | undefined;
   readonly onStage?: OnStage | undefined;
 };
 
+/** As much of an AbortSignal as a wait needs: one may be given, or something cheaper. */
+export interface HangUp {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void, options: { readonly once: true }): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
 /**
- * Told where the command stands when the wait begins, then as its stage moves, as long as the wait lasts and the command lives. Stages may
+ * As `onAdmitted`: told once, where the command stands when the wait begins. As `onStage`: told where the command stands when the wait begins, then as its stage moves, as long as the wait lasts and the command lives. Stages may
  * be skipped; none comes twice. Must not throw.
  */
 export type OnStage = (command: Command) => void;
@@ -50,7 +60,8 @@ export type AwaitRequest = CommandKey & {
   readonly waitFor?: WaitFor | null | undefined;
   /** How long to wait; 0 only reads the record and makes no waiter. */
   readonly withinMs?: number | null | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: HangUp | undefined;
+  readonly onAdmitted?: OnStage | undefined;
   readonly onStage?: OnStage | undefined;
 };
 

@@ -12,11 +12,28 @@ export type KnownWait = {
   readonly until: number | null;
 };
 
-type Waiting = { readonly resolve: (reply: Reply) => void; wait: KnownWait | null };
+/** A reply that is expected. It may come before anybody listens: it is then told to who does, at once. */
+export class Expected {
+  #reply: Reply | null = null;
+  #take: ((reply: Reply) => void) | null = null;
+  /** Null until the waiter stands in the store. */
+  wait: KnownWait | null = null;
+
+  /** `take` is called once. Call this once. */
+  listen(take: (reply: Reply) => void): void {
+    if (this.#reply) take(this.#reply);
+    else this.#take = take;
+  }
+
+  resolve(reply: Reply): void {
+    if (this.#take) this.#take(reply);
+    else this.#reply = reply;
+  }
+}
 
 /** Resolves this node's waiters: each at most once, by the first reply. */
 export class Correlator {
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, Expected>();
   readonly #metrics: Metrics;
 
   constructor(metrics: Metrics) {
@@ -24,14 +41,10 @@ export class Correlator {
   }
 
   /** Registered before the command is admitted, so that no reply can come too early. */
-  expect(rpcId: string): Promise<Reply> {
-    return new Promise((resolve) => this.#waiting.set(rpcId, { resolve, wait: null }));
-  }
-
-  /** The waiter stands in the store. */
-  know(wait: KnownWait): void {
-    const waiting = this.#waiting.get(wait.rpcId);
-    if (waiting) waiting.wait = wait;
+  expect(rpcId: string): Expected {
+    const expected = new Expected();
+    this.#waiting.set(rpcId, expected);
+    return expected;
   }
 
   /** Those that stand in the store, or stood. */
@@ -44,10 +57,10 @@ export class Correlator {
   }
 
   resolve(reply: Reply): void {
-    const waiting = this.#waiting.get(reply.rpcId);
-    if (!waiting) return this.#metrics.count('replies_dropped');
+    const expected = this.#waiting.get(reply.rpcId);
+    if (!expected) return this.#metrics.count('replies_dropped');
     this.#waiting.delete(reply.rpcId);
-    waiting.resolve(reply);
+    expected.resolve(reply);
   }
 
   get size(): number {

@@ -8,7 +8,7 @@ import { AWAIT_WITHIN_MS, MAX_REASON } from '../limits.ts';
 import { invalid } from '../errors.ts';
 import { invocation } from './invoke.ts';
 import { within } from '../range.ts';
-import { expectReply, waitForReply, type WaitParts } from './wait.ts';
+import { waitForReply, type WaitParts } from './wait.ts';
 
 /** Waits again on a command by its ids, from any node. Null: absent or foreign. `withinMs` 0 reads the record and makes no waiter. */
 export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitRequest): Promise<Invocation | null> {
@@ -19,7 +19,7 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
   if (withinMs === 0) return readCommand(parts, key);
   const waitFor = request.waitFor ?? 'completed';
   const rpcId = deps.crypto.randomId();
-  const reply = expectReply(parts, rpcId);
+  const expected = correlator.expect(rpcId);
   let attached;
   try {
     attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
@@ -28,8 +28,9 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
     throw error;
   }
   if (attached.kind === 'waiting') {
-    const { signal, onStage } = request;
-    return waitForReply(parts, { reply, rpcId, command: attached.command, waitFor, withinMs, signal, onStage });
+    const { signal, onAdmitted, onStage } = request;
+    const side = { signal, onAdmitted, onStage };
+    return waitForReply(parts, { expected, rpcId, command: attached.command, waitFor, withinMs, ...side });
   }
   correlator.forget(rpcId);
   if (attached.kind === 'full')

@@ -1,5 +1,5 @@
 import { requireScope, type Caller } from '../auth/principal.ts';
-import { isLive } from '../connections/connection.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Who } from '../core.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
 import type { AdmitResult } from '../delivery/commands.ts';
@@ -9,9 +9,11 @@ import type { Keeper } from '../history/keep.ts';
 import type { KeptPayload } from '../history/message.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
+import { andThen, orElse, type Maybe } from '../maybe.ts';
+import type { Expected } from './correlator.ts';
 import { refused, refusedAdmission } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
-import { expectReply, waitForReply, type CallerSide, type WaitParts } from './wait.ts';
+import { waitForReply, type CallerSide, type WaitParts } from './wait.ts';
 
 export type InvokeParts = WaitParts & { readonly keeper: Keeper; readonly isDraining: () => boolean };
 
@@ -19,14 +21,12 @@ export type InvokeParts = WaitParts & { readonly keeper: Keeper; readonly isDrai
  * Admits a command and waits for what the caller asked to wait for. Refusals come in this order: who asks, whose client, input, policy,
  * target, capacity; a refused invocation leaves no record.
  */
-export async function invoke(parts: InvokeParts, who: Who, request: InvokeRequest): Promise<Invocation> {
-  const { deps } = parts;
+export function invoke(parts: InvokeParts, who: Who, request: InvokeRequest): Maybe<Invocation> {
   const caller = requireScope(who, 'invoke');
   const userId = canonicalUser(request.userId);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
-  const checked = checkInvoke(deps.crypto, request);
-  const { signal, onStage } = request;
-  return invokeChecked(parts, { caller, userId, checked, wait: { signal, onStage } });
+  const checked = checkInvoke(parts.deps.crypto, request);
+  return invokeChecked(parts, { caller, userId, checked, wait: request });
 }
 
 export type CheckedCall = {
@@ -38,37 +38,36 @@ export type CheckedCall = {
 };
 
 /** As `invoke`, once it is known who may ask for what: policy, target and capacity are left. */
-export async function invokeChecked(
-  parts: InvokeParts,
-  { caller, userId, checked, wait }: CheckedCall,
-): Promise<Invocation> {
+export function invokeChecked(parts: InvokeParts, { caller, userId, checked, wait }: CheckedCall): Maybe<Invocation> {
   const { deps } = parts;
   const commandId = checked.commandId ?? deps.crypto.randomId();
   const key = { userId, clientId: checked.clientId, commandId };
-  const refusal = await preflight(parts, { caller, key, checked });
-  if (refusal) {
+  return andThen(preflight(parts, { caller, key, checked }), (refusal) => {
+    if (!refusal) return admit(parts, { key, checked, wait });
     deps.metrics.count('commands_refused', refusal.code);
     return { ...refusal, commandId: checked.commandId };
-  }
-  return admit(parts, { key, checked, wait });
+  });
 }
 
 type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /** What can be refused before admission. A command id that is known already passes the target's checks: its outcome is replayed. */
-async function preflight({ deps, isDraining }: InvokeParts, { caller, key, checked }: Asked): Promise<Refusal | null> {
-  const { connections, commands } = deps.backend;
-  const [connection = null] = await connections.get([key]);
-  const live = isLive(connection, deps.clock.now()) ? connection : null;
-  const verdict = deps.policy.decide(caller, {
-    userId: key.userId,
-    clientType: live?.clientType ?? null,
-    action: checked.action,
+function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
+  const { deps } = parts;
+  const { caller, key, checked } = asked;
+  return andThen(deps.backend.connections.get([key]), ([connection = null]) => {
+    const live = isLive(connection, deps.clock.now()) ? connection : null;
+    const { action } = checked;
+    const verdict = deps.policy.decide(caller, { userId: key.userId, clientType: live?.clientType ?? null, action });
+    if (!verdict.allowed)
+      return refused('policy_denied', 'policy', `The policy's rule "${verdict.rule}" refuses this.`);
+    if (checked.commandId === null) return refuseTarget(parts, checked, live);
+    return andThen(deps.backend.commands.get([key]), ([known]) => (known ? null : refuseTarget(parts, checked, live)));
   });
-  if (!verdict.allowed) return refused('policy_denied', 'policy', `The policy's rule "${verdict.rule}" refuses this.`);
-  const known = checked.commandId === null ? null : (await commands.get([key]))[0];
-  if (known) return null;
+}
+
+function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live: Connection | null): Refusal | null {
   if (isDraining()) return refused('draining', 'relay', 'This node admits no new commands.', { retryAfterMs: 1000 });
   const another = checked.namedInstanceId !== null && checked.namedInstanceId !== live?.instanceId;
   if (!live || another || live.actions.some(({ name }) => name === checked.action)) return null;
@@ -81,18 +80,37 @@ type Admission = {
   readonly wait: CallerSide;
 };
 
-async function admit(parts: InvokeParts, { key, checked, wait }: Admission): Promise<Invocation> {
-  const { deps } = parts;
-  const kept = await keepParams(parts, checked);
-  if ('kind' in kept) return kept;
+function admit(parts: InvokeParts, admission: Admission): Maybe<Invocation> {
+  return andThen(keepParams(parts, admission.checked), (kept) =>
+    'kind' in kept ? kept : admitKept(parts, admission, kept),
+  );
+}
+
+function admitKept(parts: InvokeParts, { key, checked, wait }: Admission, kept: KeptPayload): Maybe<Invocation> {
+  const { deps, correlator } = parts;
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
   const rpcId = deps.crypto.randomId();
   const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor: checked.waitFor, withinMs: null };
-  const reply = expectReply(parts, rpcId);
-  const result = await admitOrForget(parts, { ...checked, ...key, kept, scopeId, scopeLimit, waiter });
+  const expected = correlator.expect(rpcId);
+  const request = { ...checked, ...key, kept, scopeId, scopeLimit, waiter };
+  const admitted = orElse(
+    () => deps.backend.commands.admit(request),
+    (error) => {
+      correlator.forget(rpcId);
+      throw error;
+    },
+  );
+  return andThen(admitted, (result) => answer(parts, { key, checked, kept, rpcId, expected, wait }, result));
+}
+
+type Admitting = Admission & { readonly kept: KeptPayload; readonly rpcId: string; readonly expected: Expected };
+
+function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Maybe<Invocation> {
+  const { deps, correlator } = parts;
+  const { key, checked, kept, rpcId, expected, wait } = asked;
   if (result.kind !== 'admitted') parts.keeper.discard(kept);
   if (result.kind === 'refused') {
-    parts.correlator.forget(rpcId);
+    correlator.forget(rpcId);
     deps.metrics.count('commands_refused', result.code);
     return refusedAdmission(result.code, checked.commandId);
   }
@@ -100,34 +118,25 @@ async function admit(parts: InvokeParts, { key, checked, wait }: Admission): Pro
   parts.acts.hint(key);
   const { command } = result;
   if (satisfied(checked.waitFor, command)) {
-    parts.correlator.forget(rpcId);
+    correlator.forget(rpcId);
     return invocation(command, rpcId, result.kind === 'attached' ? result.result : null);
   }
-  return waitForReply(parts, { reply, rpcId, command, waitFor: checked.waitFor, withinMs: null, ...wait });
+  const { signal, onAdmitted, onStage } = wait;
+  const side = { signal, onAdmitted, onStage };
+  return waitForReply(parts, { expected, rpcId, command, waitFor: checked.waitFor, withinMs: null, ...side });
 }
 
 /** Before admission, so that no command is admitted whose history could not be kept. */
-async function keepParams({ keeper, deps }: InvokeParts, checked: CheckedInvoke): Promise<KeptPayload | Refusal> {
-  try {
-    return await keeper.keep(checked.params);
-  } catch (error) {
-    if (!(error instanceof CallboardError) || error.code !== 'payload_store_full') throw error;
-    deps.log.warn({ err: error }, 'the params of an invocation were not stored');
-    deps.metrics.count('commands_refused', error.code);
-    return refused(error.code, 'capacity', error.message, { commandId: checked.commandId, retryAfterMs: 1000 });
-  }
-}
-
-async function admitOrForget(
-  { deps, correlator }: InvokeParts,
-  request: Parameters<typeof deps.backend.commands.admit>[0],
-): Promise<AdmitResult> {
-  try {
-    return await deps.backend.commands.admit(request);
-  } catch (error) {
-    correlator.forget(request.waiter.rpcId);
-    throw error;
-  }
+function keepParams({ keeper, deps }: InvokeParts, checked: CheckedInvoke): Maybe<KeptPayload | Refusal> {
+  return orElse(
+    () => keeper.keep(checked.params),
+    (error) => {
+      if (!(error instanceof CallboardError) || error.code !== 'payload_store_full') throw error;
+      deps.log.warn({ err: error }, 'the params of an invocation were not stored');
+      deps.metrics.count('commands_refused', error.code);
+      return refused(error.code, 'capacity', error.message, { commandId: checked.commandId, retryAfterMs: 1000 });
+    },
+  );
 }
 
 export function invocation(command: Command, rpcId: string | null, result: JsonText | null): Invocation {

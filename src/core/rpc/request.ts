@@ -47,14 +47,19 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
     traceId: check(() => optional(request.traceId, (text) => bounded('trace_id', text))) ?? null,
     parentSpanId: check(() => optional(request.parentSpanId, (text) => bounded('parent_span_id', text))) ?? null,
   };
-  const params = check(() => readParams(request.params));
+  const params = check(() => readParams(request.params, request.paramsValue));
   throwIfAny();
-  const reserved = Object.keys(params ?? {}).find((key) => key.toLowerCase().startsWith(RESERVED));
+  const reserved = Object.keys(params ?? {}).find(isReserved);
   if (reserved !== undefined) fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
   const { action, namedInstanceId } = checked;
   const digested = [action, params ?? {}, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : [])];
   const digest = crypto.sha256(canonicalJson(digested));
   return { ...checked, params: site ? withSite(request.params, params ?? {}, site) : request.params, digest };
+}
+
+/** The letters are compared only where the first one fits. */
+function isReserved(key: string): boolean {
+  return key.startsWith('__') && key.toLowerCase().startsWith(RESERVED);
 }
 
 /** What the caller wrote stays as it is written. */
@@ -68,9 +73,9 @@ function bounded(parameter: string, text: string): string {
   return text.length <= TRACE_MAX_CHARS ? text : invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters`);
 }
 
-function readParams(text: JsonText | null): Record<string, unknown> {
+function readParams(text: JsonText | null, known: unknown): Record<string, unknown> {
   if (text === null) return {};
-  const value: unknown = parse(text);
+  const value: unknown = known === undefined ? parse(text) : known;
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : invalid('params', 'expected an object');

@@ -1,5 +1,6 @@
 import type { Rpc } from '../core.ts';
 import type { CommandKey } from '../ids.ts';
+import { promised } from '../maybe.ts';
 import { pendingAlerts } from './alerts.ts';
 import { awaitCommand, cancelCommand } from './handle.ts';
 import { invoke, type InvokeParts } from './invoke.ts';
@@ -10,7 +11,7 @@ export function createRpc(parts: InvokeParts): Rpc {
   const pending = createPending(parts.deps);
   return {
     ...pending,
-    invoke: (who, request) => invoke(parts, who, request),
+    invoke: (who, request) => promised(() => invoke(parts, who, request)),
     await: (who, request) => awaitCommand(parts, who, request),
     cancel: (who, key: CommandKey, reason) => cancelCommand(parts, { who, key, reason }),
     alerts: (who, olderThanMs, userId) => pendingAlerts(parts.deps, pending, { who, olderThanMs, userId }),

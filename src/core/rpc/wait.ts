@@ -1,20 +1,24 @@
 import type { Cancel } from '../clock.ts';
-import type { Invocation, OnStage } from '../core.ts';
+import type { HangUp, Invocation, OnStage } from '../core.ts';
 import type { DeliveryActs } from '../delivery/acts.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
-import type { Reply, WaitFor } from '../delivery/waiter.ts';
+import type { WaitFor } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
-import { commandKeyText } from '../ids.ts';
-import { andThen } from '../maybe.ts';
-import type { Correlator } from './correlator.ts';
+import type { JsonText } from '../json.ts';
+import type { Correlator, Expected, KnownWait } from './correlator.ts';
+import { tellStages } from './stages.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
 
 /** What the caller does while it waits: may hang up, may listen. */
-export type CallerSide = { readonly signal?: AbortSignal | undefined; readonly onStage?: OnStage | undefined };
+export type CallerSide = {
+  readonly signal?: HangUp | undefined;
+  readonly onAdmitted?: OnStage | undefined;
+  readonly onStage?: OnStage | undefined;
+};
 
 export type Wait = CallerSide & {
-  readonly reply: Promise<Reply>;
+  readonly expected: Expected;
   readonly rpcId: string;
   readonly command: Command;
   readonly waitFor: WaitFor;
@@ -25,90 +29,98 @@ export type Wait = CallerSide & {
 /** After a deadline, how long the reply of the settled command may take before the record is read instead. */
 const REPLY_GRACE_MS = 1_000;
 
-export function expectReply({ correlator }: WaitParts, rpcId: string): Promise<Reply> {
-  return correlator.expect(rpcId);
-}
-
 /**
  * Waits for the reply, the caller's own budget, its hanging up, or the command's deadline, whichever comes first. Every way out removes the
  * waiter; none but the deadline touches the command.
  */
-export async function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
-  const { reply, rpcId, command, waitFor, withinMs } = wait;
-  const until = withinMs === null ? null : parts.deps.clock.now() + withinMs;
-  parts.correlator.know({ rpcId, command, waitFor, until });
-  const ends = [deadlines(parts, command), ownBudget(parts, wait), hangUp(wait.signal)];
-  const stopTelling = tellStages(parts, wait);
-  try {
-    const first = await Promise.race([reply, ...ends.map(({ ended }) => ended)]);
-    if (first)
-      return {
-        kind: isTerminal(first.command) ? 'outcome' : 'pending',
-        command: first.command,
-        rpcId,
-        result: first.result,
-      };
-    return await giveUp(parts, wait);
-  } finally {
-    stopTelling();
-    for (const { cancel } of ends) cancel();
+export function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
+  return new Promise((resolve, reject) => new Waiting(parts, wait, { resolve, reject }).begin());
+}
+
+type Settle = { readonly resolve: (invocation: Invocation) => void; readonly reject: (error: unknown) => void };
+
+class Waiting implements KnownWait {
+  readonly until: number | null;
+  readonly #parts: WaitParts;
+  readonly #wait: Wait;
+  readonly #settle: Settle;
+  #over = false;
+  /** Of the deadline, then of the grace after it. */
+  #cancelDeadline: Cancel | null = null;
+  #cancelConnect: Cancel | null = null;
+  #cancelBudget: Cancel | null = null;
+  #stopTelling: Cancel | null = null;
+
+  constructor(parts: WaitParts, wait: Wait, settle: Settle) {
+    this.#parts = parts;
+    this.#wait = wait;
+    this.#settle = settle;
+    this.until = wait.withinMs === null ? null : parts.deps.clock.now() + wait.withinMs;
   }
-}
 
-/** Listens before it reads, so that the last move is not missed. What cannot be read is a stage that is skipped. */
-function tellStages({ deps }: WaitParts, { command, onStage }: Wait): Cancel {
-  if (!onStage) return () => {};
-  const { commands, bus } = deps.backend;
-  let told: Command | null = null;
-  let over = false;
-  const tell = (now: Command | undefined | null): void => {
-    if (over || !now || isTerminal(now) || now.stage === told?.stage || now.version < (told?.version ?? 0)) return;
-    told = now;
-    onStage(now);
-  };
-  const read = async (): Promise<void> => andThen(commands.get([command]), ([now]) => tell(now));
-  const reread = (): void => void read().catch(() => {});
-  tell(command);
-  const stop = bus.subscribe(`command:${commandKeyText(command)}`, ({ progress }) => progress ?? reread());
-  reread();
-  return () => {
-    over = true;
-    stop();
-  };
-}
+  get rpcId(): string {
+    return this.#wait.rpcId;
+  }
 
-type Ending = { readonly ended: Promise<null>; readonly cancel: () => void };
+  get command(): Command {
+    return this.#wait.command;
+  }
 
-/** At the connect deadline and at the deadline the command is settled at once; its reply follows. Reconciliation does it where this node is gone. */
-function deadlines({ deps, acts }: WaitParts, command: Command): Ending {
-  const { clock } = deps;
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const settle = (): void => {
+  get waitFor(): WaitFor {
+    return this.#wait.waitFor;
+  }
+
+  begin(): void {
+    const { expected, command, withinMs, signal, onAdmitted, onStage } = this.#wait;
+    const { clock } = this.#parts.deps;
+    const now = clock.now();
+    expected.wait = this;
+    if (command.queuedAt === null) {
+      const connectIn = Math.max(0, command.connectDeadline - now);
+      this.#cancelConnect = clock.after(connectIn, () => this.#expire());
+    }
+    this.#cancelDeadline = clock.after(Math.max(0, command.deadline - now), () => this.#deadline());
+    if (withinMs !== null) this.#cancelBudget = clock.after(withinMs, this.#leave);
+    onAdmitted?.(command);
+    if (onStage) this.#stopTelling = tellStages(this.#parts.deps, command, onStage);
+    signal?.addEventListener('abort', this.#leave, { once: true });
+    expected.listen((reply) => this.#answer(reply));
+    if (signal?.aborted) this.#leave();
+  }
+
+  /** At the connect deadline and at the deadline the command is settled at once; its reply follows. Reconciliation does it where this node is gone. */
+  #expire(): void {
+    const { acts, deps } = this.#parts;
     acts
-      .settle(command, { kind: 'expire' })
+      .settle(this.#wait.command, { kind: 'expire' })
       .catch((error: unknown) => deps.log.warn({ err: error }, 'a deadline is left to reconciliation'));
+  }
+
+  #deadline(): void {
+    this.#cancelDeadline = this.#parts.deps.clock.after(REPLY_GRACE_MS, this.#leave);
+    this.#expire();
+  }
+
+  #answer({ command, result }: { readonly command: Command; readonly result: JsonText | null }): void {
+    if (!this.#end()) return;
+    this.#settle.resolve({ kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId: this.rpcId, result });
+  }
+
+  readonly #leave = (): void => {
+    if (this.#end()) giveUp(this.#parts, this.#wait).then(this.#settle.resolve, this.#settle.reject);
   };
-  const until = (at: number): number => Math.max(0, at - clock.now());
-  const cancels = [
-    ...(command.queuedAt === null ? [clock.after(until(command.connectDeadline), settle)] : []),
-    clock.after(until(command.deadline), settle),
-    clock.after(until(command.deadline) + REPLY_GRACE_MS, () => resolve(null)),
-  ];
-  return { ended: promise, cancel: () => cancels.forEach((cancel) => cancel()) };
-}
 
-function ownBudget({ deps }: WaitParts, { withinMs }: Wait): Ending {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const cancel = withinMs === null ? () => {} : deps.clock.after(withinMs, () => resolve(null));
-  return { ended: promise, cancel };
-}
-
-function hangUp(signal: AbortSignal | undefined): Ending {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const stop = (): void => resolve(null);
-  if (signal?.aborted) stop();
-  signal?.addEventListener('abort', stop, { once: true });
-  return { ended: promise, cancel: () => signal?.removeEventListener('abort', stop) };
+  /** False: it was over already. */
+  #end(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#cancelDeadline?.();
+    this.#cancelConnect?.();
+    this.#cancelBudget?.();
+    this.#stopTelling?.();
+    this.#wait.signal?.removeEventListener('abort', this.#leave);
+    return true;
+  }
 }
 
 async function giveUp({ deps, correlator }: WaitParts, { rpcId, command }: Wait): Promise<Invocation> {

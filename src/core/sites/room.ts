@@ -1,6 +1,6 @@
 import type { GrantPrincipal, Principal } from '../auth/principal.ts';
 import type { PageArgs } from '../cursor.ts';
-import type { Subscription } from '../live.ts';
+import type { Shared, Subscription } from '../live.ts';
 import type { Page } from '../page.ts';
 import type { HostedSite } from './policy.ts';
 import type { Grant, SessionState, SiteSession } from './session.ts';
@@ -86,6 +86,11 @@ export interface SiteSessions {
   redeem(sessionId: string, ticket: string): Promise<Principal>;
   /** The holder of a grant's token. Throws `unauthenticated`. */
   holder(token: string): Promise<GrantPrincipal>;
+  /**
+   * What `subscribe` gives, in a form that many may share: the events are the same for all who share a key, and the tenure is the asker's own.
+   * Its end says why; see `subscribe`. Null: absent or foreign.
+   */
+  listen(who: Principal | null, sessionId: string, names: readonly string[] | null): Promise<Shared<SiteEvent> | null>;
   /**
    * Live events of a session that is not over, from now on: `names` narrows to some (null: all that the asker may see). Ends with an error:
    * `session_inactive` when the session is closed, expires or loses its site, `unauthenticated` when the grant or the token is over. Null:

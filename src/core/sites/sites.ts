@@ -3,7 +3,7 @@ import type { InvokeParts } from '../rpc/invoke.ts';
 import { invokeSite } from './invoke.ts';
 import { createRegistry } from './registry.ts';
 import { createSessions } from './sessions.ts';
-import { subscribe } from './subscribe.ts';
+import { listen, subscribe } from './subscribe.ts';
 import { createTokens } from './tokens.ts';
 import { createSessionWatch } from './watch.ts';
 
@@ -11,11 +11,14 @@ import { createSessionWatch } from './watch.ts';
 export function createSites(parts: InvokeParts): Sites {
   const { deps } = parts;
   const watch = createSessionWatch(deps);
+  // One for all viewers, of whom there may be thousands.
+  const viewing = { watch, clock: deps.clock };
   return {
     ...createRegistry(deps, watch),
     ...createSessions(deps, watch),
     ...createTokens(deps),
-    subscribe: (who, sessionId, names) => subscribe(deps, watch, { who, sessionId, names }),
+    listen: (who, sessionId, names) => listen(deps, viewing, { who, sessionId, names }),
+    subscribe: (who, sessionId, names) => subscribe(deps, viewing, { who, sessionId, names }),
     invoke: (who, sessionId, request) => invokeSite(parts, { who, sessionId, request }),
   };
 }

@@ -1,13 +1,14 @@
 import type { Principal } from '../auth/principal.ts';
+import type { Clock } from '../clock.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError, type Code } from '../errors.ts';
-import { createFeed, type Subscription } from '../live.ts';
+import { CallboardError } from '../errors.ts';
+import { createFeed, type Shared, type Subscription, type Tenure } from '../live.ts';
 import { checkNames } from './definition.ts';
 import { effectiveEvents } from './policy.ts';
-import { isGrantLive, isOpen, OWNER_GRANT, type Grant, type SiteSession } from './session.ts';
-import { siteKeyText, type SiteEvent } from './site.ts';
+import { isGrantLive, isOpen, OWNER_GRANT, type SiteSession } from './session.ts';
+import { siteKeyText, type SiteEvent, type SiteKey } from './site.ts';
 import { requireAllowed, standingOf } from './standing.ts';
-import type { SessionWatch } from './watch.ts';
+import type { Looker, SessionWatch } from './watch.ts';
 
 type Asked = {
   readonly who: Principal | null;
@@ -15,12 +16,8 @@ type Asked = {
   readonly names: readonly string[] | null;
 };
 
-/** See `SiteSessions.subscribe`. */
-export async function subscribe(
-  deps: Deps,
-  watch: SessionWatch,
-  asked: Asked,
-): Promise<Subscription<SiteEvent> | null> {
+/** See `SiteSessions.listen`. */
+export async function listen(deps: Deps, parts: Parts, asked: Asked): Promise<Shared<SiteEvent> | null> {
   const { who, sessionId } = asked;
   const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
   const names = checkNames(asked.names);
@@ -29,36 +26,93 @@ export async function subscribe(
   const { session, site, grant } = standing;
   // The descriptor's own list is applied where events are published, so that a change of it counts from then on.
   const effective = site && effectiveEvents(grant, site, names);
-  const wanted = effective && new Set(effective);
+  const held = { sessionId, grantId: grant.grantId, tokenEndsAt: who.expiresAt };
+  return { ...eventsOf(deps, session, effective), tenure: new Viewing(held, parts) };
+}
+
+/** See `SiteSessions.subscribe`. */
+export async function subscribe(deps: Deps, parts: Parts, asked: Asked): Promise<Subscription<SiteEvent> | null> {
+  const shared = await listen(deps, parts, asked);
+  if (!shared) return null;
+  const { hear, tenure } = shared;
   const feed = createFeed<SiteEvent>(() => {
     stopEvents();
-    stopWatch();
+    tenure.close();
   });
-  const stopEvents = deps.backend.bus.subscribe(`site:${siteKeyText(session)}`, (event) => {
-    if (wanted === null || wanted.has(event.name)) feed.push(event);
-  });
-  const stopWatch = watch.watch(sessionId, (now) => {
-    const end = endOf({ session: now, grant, tokenEndsAt: who.expiresAt }, deps.clock.now());
-    if (end) feed.fail(new CallboardError(end.code, end.message));
-  });
+  const stopEvents = hear(feed.push);
+  tenure.endWith(feed);
   return feed.subscription;
 }
 
-type Watched = {
-  readonly session: SiteSession | null;
-  readonly grant: Grant;
+/** Events of a site by name (null: all): the same for whoever may hear these names, whatever session let them in. */
+function eventsOf(
+  { backend: { bus } }: Deps,
+  { userId, siteId }: SiteKey,
+  names: readonly string[] | null,
+): Pick<Shared<SiteEvent>, 'key' | 'hear'> {
+  return {
+    key: JSON.stringify([userId, siteId, names]),
+    hear(push) {
+      const wanted = names && new Set(names);
+      return bus.subscribe(`site:${siteKeyText({ userId, siteId })}`, (event) => {
+        if (wanted === null || wanted.has(event.name)) push(event);
+      });
+    },
+  };
+}
+
+type Held = {
+  readonly sessionId: string;
+  readonly grantId: string;
+  /** Null: the token does not end. */
   readonly tokenEndsAt: number | null;
 };
 
-/** Why a subscription ends; null while it goes on. */
-function endOf(
-  { session, grant: { grantId }, tokenEndsAt }: Watched,
-  now: number,
-): { readonly code: Code; readonly message: string } | null {
-  if (!session || !isOpen(session, now)) return { code: 'session_inactive', message: 'The session is over.' };
-  const grant = session.grants.find((one) => one.grantId === grantId);
-  const held = grantId === OWNER_GRANT || (grant !== undefined && isGrantLive(grant, now));
-  if (!held) return { code: 'unauthenticated', message: 'The grant is over.' };
-  if (tokenEndsAt !== null && now >= tokenEndsAt) return { code: 'unauthenticated', message: 'The token has expired.' };
-  return null;
+type Parts = { readonly watch: SessionWatch; readonly clock: Clock };
+
+/** Lasts as long as session, grant and token. A class, since there is one for each viewer of each site. */
+class Viewing implements Tenure, Looker {
+  readonly #sessionId: string;
+  readonly #grantId: string;
+  readonly #tokenEndsAt: number | null;
+  readonly #parts: Parts;
+  #ended: CallboardError | null = null;
+  #heir: Parameters<Tenure['endWith']>[0] | null = null;
+
+  constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: Parts) {
+    this.#sessionId = sessionId;
+    this.#grantId = grantId;
+    this.#tokenEndsAt = tokenEndsAt;
+    this.#parts = parts;
+    parts.watch.watch(sessionId, this);
+  }
+
+  endWith(heir: Parameters<Tenure['endWith']>[0]): void {
+    if (this.#ended) heir.fail(this.#ended);
+    else this.#heir = heir;
+  }
+
+  close(): void {
+    this.#heir = null;
+    this.#parts.watch.unwatch(this.#sessionId, this);
+  }
+
+  look(session: SiteSession | null): void {
+    this.#ended ??= this.#endOf(session, this.#parts.clock.now());
+    if (!this.#ended || !this.#heir) return;
+    const heir = this.#heir;
+    this.#heir = null;
+    heir.fail(this.#ended);
+  }
+
+  /** Why it is over; null while it goes on. */
+  #endOf(session: SiteSession | null, now: number): CallboardError | null {
+    if (!session || !isOpen(session, now)) return new CallboardError('session_inactive', 'The session is over.');
+    const grant = session.grants.find((one) => one.grantId === this.#grantId);
+    const held = this.#grantId === OWNER_GRANT || (grant !== undefined && isGrantLive(grant, now));
+    if (!held) return new CallboardError('unauthenticated', 'The grant is over.');
+    if (this.#tokenEndsAt !== null && now >= this.#tokenEndsAt)
+      return new CallboardError('unauthenticated', 'The token has expired.');
+    return null;
+  }
 }

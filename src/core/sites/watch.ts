@@ -3,59 +3,60 @@ import type { Deps } from '../deps.ts';
 import { SESSION_WATCH_MS } from '../limits.ts';
 import type { SiteSession } from './session.ts';
 
-type Looker = (session: SiteSession | null) => void;
+export interface Looker {
+  /** The session as it now stands; null: forgotten. */
+  look(session: SiteSession | null): void;
+}
 
 /** Says whether anything about a session that is watched here has ended. */
 export interface SessionWatch {
   /**
-   * Hands the session to `look`, as it then stands (null: forgotten): whenever it is hinted that something of it ended, and at least every
+   * Hands the session to `looker`, as it then stands: whenever it is hinted that something of it ended, and at least every
    * SESSION_WATCH_MS, whatever becomes of the hints.
    */
-  watch(sessionId: string, look: Looker): Cancel;
+  watch(sessionId: string, looker: Looker): void;
+  /** Idempotent. */
+  unwatch(sessionId: string, looker: Looker): void;
   /** Who watches a session on this node. */
   count(sessionId: string): number;
 }
 
+/** By session, so that a hint costs as much as the session has lookers. */
+type Watched = { readonly lookers: Set<Looker>; readonly stopHints: Cancel };
+
 export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {
-  const lookers = new Map<string, Set<Looker>>();
-  const hints = new Map<string, Cancel>();
+  const watched = new Map<string, Watched>();
   let stop: Cancel | null = null;
 
   const read = async (sessionIds: readonly string[]): Promise<void> => {
     const sessions = await backend.sessions.get(sessionIds);
     sessionIds.forEach((sessionId, i) => {
-      for (const look of [...(lookers.get(sessionId) ?? [])]) look(sessions[i] ?? null);
+      for (const looker of [...(watched.get(sessionId)?.lookers ?? [])]) looker.look(sessions[i] ?? null);
     });
   };
   const readSafely = (sessionIds: readonly string[]): void => {
     read(sessionIds).catch((error: unknown) => log.warn({ err: error }, 'watched sessions could not be read'));
   };
-  const begin = (sessionId: string): Set<Looker> => {
-    hints.set(
-      sessionId,
-      backend.bus.subscribe(`session:${sessionId}`, () => readSafely([sessionId])),
-    );
-    stop ??= clock.every(SESSION_WATCH_MS, () => readSafely([...lookers.keys()]));
-    return new Set();
-  };
-  const end = (sessionId: string): void => {
-    lookers.delete(sessionId);
-    hints.get(sessionId)?.();
-    hints.delete(sessionId);
-    if (lookers.size > 0) return;
-    stop?.();
-    stop = null;
+  const begin = (sessionId: string): Watched => {
+    stop ??= clock.every(SESSION_WATCH_MS, () => readSafely([...watched.keys()]));
+    const stopHints = backend.bus.subscribe(`session:${sessionId}`, () => readSafely([sessionId]));
+    const row = { lookers: new Set<Looker>(), stopHints };
+    watched.set(sessionId, row);
+    return row;
   };
   return {
-    watch(sessionId, look) {
-      const own: Looker = (session) => look(session);
-      const all = lookers.get(sessionId) ?? begin(sessionId);
-      lookers.set(sessionId, all);
-      all.add(own);
-      return () => {
-        if (all.delete(own) && all.size === 0) end(sessionId);
-      };
+    watch(sessionId, looker) {
+      (watched.get(sessionId) ?? begin(sessionId)).lookers.add(looker);
     },
-    count: (sessionId) => lookers.get(sessionId)?.size ?? 0,
+    unwatch(sessionId, looker) {
+      const row = watched.get(sessionId);
+      if (!row?.lookers.delete(looker) || row.lookers.size > 0) return;
+      watched.delete(sessionId);
+      row.stopHints();
+      if (watched.size > 0) return;
+      stop?.();
+      stop = null;
+    },
+    count: (sessionId) => watched.get(sessionId)?.lookers.size ?? 0,
   };
 }

@@ -275,6 +275,7 @@ function noSites(): Core['sites'] {
     ticket: unprepared,
     redeem: unprepared,
     holder: unprepared,
+    listen: unprepared,
     subscribe: unprepared,
     invoke: unprepared,
   };

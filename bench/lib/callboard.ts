@@ -1,0 +1,40 @@
+/** How benchmarks reach the relay that they start: its credentials, its tokens. */
+import { signToken } from '../../src/http/token.ts';
+import { startChild, type Child } from './processes.ts';
+
+export const ADMIN_TOKEN = 'an-admin-token-of-the-benchmark';
+const SECRET = 'a secret of the benchmark, long enough for HS256';
+
+export type Relay = Child & { readonly url: string; readonly link: string };
+
+/** `env`: further settings, as CALLBOARD_ variables. */
+export async function startRelay(
+  env: Readonly<Record<string, string>> = {},
+  execArgv: readonly string[] = [],
+): Promise<Relay> {
+  const own = { CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN, CALLBOARD_SECRET: SECRET };
+  const child = await startChild('servers/callboard.ts', { options: { env: { ...own, ...env } }, execArgv });
+  const at = `127.0.0.1:${child.port}`;
+  return Object.assign(child, { url: `http://${at}`, link: `ws://${at}/connect` });
+}
+
+export function userToken(user: string, ...scopes: string[]): Promise<string> {
+  return signToken({ secret: SECRET, user, scopes, ttlSeconds: 24 * 3600, now: Date.now() });
+}
+
+/** Asks for JSON and throws for any answer but a good one. */
+export async function askJson(url: string, { token, method = 'GET', body }: JsonRequest): Promise<unknown> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text.slice(0, 200)}`);
+  return text === '' ? null : JSON.parse(text);
+}
+
+export type JsonRequest = { readonly token: string; readonly method?: string; readonly body?: object };

@@ -1,0 +1,60 @@
+/** The other end of `processes.ts`: a process that runs one server or one load and does what it is asked over its IPC channel. */
+import { pathToFileURL } from 'node:url';
+
+/** What a process can be asked, by name. Whatever is given and answered is JSON. */
+export type Acts = Readonly<Record<string, (given: unknown) => unknown>>;
+
+/** What a module under `servers/` or `loads/` exports as `start`. */
+export type Start = (options: unknown) => Promise<Started>;
+
+export type Started = {
+  /** Where it listens, if it does. */
+  readonly port?: number;
+  /** What is worth saying about this run of it, as the version of a peer. */
+  readonly note?: string;
+  readonly acts?: Acts;
+};
+
+type Asked = { readonly id: number; readonly act: string; readonly given: unknown };
+
+const OWN: Acts = {
+  /** Microseconds of CPU, user and system, since the process began. */
+  cpu() {
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  },
+  /** Bytes, after collections where the process was started with `--expose-gc`. */
+  async memory() {
+    for (let i = 0; i < 4 && globalThis.gc; i++) {
+      await globalThis.gc({ type: 'major', execution: 'async' });
+      await new Promise((done) => setTimeout(done, 60));
+    }
+    const { rss, heapUsed, external } = process.memoryUsage();
+    return { rss, heap: heapUsed, external };
+  },
+};
+
+async function run(file: string): Promise<void> {
+  let acts: Acts = OWN;
+  const begin = async (given: unknown): Promise<unknown> => {
+    const { start } = (await import(pathToFileURL(file).href)) as { readonly start: Start };
+    const { acts: own = {}, ...said } = await start(given);
+    acts = { ...OWN, ...own };
+    return said;
+  };
+  const answer = async ({ id, act, given }: Asked): Promise<void> => {
+    try {
+      const does = act === 'start' ? begin : acts[act];
+      if (!does) throw new Error(`There is no act "${act}".`);
+      process.send?.({ id, answer: await does(given) });
+    } catch (error) {
+      process.send?.({ id, error: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  process.on('message', (asked: Asked) => void answer(asked));
+  // Whoever started this is gone: nobody could end it any more.
+  process.on('disconnect', () => process.exit());
+}
+
+const [file] = process.argv.slice(2);
+if (file !== undefined) await run(file);

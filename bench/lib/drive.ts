@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { quantile } from './numbers.ts';
+
+export const DRIVE = z.object({ inFlight: z.number(), ms: z.number() });
+
+const LATENCIES = 1_000_000;
+
+/** Keeps so many calls in flight for so long; counts those that came back, the last ones after the time too. */
+export async function drive(call: () => Promise<unknown>, { inFlight, ms }: z.infer<typeof DRIVE>) {
+  const latencies = new Float64Array(LATENCIES);
+  let count = 0;
+  const began = performance.now();
+  const until = began + ms;
+  const lane = async (): Promise<void> => {
+    for (let at = performance.now(); at < until;) {
+      await call();
+      const now = performance.now();
+      latencies[count++ % LATENCIES] = now - at;
+      at = now;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, lane));
+  const took = performance.now() - began;
+  const sorted = latencies.subarray(0, Math.min(count, LATENCIES)).sort();
+  return { count, ms: took, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
+}

@@ -1,0 +1,74 @@
+/** Paths whose calls are on record in Redis before they are answered; each has a Redis of its own. */
+import { startChild } from './processes.ts';
+import { openRedis, type BenchRedis } from './redis.ts';
+import { CALLS, IN_FLIGHT, PAYLOAD } from './rpc.ts';
+import { httpCalls, overHttp, type RpcContender, type RpcPath } from './rpc-paths.ts';
+
+export const DURABLE = {
+  direct: 'callboard, direct mode',
+  redis: 'callboard over Redis',
+  naive: 'ws relay, awaits one by one',
+  auto: 'ws relay, auto-pipelined',
+  bullmq: 'BullMQ',
+} as const;
+
+export const DURABLE_CONTENDERS: readonly RpcContender[] = [
+  { name: DURABLE.naive, kind: 'peer', prepare: (stack) => handmade(stack, 'naive') },
+  { name: DURABLE.auto, kind: 'peer', prepare: (stack) => handmade(stack, 'auto') },
+  { name: DURABLE.bullmq, kind: 'peer', prepare: bullmq },
+  { name: DURABLE.direct, kind: 'own', prepare: (stack) => overHttp(stack) },
+  { name: DURABLE.redis, kind: 'own', prepare: shared },
+];
+
+async function shared(stack: AsyncDisposableStack): Promise<RpcPath> {
+  const redis = stack.use(await openRedis());
+  const env = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec' };
+  return withRedis(redis, await overHttp(stack, env));
+}
+
+async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Promise<RpcPath> {
+  const redis = stack.use(await openRedis());
+  const relay = stack.use(await startChild('servers/durable.ts', { options: { mode, redis: redis.url } }));
+  stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'ws', port: relay.port } }));
+  const body = JSON.stringify({ params: PAYLOAD });
+  const type = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
+  const requests = [`POST /call HTTP/1.1\r\nHost: bench\r\n${type}\r\n${body}`];
+  const sample = '"ok":{"text":"ppp';
+  return withRedis(redis, await httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample }));
+}
+
+/** It has no relay: caller and worker meet in Redis. */
+async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
+  const redis = stack.use(await openRedis([...REDIS_FOR_BULLMQ]));
+  stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));
+  const caller = stack.use(await startChild('loads/bullmq-caller.ts', { options: { port: redis.port } }));
+  return withRedis(redis, {
+    async drive(ms) {
+      const { count, ms: took, p50, p99 } = await caller.ask('drive', { inFlight: IN_FLIGHT, ms }, CALLS);
+      return { rate: (count * 1000) / took, p50, p99, cpu: NaN, calls: count };
+    },
+  });
+}
+
+const REDIS_FOR_BULLMQ = [
+  '--save',
+  '',
+  '--appendonly',
+  'yes',
+  '--appendfsync',
+  'everysec',
+  '--maxmemory-policy',
+  'noeviction',
+];
+
+/** The same path with the CPU of its Redis for each call. */
+function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
+  return {
+    async drive(ms) {
+      const before = await redis.cpu();
+      const sample = await path.drive(ms);
+      const used = (await redis.cpu()) - before;
+      return { ...sample, redis: used / (sample['calls'] ?? NaN) };
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { freePort } from '../../test/kit/redis.ts';
+
+export type NatsServer = AsyncDisposable & { readonly port: number; cpu(): Promise<number> };
+
+const TICK_US = 10_000;
+const TRIES = 100;
+
+/** The `nats-server` of this machine, if it has one; throws otherwise. */
+export async function natsServer(): Promise<NatsServer> {
+  if (spawnSync('nats-server', ['--version'], { stdio: 'ignore' }).status !== 0)
+    throw new Error('no nats-server found here');
+  const port = await freePort();
+  const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' });
+  await reachable(port);
+  return {
+    port,
+    /** By the system's accounting, in steps of 10 ms: it is not a process of ours that could be asked. */
+    async cpu() {
+      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+    },
+  };
+}
+
+async function reachable(port: number): Promise<void> {
+  for (let i = 0; i < TRIES; i++) {
+    const socket = connect({ port, host: '127.0.0.1' });
+    const up = await new Promise<boolean>((done) => {
+      socket.on('connect', () => done(true));
+      socket.on('error', () => done(false));
+    });
+    socket.destroy();
+    if (up) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error('nats-server did not start');
+}

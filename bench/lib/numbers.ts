@@ -1,0 +1,27 @@
+/** Named measurements of one round. */
+export type Sample = Readonly<Record<string, number>>;
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
+}
+
+/** The median of each measurement over the rounds. */
+export function medians(rounds: readonly Sample[]): Sample {
+  const keys = Object.keys(rounds[0] ?? {});
+  return Object.fromEntries(keys.map((key) => [key, median(rounds.map((round) => round[key] ?? NaN))]));
+}
+
+/** The value that so much (0 to 1) of the sorted values do not exceed. */
+export function quantile(sorted: Float64Array, share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+/** As few digits as tell it apart: 0.85, 4.7, 130, 14285. */
+export function shown(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return '';
+  const size = Math.abs(value);
+  return value.toFixed(size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0);
+}

@@ -1,0 +1,90 @@
+/** Processes of a benchmark: each server and each load is one, asked over IPC. */
+import { fork, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+export type Memory = { readonly rss: number; readonly heap: number; readonly external: number };
+
+/** A process that runs a module of `servers/` or `loads/`. */
+export interface Child extends AsyncDisposable {
+  readonly pid: number;
+  /** Where it listens; 0 where it does not. */
+  readonly port: number;
+  readonly note: string;
+  /** Rejects with what the act threw, or when the process ends first. */
+  ask<T>(act: string, given: unknown, answer: z.ZodType<T>): Promise<T>;
+  /** Microseconds of CPU, user and system, since it began, by its own accounting. */
+  cpu(): Promise<number>;
+  memory(): Promise<Memory>;
+}
+
+export type ChildOptions = {
+  /** Given to the module's `start`. */
+  readonly options?: unknown;
+  readonly execArgv?: readonly string[];
+};
+
+const ENTRY = fileURLToPath(new URL('child.ts', import.meta.url));
+const SAID = z.object({ port: z.number().default(0), note: z.string().default('') });
+const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number() });
+const ANSWER = z.object({ id: z.number(), answer: z.unknown(), error: z.string().optional() });
+const START_MS = 60_000;
+
+/** Starts `module` (a path relative to `bench/`) in a process of its own and resolves once it is up. What it prints on stdout is dropped. */
+export async function startChild(module: string, { options, execArgv = [] }: ChildOptions = {}): Promise<Child> {
+  const file = fileURLToPath(new URL(`../${module}`, import.meta.url));
+  const process = fork(ENTRY, [file], { execArgv: [...execArgv], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const asking = conversation(process);
+  const late = setTimeout(() => process.kill('SIGKILL'), START_MS);
+  try {
+    const said = SAID.parse(await asking('start', options));
+    return { ...said, pid: process.pid ?? 0, ...acts(asking), [Symbol.asyncDispose]: () => end(process) };
+  } catch (error) {
+    await end(process);
+    throw error;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+type Ask = (act: string, given: unknown) => Promise<unknown>;
+
+function acts(asking: Ask): Pick<Child, 'ask' | 'cpu' | 'memory'> {
+  return {
+    ask: async (act, given, answer) => answer.parse(await asking(act, given)),
+    cpu: async () => z.number().parse(await asking('cpu', null)),
+    memory: async () => MEMORY.parse(await asking('memory', null)),
+  };
+}
+
+function conversation(process: ChildProcess): Ask {
+  const open = new Map<number, PromiseWithResolvers<unknown>>();
+  let ids = 0;
+  let ended: Error | null = null;
+  process.on('message', (message) => {
+    const { id, answer, error } = ANSWER.parse(message);
+    const asked = open.get(id);
+    open.delete(id);
+    if (error === undefined) asked?.resolve(answer);
+    else asked?.reject(new Error(error));
+  });
+  process.on('exit', (code, signal) => {
+    ended = new Error(`its process ended (${signal ?? code})`);
+    for (const { reject } of open.values()) reject(ended);
+    open.clear();
+  });
+  return (act, given) => {
+    if (ended) return Promise.reject(ended);
+    const asked = Promise.withResolvers<unknown>();
+    open.set(++ids, asked);
+    process.send({ id: ids, act, given: given ?? null });
+    return asked.promise;
+  };
+}
+
+async function end(process: ChildProcess): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  const gone = new Promise((done) => process.once('exit', done));
+  process.kill('SIGKILL');
+  await gone;
+}

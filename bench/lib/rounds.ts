@@ -1,0 +1,85 @@
+/** Rounds that alternate between those compared, so that whatever else the machine does meets them all alike. */
+import { medians, type Sample } from './numbers.ts';
+import type { Row, RowKind } from './report.ts';
+
+/** How much time a run may take. */
+export type Pace = { readonly rounds: number; readonly warmMs: number; readonly timedMs: number };
+
+export const PACE: Pace = { rounds: 3, warmMs: 800, timedMs: 1200 };
+export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
+
+/** What a suite is run with. */
+export type Run = {
+  readonly pace: Pace;
+  readonly quick: boolean;
+  /** Whether a row of this name is wanted. */
+  wanted(name: string): boolean;
+  /** Tells whoever waits what is under way. */
+  say(text: string): void;
+};
+
+/** One of those compared. `prepare` starts it and may fail: then the row says so. */
+export type Contender<T> = {
+  readonly name: string;
+  readonly kind: RowKind;
+  prepare(): Promise<T>;
+};
+
+export type Ready<T> = { readonly contender: Contender<T>; readonly it: T; readonly note: string };
+
+/** What each measured, in the order of the contenders; a contender that failed keeps its row, with the reason. */
+export class Results {
+  readonly #rounds = new Map<string, Sample[]>();
+  readonly #failed = new Map<string, string>();
+  readonly #notes = new Map<string, string>();
+
+  add(name: string, sample: Sample): void {
+    this.#rounds.set(name, [...(this.#rounds.get(name) ?? []), sample]);
+  }
+
+  fail(name: string, error: unknown): void {
+    if (!this.#failed.has(name)) this.#failed.set(name, reasonOf(error));
+  }
+
+  note(name: string, text: string): void {
+    this.#notes.set(name, text);
+  }
+
+  failed(name: string): boolean {
+    return this.#failed.has(name);
+  }
+
+  row({ name, kind }: { readonly name: string; readonly kind: RowKind }): Row {
+    const reason = this.#failed.get(name);
+    const rounds = this.#rounds.get(name) ?? [];
+    if (reason !== undefined || rounds.length === 0)
+      return { name, kind, values: null, note: reason ?? 'was not asked for' };
+    return { name, kind, values: medians(rounds), note: this.#notes.get(name) ?? '' };
+  }
+}
+
+/**
+ * Runs `measure` for each of them in turn, `rounds` times over, beginning with another one each round. One that fails is measured no more.
+ */
+export async function alternate<T extends { readonly name: string }>(
+  all: readonly T[],
+  { rounds, results }: { readonly rounds: number; readonly results: Results },
+  measure: (one: T) => Promise<Sample>,
+): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const first = all.length === 0 ? 0 : round % all.length;
+    for (const one of [...all.slice(first), ...all.slice(0, first)]) {
+      if (results.failed(one.name)) continue;
+      try {
+        results.add(one.name, await measure(one));
+      } catch (error) {
+        results.fail(one.name, error);
+      }
+    }
+  }
+}
+
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return (text.split('\n')[0] ?? '').slice(0, 160);
+}

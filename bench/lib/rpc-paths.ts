@@ -1,0 +1,131 @@
+/** Ways from a caller over a relay to a client and back, each of processes of its own. */
+import { z } from 'zod';
+import { startRelay, userToken } from './callboard.ts';
+import { natsServer } from './nats.ts';
+import type { Sample } from './numbers.ts';
+import { startChild } from './processes.ts';
+import type { RowKind } from './report.ts';
+import { ACTION, CALLS, CLIENT_IDS, IN_FLIGHT, PAYLOAD, USER, type End } from './rpc.ts';
+import { HTTP_RUN } from '../loads/http.ts';
+
+/** One path that runs: calls for so long, and what was counted meanwhile. */
+export type RpcPath = { drive(ms: number): Promise<Sample> };
+
+export type RpcContender = {
+  readonly name: string;
+  readonly kind: RowKind;
+  prepare(stack: AsyncDisposableStack): Promise<RpcPath>;
+};
+
+export const RPC = {
+  echo: 'ws echo, one hop',
+  lines: 'ws relay, unparsed and corked',
+  ws: 'ws relay, plain',
+  wsHttp: 'ws relay, plain, HTTP caller',
+  socketIo: 'socket.io emitWithAck',
+  nats: 'NATS request and reply',
+  bare: 'callboard, bare ends',
+  library: 'callboard',
+  http: 'callboard, HTTP caller',
+} as const;
+
+export const RPC_CONTENDERS: readonly RpcContender[] = [
+  peer('limit', RPC.echo, { module: 'rpc-ws', mode: 'echo', kind: 'echo' }),
+  peer('limit', RPC.lines, { module: 'rpc-ws', mode: 'lines', kind: 'lines' }),
+  peer('peer', RPC.ws, { module: 'rpc-ws', mode: '', kind: 'ws' }),
+  { name: RPC.wsHttp, kind: 'peer', prepare: plainHttp },
+  peer('peer', RPC.socketIo, { module: 'rpc-socket-io', mode: '', kind: 'socket.io' }),
+  { name: RPC.nats, kind: 'peer', prepare: nats },
+  own(RPC.bare, 'bare'),
+  own(RPC.library, 'library'),
+  { name: RPC.http, kind: 'own', prepare: (stack) => overHttp(stack) },
+];
+
+type Kind = End['kind'];
+type Cpu = () => Promise<number>;
+
+function peer(kind: RowKind, name: string, via: { module: string; mode: string; kind: Kind }): RpcContender {
+  return {
+    name,
+    kind,
+    async prepare(stack) {
+      const relay = stack.use(await startChild(`servers/${via.module}.ts`, { options: { mode: via.mode } }));
+      return ends(stack, { end: { kind: via.kind, port: relay.port, token: '' }, cpu: () => relay.cpu() });
+    },
+  };
+}
+
+function own(name: string, kind: Kind): RpcContender {
+  return {
+    name,
+    kind: 'own',
+    async prepare(stack) {
+      const relay = stack.use(await startRelay());
+      const token = await userToken(USER, 'connect', 'invoke');
+      return ends(stack, { end: { kind, port: relay.port, token }, cpu: () => relay.cpu() });
+    },
+  };
+}
+
+/** Client and caller on their links. */
+async function ends(stack: AsyncDisposableStack, { end, cpu }: { end: End; cpu: Cpu }): Promise<RpcPath> {
+  stack.use(await startChild('loads/rpc-client.ts', { options: end }));
+  const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: end }));
+  return driven(cpu, (ms) => caller.ask('drive', { inFlight: IN_FLIGHT, ms }, CALLS));
+}
+
+/** A relay of ours with HTTP callers, over whatever it keeps its records in. `env`: further settings. */
+export async function overHttp(
+  stack: AsyncDisposableStack,
+  env: Readonly<Record<string, string>> = {},
+): Promise<RpcPath> {
+  const relay = stack.use(await startRelay(env));
+  const token = await userToken(USER, 'connect', 'invoke');
+  stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'bare', port: relay.port, token } }));
+  const requests = CLIENT_IDS.map((client) => {
+    const body = JSON.stringify({ params: PAYLOAD, wait_for: 'completed' });
+    return post(`/connections/${USER}/${client}/actions/${ACTION}`, token, body);
+  });
+  return httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample: '"ok":{"text":"ppp' });
+}
+
+async function plainHttp(stack: AsyncDisposableStack): Promise<RpcPath> {
+  const relay = stack.use(await startChild('servers/rpc-ws.ts', { options: { mode: '' } }));
+  stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'ws', port: relay.port } }));
+  const requests = [post('/call', 'none', JSON.stringify({ params: PAYLOAD }))];
+  return httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample: '"ok":{"text":"ppp' });
+}
+
+async function nats(stack: AsyncDisposableStack): Promise<RpcPath> {
+  const server = stack.use(await natsServer());
+  return ends(stack, { end: { kind: 'nats', port: server.port, token: '' }, cpu: () => server.cpu() });
+}
+
+function post(path: string, token: string, body: string): string {
+  const type = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
+  return `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n${type}\r\n${body}`;
+}
+
+type HttpCalls = {
+  readonly port: number;
+  readonly requests: readonly string[];
+  readonly cpu: Cpu;
+  readonly sample: string;
+};
+
+export async function httpCalls(stack: AsyncDisposableStack, { cpu, sample, ...to }: HttpCalls): Promise<RpcPath> {
+  const load = stack.use(await startChild('loads/http.ts'));
+  const text = await load.ask('once', to, z.string());
+  if (!text.includes(sample)) throw new Error(`A call was answered ${JSON.stringify(text.slice(0, 160))}.`);
+  return driven(cpu, (ms) => load.ask('run', { ...to, connections: IN_FLIGHT, ms }, HTTP_RUN));
+}
+
+function driven(cpu: Cpu, calls: (ms: number) => Promise<z.infer<typeof CALLS>>): RpcPath {
+  return {
+    async drive(ms) {
+      const before = await cpu();
+      const { count, ms: took, p50, p99 } = await calls(ms);
+      return { rate: (count * 1000) / took, p50, p99, cpu: ((await cpu()) - before) / count, calls: count };
+    },
+  };
+}

@@ -1,0 +1,12 @@
+import { Worker } from 'bullmq';
+import { z } from 'zod';
+import type { Started } from '../lib/child.ts';
+import { IN_FLIGHT } from '../lib/rpc.ts';
+
+/** The client end: a worker that gives back what it is given. */
+export async function start(given: unknown): Promise<Started> {
+  const { port } = z.object({ port: z.number() }).parse(given);
+  const work = async ({ data }: { data: unknown }): Promise<object> => ({ ok: data });
+  await new Worker('calls', work, { connection: { port, host: '127.0.0.1' }, concurrency: IN_FLIGHT }).waitUntilReady();
+  return {};
+}

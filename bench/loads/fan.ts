@@ -1,0 +1,161 @@
+/** Publishes events over HTTP and waits for them to arrive at many open streams. */
+import { connect, type Socket } from 'node:net';
+import { z } from 'zod';
+import type { Started } from '../lib/child.ts';
+import { fanEvent, type FanEvent } from '../lib/fan-event.ts';
+import { createAnswerReader } from '../lib/http-answers.ts';
+import { openReader, type Reader } from '../lib/reader.ts';
+
+/** The door by which events enter. `form`: how they are written there. */
+const DOOR = z.object({ port: z.number(), path: z.string(), token: z.string(), form: z.enum(['ingest', 'plain']) });
+const OPEN = z.object({
+  command: z.array(z.string()),
+  port: z.number(),
+  streams: z.number(),
+  requests: z.array(z.string()),
+  answer: z.string(),
+  marker: z.string(),
+  door: DOOR,
+  /** Bytes that one event alone shall take on the wire. */
+  wireBytes: z.number(),
+});
+const PHASE = z.object({ name: z.string(), window: z.number(), batch: z.number(), ms: z.number() });
+const NAMED = z.object({ name: z.string() });
+export const OPENED = z.object({ wireBytes: z.number(), sample: z.string() });
+/** `frames`: events that arrived, over all streams. */
+export const PHASE_RUN = z.object({ frames: z.number(), ms: z.number(), lost: z.number() });
+
+/** A publisher goes on when this share of what it waits for has arrived: a few slow streams shall not stop the others. */
+const ENOUGH = 0.97;
+
+type Opened = { readonly reader: Reader; readonly door: Door; readonly streams: number; readonly chars: number };
+type Door = { publish(events: readonly FanEvent[]): Promise<void> };
+
+let published = 0;
+const next = (chars: number): FanEvent => fanEvent(published++, chars);
+
+export async function start(): Promise<Started> {
+  const opened = new Map<string, Opened>();
+  const of = (name: string): Opened => opened.get(name) ?? missing(name);
+  return {
+    acts: {
+      async open(given) {
+        const { name } = NAMED.parse(given);
+        const { one, said } = await open(OPEN.parse(given));
+        opened.set(name, one);
+        return said;
+      },
+      phase(given) {
+        const { name, ...phase } = PHASE.parse(given);
+        return run(of(name), phase);
+      },
+      async close(given) {
+        const { name } = NAMED.parse(given);
+        await opened.get(name)?.reader[Symbol.asyncDispose]();
+        return opened.delete(name);
+      },
+    },
+  };
+}
+
+function missing(name: string): never {
+  throw new Error(`Nothing was opened for ${name}.`);
+}
+
+const FIRST_CHARS = 100;
+const SAMPLES = 3;
+const SETTLE_MS = 100;
+
+async function open({ command, door: at, wireBytes, ...options }: z.infer<typeof OPEN>) {
+  const first = await sampleOf(at, FIRST_CHARS, options);
+  const chars = Math.max(1, FIRST_CHARS + wireBytes - first.length);
+  const sample = await sampleOf(at, chars, options);
+  const reader = await openReader(command, options);
+  const one = { reader, door: openDoor(at), streams: options.streams, chars };
+  return { one, said: { wireBytes: sample.length, sample } };
+}
+
+async function run(
+  { reader, door, streams, chars }: Opened,
+  { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
+) {
+  await reader.quiet();
+  const base = reader.events;
+  const began = performance.now();
+  let sent = 0;
+  do {
+    await door.publish(Array.from({ length: batch }, () => next(chars)));
+    sent += batch;
+    await reader.until(base + streams * ENOUGH * Math.max(0, sent - (window - 1) * batch));
+  } while (performance.now() - began < ms);
+  await reader.until(base + streams * sent * ENOUGH);
+  const took = performance.now() - began;
+  const inTime = reader.events - base;
+  await reader.quiet();
+  const frames = reader.events - base;
+  return { frames, ms: (took * frames) / inTime, lost: streams * sent - frames };
+}
+
+/** Posts over one kept connection; resolves with the answer. */
+function openDoor({ port, path, token, form }: z.infer<typeof DOOR>): Door {
+  let waiting: PromiseWithResolvers<void> | null = null;
+  const read = createAnswerReader((_, status) => {
+    if (status === 200) waiting?.resolve();
+    else waiting?.reject(new Error(`The door for events answered ${status}.`));
+  });
+  const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  socket.on('data', (bytes: Buffer) => read(bytes, bytes.length));
+  socket.on('error', (error) => waiting?.reject(error));
+  return {
+    publish(events) {
+      waiting = Promise.withResolvers();
+      const body = JSON.stringify(form === 'plain' ? events : events.map(ingested));
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+      return waiting.promise;
+    },
+  };
+}
+
+function ingested({ messageId, name, data }: FanEvent): object {
+  const from = { client_id: 'host', instance_id: 'host-1', stream_suffix: 'sites/board/events' };
+  return { ...from, kind: 'event', message_id: messageId, payload: { name, data } };
+}
+
+type Stream = Pick<z.infer<typeof OPEN>, 'port' | 'requests' | 'answer' | 'marker'>;
+
+/** The shortest of some texts in which one stream hears of one event: what else may come in between, as a ping, makes them longer. */
+async function sampleOf(
+  at: z.infer<typeof DOOR>,
+  chars: number,
+  { port, requests, answer, marker }: Stream,
+): Promise<string> {
+  const texts: string[] = [];
+  let text = '';
+  let told: (() => void) | null = null;
+  const door = openDoor(at);
+  const socket = connect({ port, host: '127.0.0.1' });
+  const until = async (done: () => boolean): Promise<void> => {
+    while (!done()) await new Promise<void>((resolve) => (told = resolve));
+    await sleep(SETTLE_MS);
+  };
+  socket.on('data', (part: Buffer) => {
+    text += part.toString('latin1');
+    told?.();
+  });
+  socket.write(requests[0] ?? '', 'latin1');
+  await until(() => text !== '');
+  if (answer !== '') socket.write(Buffer.from(answer, 'hex'));
+  await sleep(SETTLE_MS);
+  for (let i = 0; i < SAMPLES; i++) {
+    text = '';
+    await door.publish([next(chars)]);
+    await until(() => text.includes(marker));
+    texts.push(text);
+  }
+  socket.destroy();
+  return texts.sort((a, b) => a.length - b.length)[0] ?? '';
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

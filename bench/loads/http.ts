@@ -1,0 +1,91 @@
+/**
+ * Requests over kept connections, each sent again as soon as it is answered. Requests are bytes made beforehand and answers are read only as
+ * far as finding their end needs, so that the load costs less than what it measures.
+ */
+import { connect, type Socket } from 'node:net';
+import { z } from 'zod';
+import type { Started } from '../lib/child.ts';
+import { quantile } from '../lib/numbers.ts';
+import { createAnswerReader } from '../lib/http-answers.ts';
+
+const RUN = z.object({ port: z.number(), requests: z.array(z.string()), connections: z.number(), ms: z.number() });
+
+/** What one run found. Milliseconds; `count` holds every answer, those after the time too. */
+export const HTTP_RUN = z.object({
+  count: z.number(),
+  ms: z.number(),
+  p50: z.number(),
+  p99: z.number(),
+  bytes: z.number(),
+});
+export type HttpRun = z.infer<typeof HTTP_RUN>;
+
+const ONCE = RUN.pick({ port: true, requests: true });
+
+const LATENCIES = 400_000;
+
+export async function start(): Promise<Started> {
+  return { acts: { run: (given) => run(RUN.parse(given)), once: (given) => once(ONCE.parse(given)) } };
+}
+
+function run({ port, requests, connections, ms }: z.infer<typeof RUN>): Promise<HttpRun> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpRun>();
+  const latencies = new Float64Array(LATENCIES);
+  const sockets: Socket[] = [];
+  const texts = requests.map((text) => Buffer.from(text));
+  let count = 0;
+  let size = 0;
+  let open = connections;
+  const began = performance.now();
+  const until = began + ms;
+  const done = (): void => {
+    if (--open > 0) return;
+    for (const socket of sockets) socket.destroy();
+    const sorted = latencies.subarray(0, Math.min(count, LATENCIES)).sort();
+    const took = performance.now() - began;
+    resolve({ count, ms: took, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), bytes: size });
+  };
+  for (let i = 0; i < connections; i++) {
+    let sent = 0;
+    const bytes = texts[i % texts.length] ?? Buffer.alloc(0);
+    const reader = createAnswerReader((length, status) => {
+      if (status !== 200) return reject(new Error(`It answered ${status}.`));
+      const now = performance.now();
+      if (count < LATENCIES) latencies[count] = now - sent;
+      count++;
+      size = length;
+      if (now >= until) return done();
+      sent = now;
+      socket.write(bytes);
+    });
+    const socket = connect({
+      port,
+      host: '127.0.0.1',
+      noDelay: true,
+      onread: { buffer: Buffer.alloc(65_536), callback: (read, buffer) => (reader(buffer, read), true) },
+    });
+    socket.on('connect', () => {
+      sent = performance.now();
+      socket.write(bytes);
+    });
+    socket.on('error', reject);
+    socket.on('close', () => reject(new Error('It closed a connection.')));
+    sockets.push(socket);
+  }
+  return promise.finally(() => sockets.forEach((socket) => socket.destroy()));
+}
+
+/** The answer to the first request, head and all. */
+function once({ port, requests }: z.infer<typeof ONCE>): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const parts: Buffer[] = [];
+  const socket = connect({ port, host: '127.0.0.1' });
+  const reader = createAnswerReader(() => resolve(Buffer.concat(parts).toString()));
+  socket.on('data', (part: Buffer) => {
+    parts.push(part);
+    reader(part, part.length);
+  });
+  socket.on('error', reject);
+  socket.write(requests[0] ?? '');
+  return promise.finally(() => socket.destroy());
+}

@@ -1,0 +1,82 @@
+/** `npm run bench`: measures this relay beside its peers and prints what each of its goals came to. */
+import { cpus, totalmem } from 'node:os';
+import { parseArgs } from 'node:util';
+import { installPeers } from './lib/install.ts';
+import { printed } from './lib/print.ts';
+import { isMet, type Report } from './lib/report.ts';
+import { PACE, QUICK, type Run } from './lib/rounds.ts';
+
+/** Loaded only after the peers are installed. */
+const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report>>>> = {
+  query: async () => (await import('./suites/query.ts')).query,
+  fanout: async () => (await import('./suites/fanout.ts')).fanout,
+  rpc: async () => (await import('./suites/rpc.ts')).rpc,
+  durable: async () => (await import('./suites/durable.ts')).durable,
+  memory: async () => (await import('./suites/memory.ts')).memory,
+};
+
+const HELP = `npm run bench [-- <suite>...] [--quick] [--json] [--only <text>] [--rounds <n>] [--ms <n>]
+
+Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
+  --quick      one short round, to see that it works
+  --only a,b   only rows whose name contains one of these; goals need the rows that they compare
+  --rounds n   rounds (${PACE.rounds}), of which the median counts
+  --ms n       length of one timed part (${PACE.timedMs})
+  --json       one JSON text instead of tables
+`;
+
+const say = (text: string): void => {
+  process.stderr.write(`${(performance.now() / 1000).toFixed(0).padStart(4)} s  ${text}\n`);
+};
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      rounds: { type: 'string' },
+      ms: { type: 'string' },
+    },
+  });
+  const unknown = positionals.filter((name) => !Object.hasOwn(SUITES, name));
+  if (values.help || unknown.length > 0) return void process.stdout.write(HELP);
+  installPeers(say);
+  const base = values.quick ? QUICK : PACE;
+  const only = values.only?.split(',');
+  const run: Run = {
+    pace: { ...base, rounds: Number(values.rounds ?? base.rounds), timedMs: Number(values.ms ?? base.timedMs) },
+    quick: values.quick,
+    wanted: (name) => !only || only.some((part) => name.includes(part)),
+    say,
+  };
+  if (!values.json)
+    process.stdout.write(
+      `${machine()}, Node ${process.version}, ${run.pace.rounds} rounds of ${run.pace.timedMs} ms\n\n`,
+    );
+  const reports: Report[] = [];
+  for (const name of positionals.length > 0 ? positionals : Object.keys(SUITES)) {
+    const suite = await SUITES[name]?.();
+    if (!suite) continue;
+    const report = await suite(run);
+    reports.push(report);
+    if (!values.json) process.stdout.write(`${printed(report)}\n`);
+  }
+  if (values.json) process.stdout.write(`${JSON.stringify(machineReadable(reports, run), null, 2)}\n`);
+}
+
+function machineReadable(reports: readonly Report[], { pace, quick }: Run): object {
+  const goals = reports.flatMap((report) =>
+    report.goals.map((goal) => ({ suite: report.suite, ...goal, met: isMet(goal) })),
+  );
+  return { machine: machine(), node: process.version, pace, quick, reports, goals };
+}
+
+/** The machine by its size. */
+function machine(): string {
+  return `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB`;
+}
+
+await main();

@@ -1,0 +1,26 @@
+import { createPubSub, createSchema } from 'graphql-yoga';
+import type { FanEvent } from '../lib/fan-event.ts';
+
+const SDL = /* GraphQL */ `
+  type Query {
+    ok: Boolean
+  }
+  type Subscription {
+    siteEvents(sessionId: ID!): SiteEvent!
+  }
+  type SiteEvent {
+    messageId: ID!
+    name: String!
+    publishedAt: String!
+    data: String!
+  }
+`;
+
+/** A schema with a subscription and what publishes to it, as Yoga's own helpers make them. */
+export function fanSchema() {
+  const bus = createPubSub<{ events: [event: FanEvent] }>();
+  const siteEvents = { subscribe: () => bus.subscribe('events'), resolve: (event: FanEvent) => event };
+  const schema = createSchema({ typeDefs: SDL, resolvers: { Subscription: { siteEvents } } });
+  const publish = (events: readonly FanEvent[]): void => events.forEach((event) => bus.publish('events', event));
+  return { schema, publish };
+}

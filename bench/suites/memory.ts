@@ -1,0 +1,106 @@
+/** What an idle connection costs: links of clients, and streams that wait for events. */
+import { z } from 'zod';
+import { startRelay, userToken } from '../lib/callboard.ts';
+import { FAN_CONTENDERS, JOIN, MARKER, UPGRADE } from '../lib/fan-servers.ts';
+import { connectionsWithin } from '../lib/files.ts';
+import { startChild, type Child } from '../lib/processes.ts';
+import { openReader, readerCommand } from '../lib/reader.ts';
+import { valueOf, type Column, type Goal, type Report, type RowKind, type Table } from '../lib/report.ts';
+import { Results, type Run } from '../lib/rounds.ts';
+import { measureStreams } from './fanout.ts';
+
+const LINKS = 10_000;
+const STREAMS = 5_000;
+const USERS = 100;
+const OWN = 'callboard, connected clients';
+const GC = ['--expose-gc'];
+
+const COLUMNS: readonly Column[] = [
+  { key: 'rss', label: 'RSS KB/link' },
+  { key: 'heap', label: 'heap KB/link' },
+  { key: 'cpu', label: 'CPU us to open' },
+];
+
+export async function memory(run: Run): Promise<Report> {
+  const links = connectionsWithin(run.quick ? LINKS / 10 : LINKS);
+  const streams = connectionsWithin(run.quick ? STREAMS / 10 : STREAMS);
+  const { command } = readerCommand();
+  const idle = await idleLinks(run, { links, command });
+  const waiting = await measureStreams(run, { streams, contenders: FAN_CONTENDERS, phases: [], command });
+  const notes = [
+    `${links} links and ${streams} streams${links < LINKS && !run.quick ? ' (as many as this system lets a process hold)' : ''}; memory after full collections, less what the server took before. Heap includes memory outside V8's.`,
+  ];
+  return { suite: 'memory', tables: [idle, waiting], goals: goalsOf(idle, waiting), notes };
+}
+
+type Idle = { readonly links: number; readonly command: readonly string[] };
+type Contender = {
+  readonly name: string;
+  readonly kind: RowKind;
+  /** Starts the server; then opens so many links to it. */
+  prepare(stack: AsyncDisposableStack): Promise<{ readonly child: Child; open(): Promise<unknown> }>;
+};
+
+async function idleLinks(run: Run, { links, command }: Idle): Promise<Table> {
+  const results = new Results();
+  const peer = (kind: RowKind, name: string, mode: string, answer = ''): Contender => ({
+    name,
+    kind,
+    async prepare(stack) {
+      const child = stack.use(await startChild('servers/idle.ts', { options: { mode }, execArgv: GC }));
+      const requests = [mode === 'socket.io' ? UPGRADE : UPGRADE.replace(/\/socket.io\S*/, '/ws')];
+      const at = { port: child.port, streams: links, requests, answer, marker: MARKER };
+      return { child, open: async () => stack.use(await openReader(command, at)).quiet() };
+    },
+  });
+  const contenders: readonly Contender[] = [
+    peer('limit', 'raw upgrade', 'raw'),
+    peer('limit', 'ws without deflate', 'ws'),
+    peer('peer', 'socket.io', 'socket.io', JOIN),
+    { name: OWN, kind: 'own', prepare: (stack) => ownClients(stack, links) },
+  ];
+  const wanted = contenders.filter(({ name }) => run.wanted(name));
+  for (const { name, prepare } of wanted) {
+    run.say(`memory: opening ${links} links at ${name}`);
+    await using stack = new AsyncDisposableStack();
+    try {
+      const { child, open } = await prepare(stack);
+      const [before, cpu] = [await child.memory(), await child.cpu()];
+      await open();
+      const used = (await child.cpu()) - cpu;
+      const after = await child.memory();
+      const heap = after.heap + after.external - before.heap - before.external;
+      results.add(name, { rss: (after.rss - before.rss) / links / 1024, heap: heap / links / 1024, cpu: used / links });
+    } catch (error) {
+      results.fail(name, error);
+    }
+  }
+  return {
+    title: `${links} idle WebSocket clients`,
+    columns: COLUMNS,
+    rows: wanted.map((one) => results.row(one)),
+    by: 'rss',
+  };
+}
+
+async function ownClients(stack: AsyncDisposableStack, links: number): ReturnType<Contender['prepare']> {
+  const child = stack.use(await startRelay({}, GC));
+  const holder = stack.use(await startChild('loads/clients.ts'));
+  const tokens = await Promise.all(Array.from({ length: USERS }, (_, i) => userToken(`user-${i}`, 'connect')));
+  const payload = '{"actions":[{"name":"board.show"}]}';
+  const clients = Array.from({ length: links }, (_, i) => {
+    return { token: tokens[i % USERS], clientId: `client-${i}`, instanceId: `instance-${i}`, payload };
+  });
+  return { child, open: () => holder.ask('connect', { link: child.link, clients }, z.number()) };
+}
+
+function goalsOf(idle: Table, waiting: Table): Goal[] {
+  const stream = waiting.rows.find(({ kind }) => kind === 'own')?.name ?? '';
+  const most = (text: string, measured: number | null, bound: number): Goal => ({ text, measured, at: 'most', bound });
+  return [
+    most('idle client: RSS KB', valueOf(idle, OWN, 'rss'), 12),
+    most('idle client: heap KB', valueOf(idle, OWN, 'heap'), 5),
+    most('stream: RSS KB', valueOf(waiting, stream, 'rss'), 20),
+    most('stream: heap KB', valueOf(waiting, stream, 'heap'), 6.5),
+  ];
+}

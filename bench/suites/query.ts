@@ -1,0 +1,221 @@
+/** One user's summary by GraphQL: this relay beside bare node:http and the GraphQL servers, and by its REST document. */
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { ADMIN_TOKEN, askJson, startRelay, userToken, type Relay } from '../lib/callboard.ts';
+import type { Sample } from '../lib/numbers.ts';
+import { startChild, type Child } from '../lib/processes.ts';
+import { ratio, valueOf, type Column, type Goal, type Report, type RowKind, type Table } from '../lib/report.ts';
+import { alternate, Results, type Run } from '../lib/rounds.ts';
+import { action, ACTIONS, ANSWER, SUMMARY, USER_NAMES, USERS, type User, type UserName } from '../lib/summary.ts';
+import { HTTP_RUN } from '../loads/http.ts';
+
+const CONNECTIONS = 32;
+
+/** One of those compared, and what to ask it. */
+type Server = {
+  readonly name: string;
+  readonly kind: RowKind;
+  readonly child: Child;
+  readonly token: string | null | Readonly<Record<UserName, string>>;
+  /** A path for GET in place of the query. */
+  readonly path?: string;
+};
+
+const PEERS = [
+  { name: 'node:http, prebuilt Buffer', kind: 'limit', module: 'http-limit', mode: 'buffer' },
+  { name: 'node:http, hand-written object', kind: 'limit', module: 'http-limit', mode: 'object' },
+  { name: 'mercurius, jit', kind: 'peer', module: 'mercurius', mode: '' },
+  { name: 'graphql-yoga + jit', kind: 'peer', module: 'yoga', mode: 'jit' },
+  { name: 'graphql-yoga', kind: 'peer', module: 'yoga', mode: '' },
+  { name: '@apollo/server', kind: 'peer', module: 'apollo', mode: '' },
+  { name: 'graphql-http', kind: 'peer', module: 'graphql-http', mode: '' },
+] as const;
+
+export const OWN = { fast: 'callboard', cold: 'callboard --no-fast-path', rest: 'callboard REST GET' } as const;
+const OWN_USER = "callboard, a user's token";
+const OWN_ROWS = [OWN.fast, OWN_USER, OWN.cold, OWN.rest].map((name) => ({ name, kind: 'own' as const }));
+
+const COLUMNS: readonly Column[] = [
+  { key: 'rate', label: 'req/s', more: true },
+  { key: 'cpu', label: 'CPU us/req' },
+  { key: 'p50', label: 'p50 ms' },
+  { key: 'p99', label: 'p99 ms' },
+  { key: 'bytes', label: 'bytes' },
+];
+
+export async function query(run: Run): Promise<Report> {
+  await using stack = new AsyncDisposableStack();
+  const results = new Map(USER_NAMES.map((user) => [user, new Results()]));
+  const fail = (name: string, error: unknown): void => results.forEach((each) => each.fail(name, error));
+  const servers = await startAll(run, { stack, fail });
+  const notes = await compare(servers, fail);
+  for (const { name, child } of servers) results.forEach((each) => each.note(name, child.note));
+  const load = stack.use(await startChild('loads/http.ts'));
+  for (const user of USER_NAMES) {
+    const of = results.get(user) ?? new Results();
+    const measure = (ms: number) => (server: Server) => timed(load, server, { user, ms });
+    run.say(`query: warming up, ${user}`);
+    await alternate(servers, { rounds: 1, results: discarding(of) }, measure(run.pace.warmMs));
+    run.say(`query: timing, ${user}`);
+    await alternate(servers, { rounds: run.pace.rounds, results: of }, measure(run.pace.timedMs));
+  }
+  const rows = [...PEERS, ...OWN_ROWS].filter(({ name }) => run.wanted(name));
+  const tables = USER_NAMES.map((user): Table => {
+    const title = `${USERS[user]} connections x ${ACTIONS} actions, ${CONNECTIONS} connections kept alive`;
+    const of = results.get(user) ?? new Results();
+    return { title, columns: COLUMNS, rows: rows.map((row) => of.row(row)), by: 'cpu' };
+  });
+  return { suite: 'query', tables, goals: goalsOf(tables), notes };
+}
+
+/** Failures of a warm-up count, its figures do not. */
+function discarding(results: Results): Results {
+  const none = new Results();
+  none.fail = (name, error) => results.fail(name, error);
+  none.failed = (name) => results.failed(name);
+  return none;
+}
+
+type Starting = { readonly stack: AsyncDisposableStack; readonly fail: (name: string, error: unknown) => void };
+
+async function startAll(run: Run, { stack, fail }: Starting): Promise<Server[]> {
+  run.say('query: starting the relay and its clients');
+  const fast = stack.use(await startRelay());
+  const cold = stack.use(await startRelay({ CALLBOARD_FAST_PATH: 'false' }));
+  for (const relay of [fast, cold]) await populate(relay, stack);
+  const users = await seed(fast);
+  const token = { u100: await userToken('u100', 'invoke'), u10: await userToken('u10', 'invoke') };
+  const own: Server[] = [
+    { name: OWN.fast, kind: 'own', child: fast, token: ADMIN_TOKEN },
+    { name: OWN_USER, kind: 'own', child: fast, token },
+    { name: OWN.cold, kind: 'own', child: cold, token: ADMIN_TOKEN },
+    { name: OWN.rest, kind: 'own', child: fast, token: ADMIN_TOKEN, path: '/users/' },
+  ];
+  const servers: Server[] = [];
+  for (const { name, kind, module, mode } of PEERS) {
+    if (!run.wanted(name)) continue;
+    try {
+      const child = stack.use(await startChild(`servers/${module}.ts`, { options: { users, mode } }));
+      servers.push({ name, kind, child, token: null });
+    } catch (error) {
+      fail(name, error);
+    }
+  }
+  return [...servers, ...own.filter(({ name }) => run.wanted(name))];
+}
+
+/** Clients of both users, in a process of their own. */
+async function populate(relay: Relay, stack: AsyncDisposableStack): Promise<void> {
+  const payload = JSON.stringify({ actions: Array.from({ length: ACTIONS }, (_, k) => action(k)) });
+  const clients = await Promise.all(
+    USER_NAMES.map(async (user) => {
+      const token = await userToken(user, 'connect');
+      return Array.from({ length: USERS[user] }, (_, i) => {
+        const n = String(i).padStart(3, '0');
+        return {
+          token,
+          clientId: `client-${n}`,
+          instanceId: `inst-${(i * 7919).toString(16).padStart(12, '0')}`,
+          payload,
+        };
+      });
+    }),
+  );
+  const holder = stack.use(await startChild('loads/clients.ts'));
+  await holder.ask('connect', { link: relay.link, clients: clients.flat() }, z.number());
+}
+
+async function seed(relay: Relay): Promise<Record<UserName, User>> {
+  const of = async (id: UserName): Promise<User> => {
+    const body = { query: SUMMARY, variables: { id } };
+    return ANSWER.parse(await askJson(`${relay.url}/graphql`, { token: ADMIN_TOKEN, method: 'POST', body })).data.user;
+  };
+  return { u100: await of('u100'), u10: await of('u10') };
+}
+
+/** A user may ask for itself alone. */
+function tokenFor(token: string | Readonly<Record<UserName, string>>, user: UserName): string {
+  return typeof token === 'string' ? token : token[user];
+}
+
+function requestOf({ path, token }: Server, user: UserName): string {
+  const bearer = token === null ? '' : `Authorization: Bearer ${tokenFor(token, user)}\r\n`;
+  if (path !== undefined) return `GET ${path}${user} HTTP/1.1\r\nHost: bench\r\n${bearer}\r\n`;
+  const body = JSON.stringify({ query: SUMMARY, variables: { id: user } });
+  const type = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
+  return `POST /graphql HTTP/1.1\r\nHost: bench\r\n${bearer}${type}\r\n${body}`;
+}
+
+async function timed(load: Child, server: Server, { user, ms }: { user: UserName; ms: number }): Promise<Sample> {
+  const asked = { port: server.child.port, requests: [requestOf(server, user)], connections: CONNECTIONS, ms };
+  const before = await server.child.cpu();
+  const { count, ms: took, ...rest } = await load.ask('run', asked, HTTP_RUN);
+  const cpu = (await server.child.cpu()) - before;
+  return { rate: (count * 1000) / took, cpu: cpu / count, ...rest };
+}
+
+/** Asks each for the same and drops whoever answers otherwise. */
+async function compare(servers: Server[], fail: (name: string, error: unknown) => void): Promise<string[]> {
+  const answers = new Map<UserName, { text: string; json: unknown }>();
+  let equal = 0;
+  for (const server of [...servers]) {
+    for (const user of USER_NAMES) {
+      if (server.path !== undefined) continue;
+      try {
+        const text = await answerTo(server, user);
+        const known = answers.get(user);
+        if (!known) answers.set(user, { text, json: JSON.parse(text) });
+        else if (!isDeepStrictEqual(JSON.parse(text), known.json)) throw new Error('It answers something else.');
+        if (known?.text === text) equal++;
+      } catch (error) {
+        fail(server.name, error);
+        if (servers.includes(server)) servers.splice(servers.indexOf(server), 1);
+      }
+    }
+  }
+  return [`Answers compared before timing: all equal as JSON, ${equal} equal to the first of their size byte by byte.`];
+}
+
+/** The text of an answer, without what differs from one relay, and from one moment, to the next. */
+async function answerTo(server: Server, user: UserName): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${server.child.port}/graphql`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(server.token === null ? {} : { authorization: `Bearer ${tokenFor(server.token, user)}` }),
+    },
+    body: JSON.stringify({ query: SUMMARY, variables: { id: user } }),
+  });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`It answered ${response.status}: ${text.slice(0, 100)}`);
+  return text.replace(/("nodeId"|"connectedAt"|"lastSeenAt"|"endCursor"):"[^"]*"/g, '$1:""');
+}
+
+function goalsOf([large, small]: readonly Table[]): Goal[] {
+  if (!large || !small) return [];
+  const [buffer, hand, mercurius, , yoga] = PEERS.map(({ name }) => name);
+  const cpu = (table: Table, own: string, other = ''): number | null =>
+    ratio(valueOf(table, own, 'cpu'), valueOf(table, other, 'cpu'));
+  const rate = (table: Table, own: string, other = ''): number | null =>
+    ratio(valueOf(table, own, 'rate'), valueOf(table, other, 'rate'));
+  const most = (text: string, measured: number | null, bound: number): Goal => ({ text, measured, at: 'most', bound });
+  const least = (text: string, measured: number | null, bound: number): Goal => ({
+    text,
+    measured,
+    at: 'least',
+    bound,
+  });
+  return [
+    most('inside Yoga, cold, large: CPU to hand-written', cpu(large, OWN.cold, hand), 1.6),
+    least('inside Yoga, cold, large: req/s to graphql-yoga', rate(large, OWN.cold, yoga), 3),
+    most('warm, large: CPU to hand-written', cpu(large, OWN.fast, hand), 1),
+    least('warm, large: req/s to graphql-yoga', rate(large, OWN.fast, yoga), 6),
+    least('warm, large: req/s to mercurius', rate(large, OWN.fast, mercurius), 1.5),
+    most('known document, large: CPU to prebuilt Buffer', cpu(large, OWN.fast, buffer), 1.9),
+    most('known document, small: CPU to prebuilt Buffer', cpu(small, OWN.fast, buffer), 1.15),
+    least('known document, large: req/s to mercurius', rate(large, OWN.fast, mercurius), 2.5),
+    least('known document, small: req/s to mercurius', rate(small, OWN.fast, mercurius), 2.5),
+    most('REST document, large: CPU to prebuilt Buffer', cpu(large, OWN.rest, buffer), 1.9),
+    most('REST document, small: CPU to prebuilt Buffer', cpu(small, OWN.rest, buffer), 1.15),
+  ];
+}

@@ -1,0 +1,62 @@
+/** One call: caller, relay, client, relay, caller. */
+import { ratio, valueOf, type Column, type Goal, type Report, type Table } from '../lib/report.ts';
+import { alternate, Results, type Run } from '../lib/rounds.ts';
+import { IN_FLIGHT, PAYLOAD_TEXT } from '../lib/rpc.ts';
+import { RPC, RPC_CONTENDERS, type RpcContender, type RpcPath } from '../lib/rpc-paths.ts';
+
+const COLUMNS: readonly Column[] = [
+  { key: 'rate', label: 'calls/s', more: true },
+  { key: 'p50', label: 'p50 ms' },
+  { key: 'p99', label: 'p99 ms' },
+  { key: 'cpu', label: 'relay CPU us/call' },
+];
+
+export async function rpc(run: Run): Promise<Report> {
+  const title = `${IN_FLIGHT} calls in flight, ${PAYLOAD_TEXT.length} bytes of params`;
+  const table = await measureCalls(run, { suite: 'rpc', title, contenders: RPC_CONTENDERS, columns: COLUMNS });
+  const notes = [
+    'Caller, relay and client are processes of their own. The relay of callboard authenticates, checks, bounds, records and retains each call; two clients take the calls in turn, since a link has at most 32 unfinished. "bare ends" speak the protocol by hand as the ends of the plain ws relays do; without it the ends are the libraries.',
+  ];
+  return { suite: 'rpc', tables: [table], goals: goalsOf(table), notes };
+}
+
+export type MeasuredCalls = {
+  readonly suite: string;
+  readonly title: string;
+  readonly contenders: readonly RpcContender[];
+  readonly columns: readonly Column[];
+};
+
+/** Starts each path, and lets them call in turn. */
+export async function measureCalls(run: Run, { suite, title, contenders, columns }: MeasuredCalls): Promise<Table> {
+  await using stack = new AsyncDisposableStack();
+  const results = new Results();
+  const wanted = contenders.filter(({ name }) => run.wanted(name));
+  const ready: { readonly name: string; readonly path: RpcPath }[] = [];
+  for (const { name, prepare } of wanted) {
+    run.say(`${suite}: starting ${name}`);
+    try {
+      ready.push({ name, path: await prepare(stack) });
+    } catch (error) {
+      results.fail(name, error);
+    }
+  }
+  run.say(`${suite}: warming up`);
+  const warm = new Results();
+  await alternate(ready, { rounds: 1, results: warm }, ({ path }) => path.drive(run.pace.warmMs));
+  run.say(`${suite}: timing`);
+  await alternate(ready, { rounds: run.pace.rounds, results }, ({ path }) => path.drive(run.pace.timedMs));
+  return { title, columns, rows: wanted.map((one) => results.row(one)), by: 'cpu' };
+}
+
+function goalsOf(table: Table): Goal[] {
+  const at = (name: string, column: string): number | null => valueOf(table, name, column);
+  const against = (column: string, other: string): number | null => ratio(at(RPC.bare, column), at(other, column));
+  return [
+    { text: 'ws to ws: relay CPU us/call', measured: at(RPC.bare, 'cpu'), at: 'most', bound: 8 },
+    { text: 'ws to ws: CPU to socket.io', measured: against('cpu', RPC.socketIo), at: 'most', bound: 0.25 },
+    { text: 'ws to ws: calls/s to the plain ws relay', measured: against('rate', RPC.ws), at: 'least', bound: 2.5 },
+    { text: 'ws to ws: calls/s to NATS', measured: against('rate', RPC.nats), at: 'least', bound: 2.5 },
+    { text: 'HTTP caller: relay CPU us/call', measured: at(RPC.http, 'cpu'), at: 'most', bound: 75 },
+  ];
+}

@@ -1,0 +1,27 @@
+import type { Cancel } from '../clock.ts';
+import type { OnStage } from '../core.ts';
+import { isTerminal, type Command } from '../delivery/command.ts';
+import type { Deps } from '../deps.ts';
+import { commandKeyText } from '../ids.ts';
+import { andThen } from '../maybe.ts';
+
+/** Tells each stage that a living command reaches, until it is cancelled. Listens before it reads, so that the last move is not missed. What cannot be read is a stage that is skipped. */
+export function tellStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
+  const { commands, bus } = backend;
+  let told: Command | null = null;
+  let over = false;
+  const tell = (now: Command | undefined | null): void => {
+    if (over || !now || isTerminal(now) || now.stage === told?.stage || now.version < (told?.version ?? 0)) return;
+    told = now;
+    onStage(now);
+  };
+  const read = async (): Promise<void> => andThen(commands.get([command]), ([now]) => tell(now));
+  const reread = (): void => void read().catch(() => {});
+  tell(command);
+  const stop = bus.subscribe(`command:${commandKeyText(command)}`, ({ progress }) => progress ?? reread());
+  reread();
+  return () => {
+    over = true;
+    stop();
+  };
+}

@@ -1,0 +1,149 @@
+import {
+  Kind,
+  TypeInfo,
+  executeSubscriptionEvent,
+  getArgumentValues,
+  locatedError,
+  visit,
+  visitWithTypeInfo,
+  type DocumentNode,
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type ValidatedSubscriptionArgs,
+  type ExecutionResult,
+} from 'graphql';
+import type { Live, Shared } from '../core/live.ts';
+import type { Maybe } from '../core/maybe.ts';
+import type { Mask } from './mask.ts';
+import { completeFrame, envelopeOf, nextFrame, resultText } from './sse-frame.ts';
+import type { Face, Joining } from './sse-group.ts';
+
+/**
+ * A subscription field's own word for what many may be given alike, as its extension `share`. It authorises whoever asks, as `subscribe`
+ * does, and throws what `subscribe` would throw. Each event is then executed once, as `Live`, with a context that belongs to nobody.
+ *
+ * Only for what is purely live: a field that begins with a present state has none, or whoever joins later would miss it. Its types carry the
+ * extension `shareable`: every field of them is resolved at once, out of the event alone. A field that is not carries `perViewer`.
+ */
+export type Share<Args, Context> = (args: Args, context: Context) => Maybe<Shared<unknown>>;
+
+/** What of a document does not change from one asker to the next. */
+type Sharing = {
+  readonly number: number;
+  readonly node: FieldNode;
+  readonly field: GraphQLField<unknown, unknown>;
+  readonly share: Share<unknown, unknown>;
+  /** Variables that stand elsewhere than in the field's own arguments, which `share` sees. */
+  readonly besides: readonly string[];
+};
+
+export type Sharer = {
+  /** The group that this asker joins, once authorised. Null: the operation is for this asker alone. Throws what refuses the asker. */
+  of(args: ValidatedSubscriptionArgs): Promise<Joining<unknown> | null>;
+};
+
+export type SharerOptions = {
+  readonly schema: GraphQLSchema;
+  readonly mask: Mask;
+  readonly masked: (result: ExecutionResult) => ExecutionResult;
+  /** A context that belongs to nobody. */
+  readonly nobody: () => object;
+};
+
+export function createSharer({ schema, ...encoding }: SharerOptions): Sharer {
+  const known = new WeakMap<OperationDefinitionNode, Sharing | null>();
+  let numbers = 0;
+  const sharingOf = (document: DocumentNode, operation: OperationDefinitionNode): Sharing | null => {
+    const found = known.get(operation);
+    if (found !== undefined) return found;
+    const sharing = findSharing(schema, { document, operation, number: ++numbers });
+    known.set(operation, sharing);
+    return sharing;
+  };
+  return {
+    async of(args) {
+      const sharing = sharingOf(args.document, args.operation);
+      if (!sharing) return null;
+      const shared = await authorise(sharing, args);
+      const { coerced } = args.variableValues;
+      const besides = sharing.besides.map((name) => (name in coerced ? [coerced[name]] : []));
+      const key = JSON.stringify([sharing.number, shared.key, besides]);
+      return { shared: { ...shared, key }, face: () => createFace(args, encoding) };
+    },
+  };
+}
+
+async function authorise({ field, node, share }: Sharing, args: ValidatedSubscriptionArgs): Promise<Shared<unknown>> {
+  try {
+    return await share(getArgumentValues(field, node, args.variableValues, null, true), args.contextValue);
+  } catch (error) {
+    throw locatedError(error, [node], [(node.alias ?? node.name).value]);
+  }
+}
+
+/** `args` are those of whoever opens the group: nothing of them but the document and its variables goes into the words. */
+function createFace(
+  { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
+  { mask, masked, nobody }: Omit<SharerOptions, 'schema'>,
+): Face<unknown> {
+  return {
+    encode(live: Live<unknown>) {
+      const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: nobody() });
+      if (result instanceof Promise) throw new TypeError('A field of a shareable type is not resolved at once.');
+      return resultText(masked(result));
+    },
+    envelope: envelopeOf,
+    last: (id, error) => (error === null ? '' : nextFrame(id, { errors: [mask(error)] })) + completeFrame(id),
+  };
+}
+
+type Found = {
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  readonly number: number;
+};
+
+/** Null: the field shares nothing, or something in the document is not the same for all who ask. */
+function findSharing(schema: GraphQLSchema, { document, operation, number }: Found): Sharing | null {
+  const [node, ...others] = operation.selectionSet.selections;
+  if (node?.kind !== Kind.FIELD || others.length > 0 || node.directives?.length) return null;
+  const field = schema.getSubscriptionType()?.getFields()[node.name.value];
+  const share = field?.extensions['share'];
+  if (!field || !isShare(share)) return null;
+  const besides = variablesBeside(schema, { document, operation, node });
+  return besides && { number, node, field, share, besides };
+}
+
+/** Sorted. Null: a field below is of a type that is not shareable, or differs by viewer. */
+function variablesBeside(
+  schema: GraphQLSchema,
+  { document, operation, node }: Omit<Found, 'number'> & { readonly node: FieldNode },
+): readonly string[] | null {
+  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
+  const info = new TypeInfo(schema);
+  const names = new Set<string>();
+  let alike = true;
+  const look = {
+    VariableDefinition: () => false,
+    Argument: (_: unknown, __: unknown, at: unknown) => (at === node.arguments ? false : undefined),
+    Variable: ({ name }: { readonly name: { readonly value: string } }) => void names.add(name.value),
+    Field(found: FieldNode) {
+      if (found !== node && !isAlike(info)) alike = false;
+    },
+  };
+  visit(alone, visitWithTypeInfo(info, look));
+  return alike ? [...names].sort() : null;
+}
+
+function isAlike(info: TypeInfo): boolean {
+  const field = info.getFieldDef();
+  if (field?.name === '__typename') return true;
+  return info.getParentType()?.extensions['shareable'] === true && field?.extensions['perViewer'] !== true;
+}
+
+function isShare(value: unknown): value is Share<unknown, unknown> {
+  return typeof value === 'function';
+}

@@ -1,0 +1,58 @@
+import type { ExecutionResult, GraphQLError } from 'graphql';
+
+/** What stands before and after a result in the frame that carries it. */
+export type Envelope = { readonly head: string; readonly tail: string };
+
+const OWN: Envelope = { head: 'event: next\ndata: ', tail: '\n\n' };
+
+/** `id` names the operation on a stream that carries several; null: the stream is the operation's own. */
+export function envelopeOf(id: string | null): Envelope {
+  return id === null ? OWN : { head: `event: next\ndata: {"id":${JSON.stringify(id)},"payload":`, tail: '}\n\n' };
+}
+
+export function nextFrame(id: string | null, result: ExecutionResult): string {
+  const { head, tail } = envelopeOf(id);
+  return head + resultText(result) + tail;
+}
+
+export function completeFrame(id: string | null): string {
+  return `event: complete\ndata:${id === null ? '' : ` ${JSON.stringify({ id })}`}\n\n`;
+}
+
+/** A result as JSON text, without a line break. */
+export function resultText(result: ExecutionResult): string {
+  const shown = result.errors ? { ...result, errors: result.errors.map(showError) } : result;
+  return JSON.stringify(shown);
+}
+
+/** `extensions.http` is a word to the HTTP door and is not shown. */
+function showError(error: GraphQLError): object {
+  const { extensions = {}, ...shown } = error.toJSON();
+  const { http: _http, ...rest } = extensions;
+  return Object.keys(rest).length > 0 ? { ...shown, extensions: rest } : shown;
+}
+
+/** Text on its way to one or many streams: its bytes are made once for each way of writing them, and only when somebody needs them. */
+export class Chunk {
+  readonly #text: string;
+  #plain: Buffer | null = null;
+  #framed: Buffer | null = null;
+
+  /** Of one character at least: an empty chunk would end the body. */
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get plain(): Buffer {
+    return (this.#plain ??= Buffer.from(this.#text));
+  }
+
+  /** As one chunk of HTTP/1.1. */
+  get framed(): Buffer {
+    return (this.#framed ??= frame(this.#text));
+  }
+}
+
+function frame(text: string): Buffer {
+  return Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+}

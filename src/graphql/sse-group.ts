@@ -1,0 +1,220 @@
+import type { Cancel } from '../core/clock.ts';
+import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../core/limits.ts';
+import type { Live, Shared, Tenure } from '../core/live.ts';
+import { Chunk, type Envelope } from './sse-frame.ts';
+import type { Guest, Wire } from './sse-wire.ts';
+
+/** How one group's events are put into words. */
+export type Face<T> = {
+  /** One event as text: what all members are given, for each member in its own envelope. */
+  readonly encode: (live: Live<T>) => string;
+  /** `id`: as in `envelopeOf`. */
+  readonly envelope: (id: string | null) => Envelope;
+  /** The end of one member: why it ended (CallboardErrors and whatever else failed), or null where it is complete. */
+  readonly last: (id: string | null, error: unknown) => string;
+};
+
+/** An event that a group has encoded. `encode` may be asked for the event again, for one who missed some before it. */
+type Frame<T> = { readonly event: T; readonly text: string };
+
+export type MemberOptions = {
+  readonly wire: Wire;
+  /** Its name on a stream of several; null on a stream of its own. */
+  readonly id: string | null;
+  readonly tenure: Tenure;
+  /** Called once, when it has ended for whatever reason. A stream of its own ends by itself then. */
+  readonly onEnd: () => void;
+};
+
+/**
+ * Those who are given the very same events: one source, one encoding of each event, and for members with streams of their own one buffer.
+ * What comes within a tick travels as one write. Its first member opens it, its last one closes it.
+ */
+export class Group<T> {
+  readonly face: Face<T>;
+  readonly #members = new Set<Member<T>>();
+  readonly #onEmpty: () => void;
+  readonly #stop: Cancel;
+  #pending: Frame<T>[] = [];
+  #pendingChars = 0;
+  #scheduled = false;
+
+  constructor(face: Face<T>, { hear, onEmpty }: Pick<Shared<T>, 'hear'> & { readonly onEmpty: () => void }) {
+    this.face = face;
+    this.#onEmpty = onEmpty;
+    this.#stop = hear((event) => this.#push(event));
+  }
+
+  /** The new member hears what is published from now on. */
+  add(options: MemberOptions): Member<T> {
+    this.#flush();
+    const member = new Member(this, options);
+    this.#members.add(member);
+    member.enter();
+    return member;
+  }
+
+  remove(member: Member<T>): void {
+    if (!this.#members.delete(member) || this.#members.size > 0) return;
+    this.#stop();
+    this.#onEmpty();
+  }
+
+  #push(event: T): void {
+    const text = this.#encode(event);
+    if (text === null) return;
+    this.#pending.push({ event, text });
+    this.#pendingChars += text.length;
+    if (this.#pendingChars >= SSE_MERGE_CHARS) this.#flush();
+    else if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => {
+        this.#scheduled = false;
+        this.#flush();
+      });
+    }
+  }
+
+  /** What cannot be put into words ends every member, as it would end each of them alone. */
+  #encode(event: T): string | null {
+    try {
+      return this.face.encode({ event, missed: 0 });
+    } catch (error) {
+      this.#flush();
+      for (const member of [...this.#members]) member.fail(error);
+      return null;
+    }
+  }
+
+  #flush(): void {
+    const frames = this.#pending;
+    if (frames.length === 0) return;
+    this.#pending = [];
+    this.#pendingChars = 0;
+    const merged = new Chunk(inEnvelope(frames, this.face.envelope(null)));
+    for (const member of this.#members) member.take(frames, merged);
+  }
+}
+
+/** One reader in a group: bounded, and on its way even while others are behind. */
+export class Member<T> implements Guest {
+  readonly #group: Group<T>;
+  readonly #wire: Wire;
+  readonly #id: string | null;
+  readonly #tenure: Tenure;
+  readonly #onEnd: () => void;
+  /** What the wire could not take yet, at most SUBSCRIPTION_QUEUE. */
+  #queue: Frame<T>[] | null = null;
+  /** Dropped before the first of the queue. */
+  #missed = 0;
+  #over = false;
+
+  constructor(group: Group<T>, { wire, id, tenure, onEnd }: MemberOptions) {
+    this.#group = group;
+    this.#wire = wire;
+    this.#id = id;
+    this.#tenure = tenure;
+    this.#onEnd = onEnd;
+  }
+
+  /** Begins, and may end at once: the tenure runs already. */
+  enter(): void {
+    this.#wire.admit(this);
+    this.#tenure.endWith(this);
+  }
+
+  /** `merged`: the same frames for members with streams of their own. */
+  take(frames: readonly Frame<T>[], merged: Chunk): void {
+    if (this.#queue !== null || this.#wire.blocked) this.#keep(frames);
+    else if (this.#id === null) this.#wire.write(merged);
+    else this.#wire.send(inEnvelope(frames, this.#group.face.envelope(this.#id)));
+  }
+
+  drained(): void {
+    while (this.#queue !== null && !this.#wire.blocked) {
+      const first = this.#queue.shift();
+      if (this.#queue.length === 0) this.#queue = null;
+      if (first) this.#wire.send(inEnvelope([this.#told(first)], this.#group.face.envelope(this.#id)));
+    }
+  }
+
+  gone(): void {
+    this.#leave();
+  }
+
+  /** Ends it and says that it is complete. */
+  complete(): void {
+    this.fail(null);
+  }
+
+  /** Ends it at once, with the reason; what it had not been sent is dropped. */
+  fail(error: unknown): void {
+    if (this.#over) return;
+    this.#wire.send(this.#group.face.last(this.#id, error));
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#queue = null;
+    this.#tenure.close();
+    this.#wire.dismiss(this);
+    this.#group.remove(this);
+    if (this.#id === null) this.#wire.end();
+    this.#onEnd();
+  }
+
+  #keep(frames: readonly Frame<T>[]): void {
+    const queue = (this.#queue ??= []);
+    queue.push(...frames);
+    const dropped = queue.length - SUBSCRIPTION_QUEUE;
+    if (dropped <= 0) return;
+    queue.splice(0, dropped);
+    this.#missed += dropped;
+  }
+
+  /** Only who missed something pays for words of its own. */
+  #told(frame: Frame<T>): Frame<T> {
+    if (this.#missed === 0) return frame;
+    const missed = this.#missed;
+    this.#missed = 0;
+    return { ...frame, text: this.#group.face.encode({ event: frame.event, missed }) };
+  }
+}
+
+function inEnvelope(frames: readonly { readonly text: string }[], { head, tail }: Envelope): string {
+  let text = '';
+  for (const frame of frames) text += head + frame.text + tail;
+  return text;
+}
+
+/** The open groups of one kind of words, by what their members share. */
+export type Groups<T> = {
+  /** Joins the group of `key`, or opens it. The key holds all that the events and their words depend on. */
+  join(of: Joining<T>, member: Omit<MemberOptions, 'tenure'>): Member<T>;
+  /** How many are open. */
+  readonly size: number;
+};
+
+export type Joining<T> = { readonly shared: Shared<T>; readonly face: () => Face<T> };
+
+/** `sharing` false: each member is a group of its own. */
+export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
+  const groups = new Map<string, Group<T>>();
+  const opened = ({ shared: { key, hear }, face }: Joining<T>): Group<T> => {
+    const known = sharing ? groups.get(key) : undefined;
+    if (known) return known;
+    const name = sharing ? key : `${++alone}`;
+    const group = new Group(face(), { hear, onEmpty: () => groups.delete(name) });
+    groups.set(name, group);
+    return group;
+  };
+  let alone = 0;
+  return {
+    join: (of, member) => opened(of).add({ ...member, tenure: of.shared.tenure }),
+    get size() {
+      return groups.size;
+    },
+  };
+}

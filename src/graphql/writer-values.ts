@@ -1,0 +1,98 @@
+import { isLeafType, isListType, isNonNullType, type GraphQLLeafType, type GraphQLOutputType } from 'graphql';
+import type { VariableValues } from 'graphql';
+import type { Maybe } from '../core/maybe.ts';
+
+/** One run of one operation. */
+export type Run = {
+  readonly context: unknown;
+  readonly variables: VariableValues;
+  /** Arguments of fields, made once a run. By the field's number. */
+  readonly args: unknown[];
+};
+
+/** A piece of JSON text; null: given up, so the operation must be run in the ordinary way. */
+export type Text = string | null;
+
+/** Writes a value that a resolver gave. Never throws and never rejects. */
+export type WriteValue = (value: unknown, run: Run) => Maybe<Text>;
+
+/**
+ * The writer of a type's values, as graphql-js completes them; anything that it would make an error of is given up. `ofObject` writes the
+ * object types in it; null where one cannot be written.
+ */
+export function valueWriter(
+  type: GraphQLOutputType,
+  ofObject: (type: GraphQLOutputType) => WriteValue | null,
+): WriteValue | null {
+  if (isNonNullType(type)) return nullableWriter(type.ofType, ofObject);
+  const some = nullableWriter(type, ofObject);
+  return some && ((value, run) => (value === null || value === undefined ? 'null' : some(value, run)));
+}
+
+function nullableWriter(
+  type: GraphQLOutputType,
+  ofObject: (type: GraphQLOutputType) => WriteValue | null,
+): WriteValue | null {
+  if (isListType(type)) {
+    const item = valueWriter(type.ofType, ofObject);
+    return item && listWriter(item);
+  }
+  return isLeafType(type) ? leafWriter(type) : ofObject(type);
+}
+
+function listWriter(writeItem: WriteValue): WriteValue {
+  return (value, run) => {
+    if (!Array.isArray(value)) return null;
+    const pieces: Maybe<Text>[] = [];
+    let text = '[';
+    let later = false;
+    for (let i = 0; i < value.length; i++) {
+      const item: unknown = value[i];
+      const piece = isThenable(item) ? settle(item, writeItem, run) : writeItem(item, run);
+      if (piece === null) return null;
+      later ||= typeof piece !== 'string';
+      if (later) pieces.push(piece);
+      else text += i === 0 ? piece : `,${piece}`;
+    }
+    return later ? joined(text, pieces, value.length > pieces.length) : `${text}]`;
+  };
+}
+
+async function joined(start: string, pieces: readonly Maybe<Text>[], begun: boolean): Promise<Text> {
+  let text = start;
+  let first = !begun;
+  for (const piece of await Promise.all(pieces)) {
+    if (piece === null) return null;
+    text += first ? piece : `,${piece}`;
+    first = false;
+  }
+  return `${text}]`;
+}
+
+function leafWriter(type: GraphQLLeafType): WriteValue {
+  return (value) => {
+    if (value === null || value === undefined) return null;
+    if (value instanceof Error) return null;
+    try {
+      const coerced = type.coerceOutputValue(value);
+      if (coerced === null || coerced === undefined) return null;
+      return JSON.stringify(coerced) ?? null;
+    } catch {
+      return null;
+    }
+  };
+}
+
+/** What graphql-js waits for. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/** Waits, then writes; what failed is given up. */
+export async function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
+  try {
+    return await write(await value, run);
+  } catch {
+    return null;
+  }
+}

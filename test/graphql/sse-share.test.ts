@@ -1,0 +1,275 @@
+import { createClient } from 'graphql-sse';
+import { describe, expect, it } from 'vitest';
+import { openDoor, type TestDoor } from './kit/door.ts';
+import { createNewsroom, type Newsroom } from './kit/shared.ts';
+import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
+import { settle } from '../kit/clock.ts';
+
+const NEWS = 'subscription ($room: String) { news(room: $room) { text missed seenBy } }';
+const COMPLETE = 'event: complete\ndata:\n\n';
+
+type House = { readonly door: TestDoor; readonly news: Newsroom };
+async function opened(fastPath = true): Promise<House & AsyncDisposable> {
+  const news = createNewsroom();
+  const makeContext = ({ who }: { readonly who: unknown }): object => ({ who });
+  const door = await openDoor({ schema: news.schema, makeContext, fastPath });
+  return { door, news, [Symbol.asyncDispose]: () => door[Symbol.asyncDispose]() };
+}
+type Asking = { readonly who?: string; readonly room?: string; readonly query?: string; readonly more?: object };
+/** Listening, once it returns. */
+async function hearing({ door, news }: House, { who = 'alice', room = 'a', query = NEWS, more }: Asking = {}) {
+  const before = news.tenures();
+  const stream = await subscribeRaw(door.url, query, { who, variables: { room, ...more } });
+  await until(() => news.tenures() > before);
+  await settle();
+  return stream;
+}
+const resultsOf = (stream: RawStream): any[] =>
+  [...stream.text().matchAll(/event: next\ndata: (.*)\n\n/g)].map(([, json = '']) => JSON.parse(json));
+const texts = (stream: RawStream): string[] => resultsOf(stream).map(({ data }) => Object.values<any>(data)[0].text);
+
+describe('a shared subscription', () => {
+  it('is executed once for all who share it, by nobody’s eyes, and each is asked for itself', async () => {
+    await using house = await opened();
+    const streams = [await hearing(house), await hearing(house, { who: 'bob' }), await hearing(house)];
+    expect(house.news.sources()).toBe(1);
+    house.news.publish('a', 'one');
+    await Promise.all(streams.map((stream) => stream.until('one')));
+    expect(house.news.executions()).toBe(1);
+    expect(house.news.asked).toEqual(['alice', 'bob', 'alice']);
+    const frame = 'event: next\ndata: {"data":{"news":{"text":"one","missed":0,"seenBy":"nobody"}}}\n\n';
+    for (const stream of streams) expect(stream.text()).toBe(`:\n\n${frame}`);
+    streams.forEach((stream) => stream.abort());
+    await until(() => house.news.sources() === 0 && house.news.tenures() === 0);
+  });
+
+  it('gives nobody what another asked for', async () => {
+    await using house = await opened();
+    const [a, b] = [await hearing(house), await hearing(house, { room: 'b' })];
+    const aliased = await hearing(house, {
+      query: 'subscription ($room: String) { other: news(room: $room) { text } }',
+    });
+    for (const room of ['a', 'b']) house.news.publish(room, `of ${room}`);
+    await Promise.all([a.until('of a'), b.until('of b'), aliased.until('of a')]);
+    expect([texts(a), texts(b), texts(aliased)]).toEqual([['of a'], ['of b'], ['of a']]);
+    expect(house.news.executions()).toBe(3);
+  });
+
+  it('keeps those apart whose variables change the words', async () => {
+    await using house = await opened();
+    const query =
+      'subscription ($room: String, $less: Boolean = false) { news(room: $room) { text missed @skip(if: $less) } }';
+    const [whole, less, same] = [
+      await hearing(house, { query }),
+      await hearing(house, { query, more: { less: true } }),
+      await hearing(house, { query, more: { less: false } }),
+    ];
+    house.news.publish('a', 'one');
+    await Promise.all([whole, less, same].map((stream) => stream.until('one')));
+    expect([whole, less, same].map((stream) => resultsOf(stream)[0].data.news)).toEqual([
+      { text: 'one', missed: 0 },
+      { text: 'one' },
+      { text: 'one', missed: 0 },
+    ]);
+    expect(house.news.executions()).toBe(2);
+  });
+
+  it.each([
+    ['the field itself is not', 'subscription ($room: String) { own(room: $room) { text seenBy } }'],
+    ['a field differs by viewer', 'subscription ($room: String) { news(room: $room) { text seenBy isMine } }'],
+    ['a type may not be', 'subscription ($room: String) { news(room: $room) { text seenBy reader { name } } }'],
+    [
+      'a fragment differs by viewer',
+      'subscription ($room: String) { news(room: $room) { ...F } } fragment F on Item { text seenBy ... on Item { isMine } }',
+    ],
+  ])('is each viewer’s own where %s', async (_, query) => {
+    await using house = await opened();
+    const [a, b] = [await hearing(house, { query }), await hearing(house, { query, who: 'bob' })];
+    expect(house.news.sources()).toBe(2);
+    house.news.publish('a', 'one');
+    await Promise.all([a.until('one'), b.until('one')]);
+    const [first, second] = [a, b].map((stream) => Object.values<any>(resultsOf(stream)[0].data)[0]);
+    expect([first.seenBy, second.seenBy]).toEqual(['alice', 'bob']);
+    if (query.includes('isMine')) expect([first.isMine, second.isMine]).toEqual([true, false]);
+  });
+
+  it('ends for one who may no longer listen, at once, and goes on for the others', async () => {
+    await using house = await opened();
+    const [alice, bob] = [await hearing(house), await hearing(house, { who: 'bob' })];
+    house.news.publish('a', 'before');
+    await bob.until('before');
+    house.news.publish('a', 'pending');
+    house.news.revoke('bob');
+    house.news.publish('a', 'after');
+    await bob.ended;
+    await alice.until('after');
+    expect(texts(alice)).toEqual(['before', 'pending', 'after']);
+    expect(bob.text()).not.toMatch(/pending|after/);
+    expect(bob.text()).toMatch(/"code":"unauthenticated".*\n\nevent: complete\ndata:\n\n$/);
+    expect(house.news.tenures()).toBe(1);
+  });
+
+  it('refuses a joiner by its own field, in the very words of one that is not shared', async () => {
+    await using house = await opened();
+    await hearing(house);
+    const refused = async (name: 'news' | 'own '): Promise<string> => {
+      const query = `subscription { x: ${name}(room: "secret") { text } }`;
+      const stream = await subscribeRaw(house.door.url, query, { who: 'bob' });
+      await stream.ended;
+      return stream.text();
+    };
+    expect(await refused('news')).toContain('"code":"forbidden"');
+    expect(await refused('news')).toBe((await refused('own ')).replace(':13', ':13'));
+  });
+
+  it('begins with what is published after the join', async () => {
+    await using house = await opened();
+    const first = await hearing(house);
+    house.news.publish('a', 'early');
+    const second = await hearing(house, { who: 'bob' });
+    house.news.publish('a', 'late');
+    await Promise.all([first.until('late'), second.until('late')]);
+    expect([texts(first), texts(second)]).toEqual([['early', 'late'], ['late']]);
+  });
+
+  it('fails for all where an event cannot be resolved at once, and says nothing of why', async () => {
+    await using house = await opened();
+    const stream = await hearing(house, { query: 'subscription { news(room: "a") { later } }' });
+    house.news.publish('a', 'one');
+    await stream.ended;
+    expect(stream.text()).toContain('"code":"internal"');
+    expect(house.news.sources()).toBe(0);
+  });
+
+  it('carries an operation’s own name on a stream of several', async () => {
+    await using house = await opened();
+    const { shared, operate } = await single(house.door);
+    const own = await hearing(house);
+    await operate('a"\\1', NEWS);
+    await operate('b', NEWS);
+    await until(() => house.news.tenures() === 3);
+    await settle();
+    house.news.publish('a', 'one');
+    house.news.publish('a', 'two');
+    await Promise.all([own.until('two'), shared.until('two', 2)]);
+    expect(house.news.executions()).toBe(2);
+    const frames = [...shared.text().matchAll(/event: next\ndata: (.*)\n\n/g)].map(([, json = '']) => JSON.parse(json));
+    expect(frames.map(({ id, payload }) => [id, payload.data.news.text])).toEqual([
+      ['a"\\1', 'one'],
+      ['a"\\1', 'two'],
+      ['b', 'one'],
+      ['b', 'two'],
+    ]);
+    await operate('b', null);
+    await shared.until('event: complete\ndata: {"id":"b"}\n\n');
+    expect(house.news.tenures()).toBe(2);
+    shared.abort();
+    await until(() => house.news.tenures() === 1);
+  });
+
+  it.each([true, false])(
+    'gives the same bytes, shared or not (%s), and what came within a tick reads as if it had not',
+    async (fastPath) => {
+      await using house = await opened(fastPath);
+      const query = NEWS.replace('seenBy', '');
+      const [a, b] = [await hearing(house, { query }), await hearing(house, { query, who: 'bob' })];
+      const words = Array.from({ length: 90 }, (_, i) => randomText(i));
+      for (const text of words) house.news.publish('a', text);
+      house.news.publish('a', 'end');
+      await Promise.all([a.until('"end"'), b.until('"end"')]);
+      house.news.revoke('alice');
+      await a.ended;
+      const frames = [...words, 'end'].map(
+        (text) => `event: next\ndata: ${JSON.stringify({ data: { news: { text, missed: 0 } } })}\n\n`,
+      );
+      expect(b.text()).toBe(`:\n\n${frames.join('')}`);
+      const over = { errors: [{ message: 'The grant is over.', extensions: { code: 'unauthenticated' } }] };
+      expect(a.text()).toBe(`${b.text()}event: next\ndata: ${JSON.stringify(over)}\n\n${COMPLETE}`);
+      expect(house.news.executions()).toBe(fastPath ? 91 : 182);
+    },
+  );
+
+  it.each([false, true])(
+    'is understood by the official client, over one connection (%s) or many',
+    async (singleConnection) => {
+      await using house = await opened();
+      const url = singleConnection ? `${house.door.url}/stream` : house.door.url;
+      const client = (who: string) =>
+        singleConnection
+          ? createClient({ singleConnection, url, headers: { authorization: `Bearer ${who}` }, retryAttempts: 0 })
+          : createClient({ url, headers: { authorization: `Bearer ${who}` }, retryAttempts: 0 });
+      const clients = [client('alice'), client('bob')];
+      const heard = clients.map(() => [] as unknown[]);
+      const reading = clients.map(async (one, i) => {
+        for await (const { data, errors } of one.iterate({ query: NEWS, variables: { room: 'a' } }))
+          heard[i]?.push(errors ?? data);
+      });
+      await until(() => house.news.tenures() === 2);
+      await settle();
+      house.news.publish('a', 'ü€😀');
+      house.news.publish('a', 'two');
+      await until(() => heard.every(({ length }) => length === 2));
+      house.news.revoke('bob');
+      await reading[1];
+      expect(heard[1]?.[2]).toMatchObject([{ extensions: { code: 'unauthenticated' } }]);
+      expect(heard[0]).toEqual(['ü€😀', 'two'].map((text) => ({ news: { text, missed: 0, seenBy: 'nobody' } })));
+      expect(house.news.executions()).toBe(2);
+      await Promise.all([house.door.closeDoor(), reading[0]?.catch(() => {})]);
+      clients.forEach((one) => one.dispose());
+    },
+  );
+
+  it('loses nothing of a burst for one who reads, however long it is', async () => {
+    await using house = await opened();
+    const stream = await hearing(house);
+    for (let i = 0; i < 3000; i++) house.news.publish('a', `${i}`);
+    await stream.until('"2999"');
+    expect(resultsOf(stream).map(({ data }) => [data.news.text, data.news.missed])).toEqual(
+      Array.from({ length: 3000 }, (_, i) => [`${i}`, 0]),
+    );
+  });
+});
+
+/** What JSON escapes, what it does not, and what frames are cut by. */
+function randomText(seed: number): string {
+  const parts = [
+    '\n',
+    '\r',
+    '\r\n\r\n',
+    '\0',
+    '"',
+    '\\',
+    ':\n\n',
+    'data: ',
+    'event: complete',
+    '0\r\n\r\n',
+    'ü€😀',
+    '\u2028',
+    '\ud800',
+    '}',
+  ];
+  return Array.from({ length: (seed * 7) % 40 }, (_, i) => parts[(seed * 31 + i * i * 17) % parts.length]).join('');
+}
+
+async function single({ url }: TestDoor) {
+  const at = `${url}/stream`;
+  const bearer = { authorization: 'Bearer alice' };
+  const reserved = await openRaw(at, { method: 'PUT', headers: bearer });
+  await reserved.ended;
+  const headers = { ...bearer, 'x-graphql-event-stream-token': reserved.text() };
+  const shared = await openRaw(at, { headers: { ...headers, accept: 'text/event-stream' } });
+  /** Null: stops it. */
+  const operate = (operationId: string, query: string | null): Promise<RawStream> =>
+    query === null
+      ? openRaw(`${at}?operationId=${operationId}`, { method: 'DELETE', headers })
+      : openRaw(at, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify({ query, variables: { room: 'a' }, extensions: { operationId } }),
+        });
+  return { shared, operate };
+}
+
+async function until(met: () => boolean): Promise<void> {
+  while (!met()) await new Promise((done) => setImmediate(done));
+}

@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import type { Live } from '../../src/core/live.ts';
+import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
+import { createGroups, type Face } from '../../src/graphql/sse-group.ts';
+import type { Wire } from '../../src/graphql/sse-wire.ts';
+import { settle } from '../kit/clock.ts';
+import { bodyOf, REQUEST, streaming } from './kit/wires.ts';
+
+const PAD = 'x'.repeat(20_000);
+
+/** One group of numbers, and what was put into words. */
+function numbers() {
+  const encoded: Live<number>[] = [];
+  let push = (_: number): void => {};
+  const face: Face<number> = {
+    encode(live) {
+      encoded.push(live);
+      return `<${live.event}:${live.missed}>${PAD}`;
+    },
+    envelope: (id) => ({ head: id === null ? '' : `${id}=`, tail: ';' }),
+    last: () => 'over',
+  };
+  const groups = createGroups<number>({ sharing: true });
+  const hear = (to: (event: number) => void): (() => void) => {
+    push = to;
+    return () => {};
+  };
+  return {
+    encoded,
+    groups,
+    push: (event: number) => push(event),
+    join(wire: Wire, id: string | null = null) {
+      const tenure = { endWith() {}, close() {} };
+      return groups.join({ shared: { key: 'k', hear, tenure }, face: () => face }, { wire, id, onEnd: () => {} });
+    },
+  };
+}
+const seen = (text: string): [number, number][] =>
+  [...text.matchAll(/<(\d+):(\d+)>/g)].map(([, event, missed]) => [Number(event), Number(missed)]);
+
+describe('a wire', () => {
+  it('writes ready chunks to its socket, past the response, and ends the body as it ought to end', async () => {
+    await using at = await streaming();
+    const { wire, writes, until, text, reader } = await at.open();
+    wire.send('a€😀');
+    wire.ping();
+    wire.end();
+    await until('0\r\n\r\n');
+    expect(bodyOf(text())).toBe(`:\n\n${Buffer.from('a€😀').toString('latin1')}:\n\n`);
+    expect(writes()).toBe(0);
+    // The connection is good for another request.
+    expect([reader.destroyed, text().toLowerCase().includes('connection: close')]).toEqual([false, false]);
+  });
+
+  it.each([
+    ['of HTTP/1.0', { request: 'GET / HTTP/1.0\r\n\r\n' }],
+    ['over TLS', { before: (socket: object) => void Object.assign(socket, { encrypted: true }) }],
+    ['told to', { direct: false }],
+  ])('leaves the framing to the response %s, and the bytes are the same', async (_, options) => {
+    await using at = await streaming();
+    const { wire, writes, until, text } = await at.open(options);
+    wire.send('one');
+    wire.send('two');
+    wire.end();
+    await until('two');
+    await until(text().includes('chunked') ? '0\r\n\r\n' : 'two');
+    expect([bodyOf(text()), writes()]).toEqual([':\n\nonetwo', 3]);
+  });
+
+  it('waits for its turn behind an answer that is not over', async () => {
+    await using at = await streaming();
+    const first = await at.open({ request: REQUEST });
+    const held = first.res;
+    const second = at.open({ request: '' });
+    first.reader.write(REQUEST);
+    const { wire, writes } = await second;
+    wire.send('late');
+    expect(writes()).toBe(2);
+    await settle();
+    expect(first.text()).not.toContain('late');
+    held.end();
+    await first.until('late');
+    expect(first.text().split('HTTP/1.1 200')).toHaveLength(3);
+    wire.end();
+    await first.until('late\r\n0\r\n\r\n');
+  });
+
+  it('is told that its reader went before it was opened', async () => {
+    await using at = await streaming();
+    const { wire } = await at.open({ before: (socket) => void socket.destroy() });
+    await until(() => wire.closed);
+  });
+
+  it('forgets what request and head were, and nothing that the access log reads', async () => {
+    await using at = await streaming();
+    const { res } = await at.open({ request: 'GET /a?b HTTP/1.1\r\nhost: x\r\nauthorization: Bearer secret\r\n\r\n' });
+    expect([res.req.headers, res.req.rawHeaders, res.req.url]).toEqual([{}, [], '']);
+    expect([res.headersSent, res.statusCode, res.req.method]).toEqual([true, 200, 'GET']);
+  });
+});
+
+describe('a member of a group that stops reading', () => {
+  it.each([null, 'op'])(
+    'costs two merges in its socket and a queue, is told what it missed, and pays for that alone (named %s)',
+    async (id) => {
+      await using at = await streaming();
+      const all = numbers();
+      const [fast, slow] = [await at.open(), await at.open({ paused: true })];
+      all.join(fast.wire);
+      all.join(slow.wire, id);
+      const most = 2 * SSE_MERGE_CHARS + 2 * PAD.length;
+      let count = 0;
+      for (; count < 600; count++) {
+        all.push(count);
+        if (count % 10 === 9) await settle();
+        expect(slow.socket.writableLength).toBeLessThan(most);
+      }
+      await fast.until(`<${count - 1}:0>`);
+      expect(slow.wire.blocked).toBe(true);
+      expect(all.encoded).toHaveLength(count);
+      slow.reader.resume();
+      await slow.until(`<${count - 1}:0>`);
+      all.push(count);
+      await Promise.all([slow.until(`<${count}:0>`), fast.until(`<${count}:0>`)]);
+      expect(seen(fast.text())).toEqual(Array.from({ length: count + 1 }, (_, i) => [i, 0]));
+      const got = seen(slow.text());
+      const gaps = got.filter(([, missed]) => missed > 0);
+      // One gap, before the hundred that were queued.
+      expect(gaps).toEqual([[count - SUBSCRIPTION_QUEUE, count - got.length + 1]]);
+      expect(all.encoded).toHaveLength(count + 2);
+    },
+  );
+
+  it('ends at once all the same, and leaves the others alone', async () => {
+    await using at = await streaming();
+    const all = numbers();
+    const [fast, slow] = [await at.open(), await at.open({ paused: true })];
+    all.join(fast.wire);
+    const member = all.join(slow.wire);
+    for (let i = 0; !slow.wire.blocked; i++) {
+      all.push(i);
+      await settle();
+    }
+    all.push(1_000_000);
+    await settle();
+    member.complete();
+    expect(slow.wire.closed).toBe(true);
+    slow.reader.resume();
+    await slow.until('over');
+    await fast.until('<1000000:0>');
+    expect(slow.text()).not.toContain('<1000000');
+    expect(all.groups.size).toBe(1);
+  });
+
+  it('keeps no other operation of its stream from its turn', async () => {
+    await using at = await streaming();
+    const [one, two] = [numbers(), numbers()];
+    const { wire, reader, until } = await at.open({ paused: true });
+    one.join(wire, 'one');
+    two.join(wire, 'two');
+    for (let i = 0; i < 400; i++) {
+      one.push(i);
+      two.push(i);
+      if (i % 10 === 9) await settle();
+    }
+    expect(wire.blocked).toBe(true);
+    reader.resume();
+    await Promise.all([until('one=<399:0>'), until('two=<399:0>')]);
+  });
+});
+
+async function until(met: () => boolean): Promise<void> {
+  while (!met()) await new Promise((done) => setImmediate(done));
+}

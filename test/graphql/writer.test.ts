@@ -1,0 +1,171 @@
+import { NoUnusedVariablesRule, execute, parse, specifiedRules, validate } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../src/core/log.ts';
+import { createContext } from '../../src/graphql/context.ts';
+import { createFragmentStores } from '../../src/graphql/fragments.ts';
+import { createPlans } from '../../src/graphql/plan.ts';
+import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
+import { randomQuery } from './kit/random.ts';
+import { createWires, smallSchema } from './kit/small.ts';
+
+const RULES = specifiedRules.filter((rule) => rule !== NoUnusedVariablesRule);
+const known = {
+  id: 'alice',
+  userId: 'alice',
+  clientId: 'tab',
+  commandId: 'k1',
+  action: 'open',
+  name: 'open',
+  stream: 'alice/clients/tab',
+  nodeId: 'n1',
+  siteId: 'board',
+  sessionId: 's1',
+  windowId: 'w1',
+  taskId: 't1',
+};
+
+async function populate({ core }: TestCore): Promise<void> {
+  for (const name of ['alice', 'bob']) {
+    const owner = user(name);
+    const tab = await connect(core, owner, { metadata: '{"a":"\\u2028 \\" \\\\"}' as never });
+    const asked = { userId: name, clientId: 'tab', action: 'open', waitFor: 'admitted' } as const;
+    await core.rpc.invoke(owner, { ...asked, commandId: 'k1', params: null });
+    await tab.result(tab.last);
+    await core.rpc.invoke(owner, { ...asked, commandId: 'k2', params: null });
+  }
+}
+
+describe.each([
+  ['the served schema', schema],
+  ['the schema of wire words', wireSchema],
+])('random queries over %s', (_name, of) => {
+  it.each([1, 2, 3, 4])(
+    'are written as graphql-js answers them, the first time and from kept texts (batch %i)',
+    async (batch) => {
+      await using test = await testCore({ rawMessages: true });
+      await populate(test);
+      const plans = createPlans(of, { eager: true });
+      let written = 0;
+      let answered = 0;
+      for (let seed = batch * 1000; seed < batch * 1000 + 100; seed++) {
+        const { text, variables } = randomQuery(of, { seed, known });
+        const document = parse(text);
+        if (validate(of, document, RULES).length > 0) continue;
+        const plan = plans.of(document);
+        const context = () => createContext({ core: test.core, who: seed % 5 ? admin : user('alice'), log: silentLog });
+        const args = {
+          schema: of,
+          document,
+          variableValues: variables,
+          contextValue: context(),
+          hideSuggestions: true,
+        };
+        const { data, errors } = await execute(args);
+        for (let run = 0; run < 3; run++) {
+          const own = await plan?.write(context(), variables);
+          if (errors) expect(own, text).toBeNull();
+          else if (own !== null) expect(own, text).toBe(JSON.stringify(data));
+          if (run === 0 && !errors) (answered++, (written += own === null ? 0 : 1));
+        }
+      }
+      expect(answered).toBeGreaterThan(30);
+      expect(written / answered).toBeGreaterThan(0.9);
+    },
+  );
+});
+
+describe('what is kept of an entity', () => {
+  const DOCUMENT = parse(`{
+    connection(userId: "alice", clientId: "tab") {
+      clientId status heartbeat recentlyReplaced lastSeenAt metadata disconnectCause
+      actions { items { name summary } }
+      mixed: actions { items { name } completeness { complete } }
+    }
+  }`);
+  async function watched() {
+    const test = await testCore();
+    const plan = createPlans(schema, { eager: true }).of(DOCUMENT);
+    const ask = async (): Promise<string | null | undefined> => {
+      const contextValue = createContext({ core: test.core, who: admin, log: silentLog });
+      const { data } = await execute({ schema, document: DOCUMENT, contextValue });
+      const own = await plan?.write(createContext({ core: test.core, who: admin, log: silentLog }), {});
+      expect(own).toBe(JSON.stringify(data));
+      return own;
+    };
+    return { ...test, ask };
+  }
+
+  it('changes with the time that its status and its heartbeat come from', async () => {
+    await using test = await watched();
+    await connect(test.core, user('alice'));
+    const answers = [await test.ask(), await test.ask()];
+    expect(answers[0]).toBe(answers[1]);
+    for (const seconds of [30, 20, 15, 20]) {
+      await test.clock.advance(seconds * 1000);
+      answers.push(await test.ask());
+    }
+    expect(new Set(answers).size).toBe(4);
+  });
+
+  it('changes with a heartbeat, other actions, a disconnect, another instance', async () => {
+    await using test = await watched();
+    const { backend, clock } = test;
+    const link = await connect(test.core, user('alice'));
+    const key = { userId: 'alice', clientId: 'tab' };
+    const epoch = (await backend.connections.get([key]))[0]?.epoch ?? 0;
+    const answers = [await test.ask()];
+    await clock.advance(1000);
+    await backend.connections.touch(key, epoch);
+    answers.push(await test.ask());
+    await backend.connections.advertise(key, epoch, [advertisement('close')]);
+    answers.push(await test.ask());
+    await backend.connections.disconnect(key, epoch, 'operator');
+    answers.push(await test.ask());
+    await connect(test.core, user('alice'), { instanceId: 'another' });
+    answers.push(await test.ask());
+    expect(new Set(answers).size).toBe(5);
+    expect(link.sent).toEqual([]);
+  });
+
+  it('is bounded: what is over the bound is dropped, and written anew', () => {
+    const stores = createFragmentStores(10_000);
+    const one = stores.create<string>();
+    const other = stores.create<string>();
+    const entities = Array.from({ length: 100 }, () => ({}));
+    for (const entity of entities) one.set(entity, 'text', 400);
+    expect(entities.filter((entity) => one.get(entity) !== undefined).length).toBeLessThanOrEqual(10_000 / 400);
+    other.set(entities, 'text', 400);
+    expect(other.get(entities)).toBe('text');
+    for (const entity of entities.slice(0, 30)) one.set(entity, 'again', 400);
+    expect(other.get(entities)).toBeUndefined();
+  });
+});
+
+describe('a writer', () => {
+  const contextValue = { who: admin, wires: createWires(), seen: new Set<string>() };
+  const write = (text: string) => createPlans(smallSchema, { eager: true }).of(parse(text))?.write(contextValue, {});
+
+  it.each(['{ boom }', '{ boomLater hello }', '{ badInt }', '{ strictDog { weight } }', '{ boomLater boom me }'])(
+    'gives up what holds an error: %s',
+    async (text) => {
+      expect(await write(text)).toBeNull();
+    },
+  );
+
+  it.each(['mutation { touch }', '{ __schema { queryType { name } } }', '{ pets { __typename } }'])(
+    'leaves to others what it does not write: %s',
+    async (text) => {
+      expect(await write(text)).toBeNull();
+    },
+  );
+
+  it('writes nothing the first time that a document is seen, and nothing at all when it is switched off', async () => {
+    const document = parse('{ hello }');
+    const plan = createPlans(smallSchema).of(document);
+    expect(await plan?.write(contextValue, {})).toBeNull();
+    expect(await plan?.write(contextValue, {})).toBe('{"hello":"hello you"}');
+    const slow = createPlans(smallSchema, { fast: false }).of(document);
+    for (let run = 0; run < 3; run++) expect(await slow?.write(contextValue, {})).toBeNull();
+  });
+});

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signToken } from '../../src/http/token.ts';
+import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { ROUTES } from './access-routes.ts';
+import { readQuestions, variablesOf } from './documents.ts';
+import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './planted.ts';
+import { slowTwin } from './twin.ts';
+
+/** One relay, asked through its own faces and through others over the same core that know no shorter way. */
+let at: World;
+let slow: AsyncDisposable & { readonly url: string };
+beforeAll(async () => {
+  at = await world({ clock: new FakeClock(Date.now()) });
+  slow = await slowTwin(at);
+});
+afterAll(async () => {
+  await slow[Symbol.asyncDispose]();
+  await at[Symbol.asyncDispose]();
+});
+
+/** Everything of an answer that is the same whenever it is asked. */
+function shown({ status, headers, text }: Answer): unknown {
+  const { date: _date, 'x-request-id': _id, ...rest } = headers;
+  return { status, headers: rest, text: text.replaceAll(/"id":"[0-9a-f-]{36}"/g, '"id":"<chance>"') };
+}
+
+/** Asked often enough to be learned, written from kept texts and answered before Yoga: each time as the long way answers. */
+async function alike(path: string, options: Ask & { readonly who?: string }, times = 4): Promise<Answer> {
+  const { who = 'admin', ...asked } = options;
+  const shownToken = await at.token(who);
+  const token = { token: shownToken };
+  const expected = await ask(slow.url + path, { ...asked, ...token });
+  for (let time = 0; time < times; time++) {
+    expect(shown(await ask(at.url + path, { ...asked, ...token }))).toEqual(shown(expected));
+  }
+  return expected;
+}
+
+const post = (query: string, more: object = {}, headers: Record<string, string> = {}): Ask =>
+  postJson({ query, ...more }, { headers });
+
+const questions = readQuestions();
+const readings = questions.filter(({ operation }) => operation.operation === 'query');
+const examples = readings.flatMap((question) =>
+  (ROUTES[question.name] ?? []).map((route) => ({ question, route, example: route.target(PLANTED) })),
+);
+const everyone = ['admin', OWNER, OTHER, VIEWER, 'nobody'];
+
+describe('the shorter ways give the bytes of the long one', () => {
+  it.each(examples)('for GET $example, whoever asks, there or not, right or wrong', async ({ question, route }) => {
+    for (const who of everyone) await alike(route.target(at.named(PLANTED)), { who }, 2);
+    await alike(route.target(ABSENT), {}, 2);
+    await alike(route.target(at.named(PLANTED)), { method: 'HEAD' }, 2);
+    const target = route.target(at.named(PLANTED));
+    await alike(`${target}${target.includes('?') ? '&' : '?'}limit=0&strange=%zz`, {}, 2);
+    expect(question.name).toMatch(/^GET/);
+  });
+
+  it.each(examples)('for the document of GET $example over GraphQL, whoever asks', async ({ question, route }) => {
+    const variables = variablesOf(question, route.target(at.named(PLANTED)), undefined);
+    for (const who of everyone) await alike('/graphql', { ...post(question.text, { variables }), who });
+    await alike('/graphql', post(question.text, { variables: { ...variables, limit: -1, user_id: {} } }));
+  });
+});
+
+describe('a document that is known', () => {
+  const NESTED = `query Nested($first: Int! = 2, $status: ConnectionStatus) {
+    users(first: $first) { nodes { id connections(first: 10, status: $status) { nodes { clientId status metadata actions { items { name } } } pageInfo { endCursor } } } }
+  }
+  query Own { connections { nodes { userId clientId lastSeenAt } } }
+  mutation Gone { disconnectClient(userId: "nobody", clientId: "nowhere") { __typename } }`;
+  const named = { operationName: 'Nested' };
+
+  it('is answered alike under every accept header that a client may send', async () => {
+    const kinds = [
+      '*/*',
+      'application/json',
+      'application/graphql-response+json',
+      'application/graphql-response+json, application/json',
+      'application/json, application/graphql-response+json',
+      'application/graphql-response+json;q=0.5, application/json',
+      'text/html',
+      'image/png',
+      '',
+    ];
+    for (const accept of kinds) await alike('/graphql', post(NESTED, named, { accept }));
+    await alike('/graphql', post(NESTED, named));
+    await alike('/graphql?operationName=Own', post(NESTED, named));
+  });
+
+  it('is refused as ever: by its variables, its operation, its parameters, its asker and its cost', async () => {
+    await alike('/graphql', post(NESTED, named));
+    for (const variables of [{ first: 0 }, { first: 'x' }, { first: null }, { first: 5000 }, { status: 'x' }, [], 'x'])
+      await alike('/graphql', post(NESTED, { ...named, variables }));
+    for (const operationName of ['Own', 'Gone', 'Absent', 7, '', null])
+      await alike('/graphql', post(NESTED, { operationName }));
+    for (const extensions of [{}, { persistedQuery: {} }, 'x', null])
+      await alike('/graphql', post(NESTED, { ...named, extensions }));
+    for (const who of everyone) await alike('/graphql', { ...post(NESTED, { operationName: 'Own' }), who });
+    const costly = await alike('/graphql', { ...post(NESTED, { ...named, variables: { first: 1000 } }), who: OWNER });
+    expect(costly.json).toMatchObject({ errors: [{ extensions: { code: 'too_complex' } }] });
+    await alike('/graphql', postJson([{ query: NESTED, ...named }]));
+    await alike('/graphql', { ...post(NESTED, named), headers: { 'content-type': 'text/plain' } });
+    await alike('/graphql', post(NESTED, named, { origin: 'https://elsewhere.example' }));
+    await alike('/graphql', {
+      ...post(NESTED, named),
+      body: `{"query":${JSON.stringify(NESTED)}`,
+      headers: { 'content-type': 'application/json' },
+    });
+  });
+
+  it('shows a bad token nothing', async () => {
+    const expected = await ask(`${slow.url}/graphql`, { ...post(NESTED, named), token: 'wrong' });
+    expect(expected.status).toBe(401);
+    for (let time = 0; time < 3; time++)
+      expect(shown(await ask(`${at.url}/graphql`, { ...post(NESTED, named), token: 'wrong' }))).toEqual(
+        shown(expected),
+      );
+  });
+
+  it('is shown to each viewer as that viewer may see it', async () => {
+    const own =
+      '{ connections { nodes { userId clientId actions { items { name } } } nextCursor pageInfo { endCursor } } }';
+    const answers = [];
+    for (const who of [OWNER, OTHER, 'admin', OWNER, OTHER])
+      answers.push((await alike('/graphql', { ...post(own), who })).text);
+    expect(new Set(answers).size).toBe(3);
+    expect(answers[1]).not.toContain(OWNER);
+    expect(answers[4]).toBe(answers[1]);
+  });
+});
+
+describe('nothing stale is shown', () => {
+  const WATCH = `{ connections { nodes { clientId instanceId status heartbeat lastSeenAt disconnectCause metadata actionNames actions { items { name summary } } } } }`;
+  const now = async (who: string = OWNER): Promise<string> => {
+    await alike('/connections?limit=5', {}, 2);
+    return (await alike('/graphql', { ...post(WATCH), who })).text;
+  };
+
+  it('after time, other actions, another instance and a disconnect', async () => {
+    const answers = [await now()];
+    for (const ms of [24_000, 10_000, 12_000]) {
+      await at.clock.advance(ms);
+      answers.push(await now());
+    }
+    const key = { user: OWNER, client_id: PLANTED.client };
+    const again = await at.client({ ...key, instance_id: 'second', payload: { actions: [{ name: 'first' }] } });
+    answers.push(await now());
+    again.send({ type: 'actions' }, { actions: [{ name: 'second', summary: 'other' }] });
+    await expect.poll(() => now()).toContain('second');
+    answers.push(await now());
+    await at.post(`/connections/${OWNER}/${PLANTED.client}/disconnect`, {}, 'admin');
+    await expect.poll(() => now()).toContain('OPERATOR');
+    answers.push(await now());
+    expect(new Set(answers).size).toBeGreaterThanOrEqual(answers.length - 1);
+  });
+
+  it('of a token that is over', async () => {
+    const token = { secret: SECRET, user: OWNER, scopes: ['invoke'], ttlSeconds: 30, now: at.clock.now() };
+    at.know('short', await signToken(token));
+    expect((await alike('/graphql', { ...post(WATCH), who: 'short' })).status).toBe(200);
+    await at.clock.advance(31_000);
+    expect((await alike('/graphql', { ...post(WATCH), who: 'short' })).status).toBe(401);
+  });
+});
