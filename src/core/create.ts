@@ -21,6 +21,7 @@ import { createIngest } from './ingest/ingest.ts';
 import { createProjector } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
 import { reattachWaits } from './rpc/reattach.ts';
+import { releaseWaits } from './rpc/release.ts';
 import { createRpc } from './rpc/rpc.ts';
 import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
@@ -28,11 +29,11 @@ import { createUsers } from './users/users.ts';
 /** Puts the rooms together over one backend. Nothing runs before `start`. */
 export function createCore(deps: Deps): Core {
   const { backend, clock, nodeId } = deps;
-  const dispatcher = new Dispatcher(deps);
   const correlator = new Correlator(deps.metrics);
   const keeper = createKeeper({ ...deps, retentionMs: backend.history.retentionMs });
   const acts = createActs(deps, keeper);
   const outbox = createOutbox(deps);
+  const dispatcher = new Dispatcher(deps, outbox);
   let draining = false;
   let cancels: Cancel[] = [];
   const isDraining = (): boolean => draining;
@@ -80,7 +81,8 @@ export function createCore(deps: Deps): Core {
     },
     async close() {
       draining = true;
-      await endWaits({ deps, acts, waiting: correlator.size });
+      if (backend.capabilities.shared) await releaseWaits({ deps, correlator });
+      else await endWaits({ deps, acts, waiting: correlator.size });
       outbox.stop();
       for (const cancel of cancels.splice(0)) cancel();
     },

@@ -97,6 +97,8 @@ export const DRAIN_SPREAD_LINK_MS = 10;
 export const DRAIN_SPREAD_MS = 5_000;
 /** A link of a draining node whose last command ended is closed this much later. */
 export const DRAIN_LAST_WORD_MS = 20;
+/** A closing node's callers are answered by what it last knew of their commands where a shared store does not say more within this time. */
+export const RELEASE_MS = 1_000;
 /** How long an operator's deed waits for the node concerned to say that it did it, and how often it looks. */
 export const DEED_TOLD_MS = 2_000;
 export const DEED_LOOK_MS = 50;

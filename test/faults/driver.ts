@@ -6,7 +6,7 @@ import {
   type Invocation,
 } from '../../src/clients/caller/index.ts';
 import { signToken } from '../../src/http/token.ts';
-import { canaryOf, type Key } from './events.ts';
+import { canaryOf, fillerOf, type Key } from './events.ts';
 import type { FaultLog } from './log.ts';
 import { between, pick, seeded } from './random.ts';
 import { SECRET } from './relays.ts';
@@ -22,11 +22,15 @@ export type Load = {
   readonly doubled: number;
   /** How long a handler works at most, milliseconds. */
   readonly workMs: number;
+  /** Characters that params and result hold beside their canary. */
+  readonly bytes: number;
 };
 
 export type Driver = AsyncDisposable & {
   /** Resolves when every command was told to somebody, or given up. */
   run(): Promise<void>;
+  /** Asks every relay once more for the end of each command, one command after the other. */
+  again(): Promise<void>;
   readonly begun: number;
 };
 
@@ -47,6 +51,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'rate_limited',
   'command_conflict',
   'not_found',
+  'payload_store_full',
 ]);
 
 /** Callers of several users over several relays, half of them over HTTP, half over links. */
@@ -55,9 +60,12 @@ export function createDriver(load: Load): Driver {
   const random = seeded(load.seed);
   const callers = createCallers(load);
   const open = new Set<Promise<void>>();
+  const all: Command[] = [];
   let begun = 0;
   const begin = (): void => {
-    const one = drive(load, callers, newCommand(load, random, ++begun));
+    const command = newCommand(load, random, ++begun);
+    all.push(command);
+    const one = drive(load, callers, command);
     open.add(one);
     void one.finally(() => open.delete(one));
   };
@@ -73,6 +81,10 @@ export function createDriver(load: Load): Driver {
         await sleep(TICK_MS);
       }
       await Promise.all(open);
+    },
+    async again() {
+      for (const command of all)
+        await Promise.all(load.relays.map(({ name }, n) => askOnce(load, callers, askingAnew(command, name, n))));
     },
     [Symbol.asyncDispose]: () => callers[Symbol.asyncDispose](),
   };
@@ -130,16 +142,27 @@ async function insist(load: Load, callers: Callers, { command, caller }: Ask): P
   }
 }
 
-type Once = { readonly command: Command; readonly wait: string; readonly how: 'invoke' | 'attach' };
+type Once = {
+  readonly command: Command;
+  readonly wait: string;
+  readonly how: 'invoke' | 'attach';
+  /** Any, when absent. */
+  readonly of?: string;
+};
 
-async function askOnce({ log, relays }: Load, callers: Callers, { command, wait, how }: Once): Promise<Told> {
+function askingAnew(command: Command, of: string, n: number): Once {
+  return { command, wait: `${command.key.command}.again${n + 1}`, how: 'attach', of };
+}
+
+async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<Told> {
+  const { log, relays, bytes } = load;
   const { key, random } = command;
-  const relay = pick(random, relays).name;
+  const relay = of ?? pick(random, relays).name;
   const caller = callers.get(relay, key.user, random() < 0.5 ? 'http' : 'link');
   log.write({ event: 'attempt', ...key, wait, relay, how, budgetMs: BUDGET_MS });
   try {
-    const invocation = await (how === 'invoke' ? invoke(caller, command) : attach(caller, key));
-    const { canary, by } = resultOf(invocation);
+    const invocation = await (how === 'invoke' ? invoke(caller, command, bytes) : attach(caller, key));
+    const { canary, by } = resultOf(invocation, fillerOf(key, bytes));
     const { outcome, execution } = invocation;
     log.write({ event: 'answer', ...key, wait, outcome, execution, canary, by });
     return outcome === 'pending' ? 'admitted' : 'ended';
@@ -151,9 +174,10 @@ async function askOnce({ log, relays }: Load, callers: Callers, { command, wait,
   }
 }
 
-function invoke(caller: Caller, { key, workMs }: Command): Promise<Invocation> {
+function invoke(caller: Caller, { key, workMs }: Command, bytes: number): Promise<Invocation> {
   const target = { userId: key.user, clientId: key.client, action: 'work' };
-  return caller.invoke(target, { canary: canaryOf(key), workMs }, { commandId: key.command, ...BUDGET });
+  const params = { canary: canaryOf(key), workMs, ...(bytes > 0 && { filler: fillerOf(key, bytes) }) };
+  return caller.invoke(target, params, { commandId: key.command, ...BUDGET });
 }
 
 function attach(caller: Caller, { user, client, command }: Key): Promise<Invocation> {

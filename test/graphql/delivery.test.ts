@@ -2,11 +2,12 @@ import { getNamedType, isInterfaceType, isObjectType, isUnionType, type GraphQLN
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema.ts';
 import { settle } from '../kit/clock.ts';
-import { connect, testCore, user, type TestCore } from '../kit/core.ts';
+import { connect, user } from '../kit/core.ts';
+import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 import { admin, ann, ask, codeOf, dataOf } from './kit/run.ts';
 
 const alice = user('alice');
-const invoke = ({ core }: TestCore, commandId: string) =>
+const invoke = ({ core }: OpenedCore, commandId: string) =>
   core.rpc.invoke(alice, {
     userId: 'alice',
     clientId: 'tab',
@@ -86,7 +87,7 @@ const everything = `{
 
 describe('delivery', () => {
   it('is seen whole in one query', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     await connect(relay.core, alice);
     void invoke(relay, 'c1');
     await relay.clock.advance(2_000);
@@ -138,7 +139,7 @@ describe('delivery', () => {
   });
 
   it('is for administrators alone, before anything of it is read', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     for (const who of [ann, null]) {
       const { data, errors } = await ask(everything, { core: relay.core, who });
       expect(data ?? null).toBe(null);
@@ -149,7 +150,7 @@ describe('delivery', () => {
   });
 
   it('knows no status of a command without a record, and refuses ids that none can have', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const status = (ids: string) => `{ delivery { status(${ids}) { stage } } }`;
     const none = await dataOf(status('userId: "alice", clientId: "tab", commandId: "c1"'), { core: relay.core });
     expect(none).toEqual({ delivery: { status: null } });
@@ -159,7 +160,7 @@ describe('delivery', () => {
   });
 
   it('shows counters of a node in order of name', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     await connect(relay.core, alice);
     await relay.clock.advance(2_000);
     const data = await dataOf('{ delivery { nodes { nodes { counters { name value } } } } }', { core: relay.core });
@@ -191,7 +192,7 @@ describe('the deeds', () => {
     `mutation { drainNode(nodeId: "${nodeId}", withinMs: 0) { nodeId draining links } }`;
 
   it('disconnect a client: the receipt, then the refusal of a link that is down, and not_found', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     expect(await codeOf(disconnect, { core: relay.core })).toBe('not_found');
     const client = await connect(relay.core, alice);
     expect(await codeOf(disconnect, { core: relay.core, who: alice })).toBe('forbidden');
@@ -210,7 +211,7 @@ describe('the deeds', () => {
   });
 
   it('drain a node: what is left on it, and not_found', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     expect(await codeOf(drain('n9'), { core: relay.core })).toBe('not_found');
     expect(await codeOf(drain('n1'), { core: relay.core, who: alice })).toBe('forbidden');
     expect(relay.core.draining).toBe(false);

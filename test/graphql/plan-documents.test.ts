@@ -16,7 +16,8 @@ import { createContext } from '../../src/graphql/context.ts';
 import { createPlans, type Plan } from '../../src/graphql/plan.ts';
 import { schema, wireSchema } from '../../src/graphql/schema.ts';
 import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
-import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
+import { admin, connect, user } from '../kit/core.ts';
+import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 
 const OPERATIONS = new URL('../../src/rest/operations/', import.meta.url);
 const whole = concatAST(readdirSync(OPERATIONS).map((name) => parse(readFileSync(new URL(name, OPERATIONS), 'utf8'))));
@@ -91,7 +92,7 @@ const documents = [...Object.values(separateOperations(whole)), ...Object.values
 );
 
 /** Two users, one of them with a command that is done and one that waits. */
-async function populate({ core, backend }: TestCore): Promise<void> {
+async function populate({ core, backend }: OpenedCore): Promise<void> {
   const alice = user('alice');
   await core.sites.register(alice, { siteId: 'board', clientId: 'tab', actions: ['open'] });
   const all = { parentId: null, events: null, actions: ['open'], share: false, ttlMs: null };
@@ -127,7 +128,7 @@ describe.each([
   it.each(documents.map((document) => ({ name: nameOf(document), document })))(
     'the plan of $name answers as graphql-js does',
     async ({ document }) => {
-      await using test = await testCore({ rawMessages: true });
+      await using test = await openCore({ rawMessages: true });
       await populate(test);
       const plan = plans.of(document);
       const context = () => createContext({ core: test.core, who: admin, log: silentLog });
@@ -154,7 +155,7 @@ it('the documents of a console are valid', () => {
 });
 
 it('the corpus has answers worth comparing', async () => {
-  await using test = await testCore({ rawMessages: true });
+  await using test = await openCore({ rawMessages: true });
   await populate(test);
   const plans = createPlans(schema);
   const answers = await Promise.all(

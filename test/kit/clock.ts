@@ -10,7 +10,7 @@ export class FakeClock implements Clock {
   #now: number;
   #order = 0;
   readonly #timers = new Set<Timer>();
-  #awaited: () => Promise<void> = settle;
+  #awaited: () => Promise<void> = turns;
 
   constructor(start = Date.UTC(2026, 0, 1)) {
     this.#now = start;
@@ -57,7 +57,21 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything that is ready run: promise jobs and immediates, a few rounds of them. */
+const outside = new Set<() => Promise<void>>();
+
+/** From now on `settle` waits for this too: for what goes on outside this process. */
+export function alsoSettles(quiet: () => Promise<void>): Cancel {
+  outside.add(quiet);
+  return () => void outside.delete(quiet);
+}
+
+/** Lets everything that is ready run, here and in the stores that tests of this process have open. */
 export async function settle(): Promise<void> {
+  await turns();
+  for (const quiet of [...outside]) await quiet();
+}
+
+/** Lets everything that is ready in this process run: promise jobs and immediates, a few rounds of them. */
+export async function turns(): Promise<void> {
   for (let round = 0; round < 4; round++) await new Promise((done) => setImmediate(done));
 }

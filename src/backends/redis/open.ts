@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/spill.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
-import type { Log } from '../../core/log.ts';
+import { silentLog, type Log } from '../../core/log.ts';
 import type { Maybe } from '../../core/maybe.ts';
 import { createRedisRooms } from './backend.ts';
 import { connectTo } from './client.ts';
@@ -115,7 +115,9 @@ async function openOver(
 
 function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend> {
   const { url, log } = options;
-  const connect = (purpose: 'mailbox' | 'bus'): Client => connectTo(readTarget(url), purpose, log);
+  // A mailbox has a new connection for each attempt: whoever reads it says how it fares.
+  const connect = (purpose: 'mailbox' | 'bus'): Client =>
+    connectTo(readTarget(url), purpose, purpose === 'mailbox' ? silentLog : log);
   return createRedisRooms({ ...options, store, connect, leaseMs: NODE_LEASE_MS });
 }
 

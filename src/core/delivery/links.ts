@@ -12,10 +12,7 @@ import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
 import type { LinkSession } from './link.ts';
-import type { Outbox } from './outbox.ts';
-
-/** What keeping anything costs, beside its payload. */
-const ENTRY_BYTES = 512;
+import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 
 export type LinkParts = {
   readonly deps: Deps;

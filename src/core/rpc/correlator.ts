@@ -18,6 +18,7 @@ type Waiting = { readonly resolve: (reply: Reply) => void; wait: KnownWait | nul
 export class Correlator {
   readonly #waiting = new Map<string, Waiting>();
   readonly #metrics: Metrics;
+  #released = false;
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
@@ -48,6 +49,15 @@ export class Correlator {
     if (!waiting) return this.#metrics.count('replies_dropped');
     this.#waiting.delete(reply.rpcId);
     waiting.resolve(reply);
+  }
+
+  /** From now on nobody waits here. Final. */
+  release(): void {
+    this.#released = true;
+  }
+
+  get released(): boolean {
+    return this.#released;
   }
 
   get size(): number {

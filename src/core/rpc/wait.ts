@@ -35,6 +35,7 @@ export function expectReply({ correlator }: WaitParts, rpcId: string): Promise<R
  */
 export async function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
   const { reply, rpcId, command, waitFor, withinMs } = wait;
+  if (parts.correlator.released) return giveUp(parts, wait);
   const until = withinMs === null ? null : parts.deps.clock.now() + withinMs;
   parts.correlator.know({ rpcId, command, waitFor, until });
   const ends = [deadlines(parts, command), ownBudget(parts, wait), hangUp(wait.signal)];
