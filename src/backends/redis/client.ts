@@ -10,6 +10,8 @@ export type Purpose = 'commands' | 'mailbox' | 'bus';
 const COMMAND_MS = 2_000;
 /** So long a blocking read may take in all; on a connection that hangs it ends soon after its own BLOCK. */
 const BLOCKED_MS = 4_000;
+/** A connection on which nothing came for this long although something was asked is replaced: its far end may be gone without a word. */
+const SILENT_MS = { commands: 3_000, bus: 3_000, mailbox: BLOCKED_MS } as const;
 const CONNECT_MS = 5_000;
 const RETRY_MS = 1_000;
 /** Masters may change places without an error that would show it. */
@@ -42,6 +44,7 @@ function common(login: Login, tls: boolean, purpose: Purpose): Options {
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
     connectionName: `callboard-${purpose}`,
+    socketTimeout: SILENT_MS[purpose],
     commandTimeout: purpose === 'mailbox' ? BLOCKED_MS : COMMAND_MS,
     ...(purpose === 'mailbox' && { blockingTimeout: BLOCKED_MS }),
   };
