@@ -44,7 +44,7 @@ export type Config = {
   readonly port: number;
   readonly basePath: string;
   readonly auth: AuthConfig;
-  /** The credentials were made for this run because none were configured (loopback only): whoever starts it must be shown them. */
+  /** The credentials were made for this run because none were configured (loopback and direct mode only): whoever starts it must be shown them. */
   readonly generated: boolean;
   /** Null: direct mode, everything in this process. */
   readonly redis: RedisConfig | null;
@@ -138,8 +138,13 @@ function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: 
     }
   }
   const host = given.get('HOST')?.text ?? '127.0.0.1';
+  const shared = given.has('REDIS_URL');
+  if (shared && !hasCredentials(given)) {
+    const detail = `the nodes of a deployment take the same credentials, so none are made up: set ${PREFIX}ADMIN_TOKEN and ${PREFIX}SECRET (or ${PREFIX}JWKS_URL), alike on each`;
+    faults.push({ parameter: shownAs('REDIS_URL'), detail });
+  }
   if (isLoopback(host)) return faults;
-  if (!hasCredentials(given)) {
+  if (!shared && !hasCredentials(given)) {
     const detail = `${host} can be reached by others: set ADMIN_TOKEN, SECRET or JWKS_URL before listening there`;
     faults.push({ parameter: shownAs('HOST'), detail });
   }

@@ -47,8 +47,8 @@ describe('connections over Redis', () => {
   it('never give an epoch twice, also where the store was lost', async () => {
     const { epoch } = (await one.backend.connections.connect(hello('alice', 'tab'))).connection;
     const partition = one.store.partitionOfUser('alice');
-    await raw(one, partition, ['DEL', one.store.key(partition, 'meta')]);
-    await raw(one, partition, ['DEL', one.store.key(partition, 'conn', one.store.hash('alice', 'tab'))]);
+    await raw(one, ['DEL', one.store.key(partition, 'meta')]);
+    await raw(one, ['DEL', one.store.key(partition, 'conn', one.store.hash('alice', 'tab'))]);
     await one.advance(1);
     const next = await one.backend.connections.connect(hello('alice', 'tab'));
     expect(next.kind).toBe('connected');

@@ -50,8 +50,7 @@ describe('a dispatch over Redis that is asked for again', () => {
   it('keeps the params no longer than the command lives', async () => {
     const kh = commandHash(bench.store, keyFor('c1'));
     const partition = bench.store.partitionOfUser('alice');
-    const params = async () =>
-      (await bench.store.read(partition, [['GET', bench.store.key(partition, 'params', kh)]]))[0];
+    const params = async () => (await bench.store.read([['GET', bench.store.key(partition, 'params', kh)]]))[0];
     await dispatch('7');
     const before = await params();
     await bench.backend.commands.finish(keyFor('c1'), ending());

@@ -4,19 +4,15 @@ import { connectCommands } from '../../src/backends/redis/client.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
 import type { RedisBench } from '../contract/redis-kit.ts';
 
-/** Runs one command against a key of a partition. */
-export async function raw(
-  { store }: RedisBench,
-  partition: number,
-  command: readonly [string, ...(string | number)[]],
-): Promise<unknown> {
-  return (await store.read(partition, [command]))[0];
+/** Runs one command against a key. */
+export async function raw({ store }: RedisBench, command: readonly [string, ...(string | number)[]]): Promise<unknown> {
+  return (await store.read([command]))[0];
 }
 
 /** Sets by when a node's lease ends, in every partition. */
 export async function lease(bench: RedisBench, nodeId: string, ends: number): Promise<void> {
   for (let p = 0; p < bench.store.partitions; p++)
-    await raw(bench, p, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);
+    await raw(bench, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);
 }
 
 /** How many round trips it took. */

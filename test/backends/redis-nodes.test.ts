@@ -116,10 +116,10 @@ describe('two nodes over one Redis', () => {
     await b.bench.advance(0);
     const { store } = b.bench;
     const at = store.partitionOfUser(ALICE.userId);
-    const [epoch] = await store.read(at, [['HGET', store.key(at, 'node', 'b'), 'epoch']]);
+    const [epoch] = await store.read([['HGET', store.key(at, 'node', 'b'), 'epoch']]);
     const mailbox = store.key(at, 'mailbox', `b:${String(epoch)}`);
     // The last rows go with the next reading.
-    const [left] = await store.read(at, [['XLEN', mailbox]]);
+    const [left] = await store.read([['XLEN', mailbox]]);
     expect(Number(left)).toBeLessThan(150);
   });
 

@@ -80,4 +80,17 @@ describe('a dispatch that the store does not answer', () => {
     await settle();
     expect(ids(after)).toEqual(['c2']);
   });
+
+  it('tells the client to cancel after the command, where that was asked for meanwhile', async () => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    test.world.lose = 'answers';
+    void invoke(test, 'c1');
+    await settle();
+    await test.core.rpc.cancel(alice, { userId: 'alice', clientId: 'tab', commandId: 'c1' }, 'enough');
+    client.cancels.length = 0;
+    test.world.lose = 'nothing';
+    await test.clock.advance(1_000);
+    expect([ids(client), client.cancels]).toEqual([['c1'], ['c1']]);
+  });
 });

@@ -17,7 +17,9 @@ type Held = {
  * What was live on a killed relay: commands tried before the kill and told to nobody yet, of which a caller waited there, or whose client's
  * link fell within two seconds of the kill. Measured from the kill until the first of: a caller was told the end; the handler began,
  * where it had not; the link of the client that has begun it is up again (at once where it never fell), since a client keeps its report until it
- * is taken. What no relay ever admitted is not counted. A command of two kills counts twice.
+ * is taken. What was marked as dispatched and never reached its client counts from that link too: it may not be sent again, and ends as unknown at
+ * its deadline. Not counted: what no relay ever admitted, and who asked that relay while it was still down after an earlier kill, since it held nothing of
+ * theirs yet. A command of two kills counts twice.
  *
  * `told` is until a caller knew the end: the time that callers feel, with their libraries' ways of asking again in it.
  */
@@ -32,8 +34,10 @@ export function recoveriesOf(evidence: Evidence): readonly Held[] {
     return kills.flatMap((kill) => {
       if (kill.from < from || kill.from >= to) return [];
       const fell = own.some(({ up, at }) => !up && at >= kill.from && at <= kill.from + FALL_MS * MS);
-      if (!fell && !waitedThere(one, kill)) return [];
-      const again = Math.min(to, takenUp(one, kill.from, fell ? upAfter(own, kill.from) : kill.from));
+      if (!fell && !waitedThere(one, kill, kills)) return [];
+      const marked = evidence.final(one)?.dispatched ?? false;
+      const linkedAt = fell ? upAfter(own, kill.from) : kill.from;
+      const again = Math.min(to, takenUp(one, { kill: kill.from, linkedAt, marked }));
       return [
         {
           one,
@@ -56,15 +60,23 @@ function clientOf({ user, client }: { readonly user: string; readonly client: st
   return `${user}/${client}`;
 }
 
-function waitedThere({ waits }: Case, { target, from }: FaultTime): boolean {
+function waitedThere({ waits }: Case, { target, from }: FaultTime, kills: readonly FaultTime[]): boolean {
+  const down = kills.filter((kill) => kill.target === target && kill.from < from);
   return waits.some(
-    ({ attempt, ends }) => attempt.relay === target && attempt.at <= from && (ends[0]?.at ?? Infinity) > from,
+    ({ attempt: { relay, at }, ends }) =>
+      relay === target &&
+      at <= from &&
+      (ends[0]?.at ?? Infinity) > from &&
+      !down.some((kill) => kill.from <= at && at <= kill.to),
   );
 }
 
-function takenUp({ runs }: Case, kill: number, linkedAt: number): number {
-  if (runs.some(({ at }) => at <= kill)) return linkedAt;
-  return runs[0]?.at ?? Infinity;
+type Kill = { readonly kill: number; readonly linkedAt: number; readonly marked: boolean };
+
+function takenUp({ runs }: Case, { kill, linkedAt, marked }: Kill): number {
+  const [run] = runs;
+  if (run) return run.at <= kill ? linkedAt : run.at;
+  return marked ? linkedAt : Infinity;
 }
 
 function upAfter(links: readonly LinkEvent[], at: number): number {
@@ -77,10 +89,11 @@ export function judgeRecovery(evidence: Evidence): Judged {
   const kills = evidence.faults('relay-kill').length;
   const again = spread(held.map((one) => one.again));
   const told = spread(held.map((one) => one.told));
+  const unknown = held.filter(({ one }) => evidence.final(one)?.outcome === 'outcome_unknown').length;
   return {
     looked: held.length,
     findings: find('not taken up within 15 s', late),
-    says: `${held.length} commands held at ${kills} kills, taken up again after ${again}; told after ${told}`,
+    says: `${held.length} commands held at ${kills} kills, taken up again after ${again}; told after ${told}; ${unknown} unknown`,
   };
 }
 

@@ -66,6 +66,8 @@ export type Plan = {
   readonly doubled: number;
   /** How long a handler works at most. */
   readonly workMs: number;
+  /** How long a client has to answer. */
+  readonly respondMs: number;
   /** What it is judged by beside the invariants. */
   readonly promises: readonly PromiseName[];
   /** The targets come in turn instead of by chance. */
@@ -97,6 +99,7 @@ const base = {
   callersOnly: false,
   doubled: 0.1,
   workMs: 20,
+  respondMs: 30_000,
   promises: [],
   rolling: false,
   sentinel: false,

@@ -214,7 +214,7 @@ describe('viewer', () => {
 
   it('says who asks and which node answers', async () => {
     await using relay = await openCore();
-    const here = { nodeId: 'n1', mode: 'DIRECT', expiresAt: null };
+    const here = { nodeId: relay.core.nodeId, mode: relay.core.mode.toUpperCase(), expiresAt: null };
     expect(await dataOf(document, { core: relay.core, who: user('alice', 'invoke') })).toEqual({
       viewer: { kind: 'USER', userId: 'alice', scopes: ['INVOKE'], ...here },
     });

@@ -57,6 +57,15 @@ export class FakeClock implements Clock {
   }
 }
 
+/** Moves the clock on, a little at a time, until this is there: for what looks again after a while. */
+export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>): Promise<T> {
+  let over = false;
+  const done = (): void => void (over = true);
+  awaited.then(done, done);
+  while (!over) await clock.advance(10);
+  return awaited;
+}
+
 const outside = new Set<() => Promise<void>>();
 
 /** From now on `settle` waits for this too: for what goes on outside this process. */

@@ -90,7 +90,7 @@ async function openProcess(
   const rooms = createRedisRooms(parts) as Backend;
   const { backend, upToNow } = pulsed(rooms);
   return {
-    backend: { ...backend, ready: async () => void (await store.read(0, [['EXISTS', store.key(0, 'meta')]])) },
+    backend: { ...backend, ready: async () => void (await store.read([['EXISTS', store.key(0, 'meta')]])) },
     traffic,
     async heard() {
       // A subscription hears in order: what was published before comes before the answer.

@@ -49,6 +49,7 @@ function joined(called: Core, linked: Core): Core {
   return {
     ...called,
     links: linked.links,
+    drain: async (withinMs) => void (await Promise.all([called, linked].map((core) => core.drain(withinMs)))),
     get draining() {
       return called.draining;
     },

@@ -62,7 +62,7 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
   };
   if (target.form === 'single') return new Redis({ ...options, ...target.at });
   const { username, password } = target.sentinelLogin;
-  return new Redis({
+  const client = new Redis({
     ...options,
     sentinels: [...target.sentinels],
     name: target.master,
@@ -73,6 +73,23 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
     sentinelCommandTimeout: COMMAND_MS,
     failoverDetector: true,
   });
+  return reviving(client);
+}
+
+/** A failover that is told while ioredis still looks for the master ends a client for good. It begins anew unless its holder closed it. */
+function reviving(client: Redis): Redis {
+  let closed = false;
+  const disconnect = client.disconnect.bind(client);
+  client.disconnect = (reconnect = false) => {
+    closed ||= !reconnect;
+    disconnect(reconnect);
+  };
+  const begin = (): void => {
+    // What goes wrong is heard as an error, and comes here once more.
+    if (!closed) client.connect().catch(() => {});
+  };
+  client.on('end', () => void setTimeout(begin, RETRY_MS).unref());
+  return client;
 }
 
 function clusterOf(target: Extract<RedisTarget, { form: 'cluster' }>, purpose: Purpose): Cluster {

@@ -83,7 +83,7 @@ export async function rebind(parts: CommandParts, key: ClientKey, move: LinkMove
   const { nodeId, instanceId, epoch } = move.binding;
   const args = [parts.store.hash(key.userId, key.clientId), nodeId, instanceId, epoch, move.link, parts.settings.ends];
   let requeued = 0;
-  for (let place: string | null = null; ; ) {
+  for (let place: string | null = null; ;) {
     const [queued, unfinished, orphaned, came] = await ask(parts, key, 'commands-rebind', [...args, place]);
     requeued += Number(queued);
     place = typeof came === 'string' ? came : null;

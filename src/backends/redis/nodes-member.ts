@@ -173,9 +173,7 @@ export class Member {
     const { store } = parts;
     if (fields.get('kind') === 'pulse') return this.#pulse(fields.get('token') ?? '');
     const large = fields.has('large');
-    const [found] = large
-      ? await store.read(partition, [['GET', store.key(partition, 'result', fields.get('kh'))]])
-      : [];
+    const [found] = large ? await store.read([['GET', store.key(partition, 'result', fields.get('kh'))]]) : [];
     const result = large ? found : fields.get('result');
     this.#hand(decodeRow(fields, typeof result === 'string' ? trustJson(result) : null));
   }

@@ -154,10 +154,12 @@ export class Dispatcher {
       return settleIdle(outlet);
     }
     const { command, params, remainingMs } = result;
-    const { userId, clientId, commandId } = command;
+    const { userId, clientId, commandId, cancelRequestedAt } = command;
     this.#deps.metrics.count('commands_dispatched');
     this.#deps.backend.bus.publish(`command:${text}`, { key: { userId, clientId, commandId }, progress: null });
     outlet.link.sendCommand(command, params, remainingMs);
+    // Asked for between the mark and its answer: what was sent to the client then was of a command that it did not know.
+    if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
   }
 
   /** Nothing is written: reconciliation ends the command by its deadline. */
