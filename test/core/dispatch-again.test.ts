@@ -14,14 +14,24 @@ type Losing = TestCore &
 async function losingCore(): Promise<Losing> {
   const world: Losing['world'] = { lose: 'nothing', asked: [] };
   const marked = new Map<string, DispatchResult>();
-  const wrapped = (commands: CommandStore): CommandStore => ({
+  const wrapped = (commands: CommandStore): CommandStore => {
+    const asNow = async (known: DispatchResult): Promise<DispatchResult> => {
+      const [command] = known.kind === 'dispatch' ? await commands.get([known.command]) : [];
+      return known.kind === 'dispatch' && command ? { ...known, command } : known;
+    };
+    return withLosses(commands, asNow);
+  };
+  const withLosses = (
+    commands: CommandStore,
+    asNow: (known: DispatchResult) => Promise<DispatchResult>,
+  ): CommandStore => ({
     ...commands,
     async dispatch(key, binding, attempt) {
       const name = `${binding.epoch} ${attempt}`;
       world.asked.push(key.commandId);
       if (world.lose === 'requests') throw new CallboardError('store_unavailable', 'The store does not answer.');
       const known = marked.get(`${key.commandId} ${name}`);
-      const result = known ?? (await commands.dispatch(key, binding, attempt));
+      const result = known ? await asNow(known) : await commands.dispatch(key, binding, attempt);
       if (result.kind === 'dispatch') marked.set(`${key.commandId} ${name}`, result);
       if (world.lose === 'answers') throw new CallboardError('store_unavailable', 'The store does not answer.');
       return result;
