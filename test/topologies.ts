@@ -33,10 +33,6 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries a function or the schema: nothing is opened',
   },
   {
-    files: ['test/graphql/plan-documents.test.ts'],
-    reason: 'compares two ways of running a document over one store, call by call',
-  },
-  {
     files: ['answers', 'bodies', 'compile', 'requests'].map((name) => `test/rest/${name}.test.ts`),
     reason: 'tries documents of its own over answers that it makes itself',
   },
@@ -47,10 +43,6 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   {
     files: ['auth', 'config', 'log', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
-  },
-  {
-    files: ['test/gateway/pressure.test.ts'],
-    reason: 'weighs what waits in one socket of this process, with megabytes for each command',
   },
   { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },

@@ -51,7 +51,7 @@ describe('an operator’s deeds', () => {
   test('disconnecting closes the socket with 4451, and the client may come back', async () => {
     await using at = await house();
     const peer = await client(at);
-    const answer = await at.core.delivery.disconnectClient(admin, KEY, null);
+    const answer = await meanwhile(at.clock, at.core.delivery.disconnectClient(admin, KEY, null));
     expect(answer).toMatchObject({ state: 'closed', connection: { disconnectCause: 'operator' } });
     expect(await peer.end()).toMatchObject({ code: 4451, bye: { reason: 'operator', reconnect: true } });
     await client(at);

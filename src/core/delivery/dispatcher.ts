@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import { isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
-import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
+import { BACK_PRESSURE_BYTES, DISPATCHING, IN_FLIGHT } from '../limits.ts';
 import { andThen, type Maybe } from '../maybe.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
@@ -18,6 +18,8 @@ export type Outlet = {
   readonly window: Set<string>;
   /** False until the client was welcomed. */
   open: boolean;
+  /** Dispatches that the store was asked for and has not answered: each may bring a frame that the socket does not know of yet. */
+  asked: number;
   /** Dispatches that the store has not answered yet for being away: until it has, none is begun, so that the order holds. */
   unanswered: number;
   /** Who waits until it has nothing left to do. */
@@ -44,7 +46,7 @@ export class Dispatcher {
     const text = clientKeyText(client);
     const previous = this.#outlets.get(text);
     const own = { queue: new Map(), window: new Set<string>(), idle: [] };
-    const outlet: Outlet = { client, binding, link, ...own, open: false, unanswered: 0 };
+    const outlet: Outlet = { client, binding, link, ...own, open: false, asked: 0, unanswered: 0 };
     this.#outlets.set(text, outlet);
     return { outlet, previous };
   }
@@ -82,7 +84,8 @@ export class Dispatcher {
   pump(outlet: Outlet): void {
     if (!outlet.open || outlet.unanswered > 0) return;
     for (const [text, key] of outlet.queue) {
-      if (outlet.window.size >= IN_FLIGHT || outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
+      if (outlet.window.size >= IN_FLIGHT || outlet.asked >= DISPATCHING) return;
+      if (outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
       outlet.queue.delete(text);
       outlet.window.add(text);
       this.#dispatch(outlet, text, key);
@@ -127,10 +130,18 @@ export class Dispatcher {
     };
     try {
       const pending = andThen(ask(), (result) => this.#answered(outlet, text, result));
-      if (pending instanceof Promise) pending.catch(failed);
+      if (pending instanceof Promise) this.#follow(outlet, pending.catch(failed));
     } catch (error) {
       failed(error);
     }
+  }
+
+  #follow(outlet: Outlet, answer: Promise<void>): void {
+    outlet.asked++;
+    void answer.finally(() => {
+      outlet.asked--;
+      this.pump(outlet);
+    });
   }
 
   /** Whether the mark was set is not known, so nothing was written: the same attempt is asked for until the store answers. */
