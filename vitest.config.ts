@@ -10,7 +10,7 @@ function project(topology: Topology): TestProjectInlineConfiguration {
   const files =
     topology === 'direct'
       ? { include: ['test/**/*.test.ts'] }
-      : { include: [...INTEGRATION], exclude: NOT_SHARED.map(({ file }) => file) };
+      : { include: [...INTEGRATION], exclude: NOT_SHARED.flatMap(({ files }) => files) };
   // Hours of a clock that stands still are thousands of turns, each of which waits for Redis.
   const testTimeout = topology === 'direct' ? 20_000 : 120_000;
   const test = { name: topology, ...files, provide: { topology }, testTimeout, hookTimeout: 60_000 };

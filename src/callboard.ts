@@ -1,5 +1,6 @@
 /** The composition root: everything that callboard is made of meets here, and nowhere else. */
 import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { createMemoryBackend } from './backends/memory/backend.ts';
 import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
@@ -214,6 +215,8 @@ function assemble({ core, backend, authenticator, faces, meter, basePath }: Part
   const end = async (withinMs: number): Promise<void> => {
     await core.drain(withinMs);
     await core.close();
+    // What callers were answered is written before their links are closed.
+    await setImmediate();
     await faces.close();
     await server.close();
     await backend.close();

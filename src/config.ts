@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { collectGiven, type Environment, type Given } from './config-given.ts';
 import type { PolicyFile } from './core/auth/rules.ts';
 import { CallboardError, type Fault } from './core/errors.ts';
 import { parsePolicyFile } from './policy-file.ts';
 import {
   DIRECT_ONLY,
   PREFIX,
-  SETTING_NAMES,
   SETTINGS,
   SHARED_ONLY,
-  SWITCHES,
   isSettingName,
   type SettingName,
   type Settings,
@@ -43,7 +41,7 @@ export type Config = {
   readonly port: number;
   readonly basePath: string;
   readonly auth: AuthConfig;
-  /** The credentials were made for this run because none were configured (loopback only): whoever starts it must be shown them. */
+  /** The credentials were made for this run because none were configured (loopback and direct mode only): whoever starts it must be shown them. */
   readonly generated: boolean;
   /** Null: direct mode, everything in this process. */
   readonly redis: RedisConfig | null;
@@ -67,16 +65,12 @@ export type Config = {
   readonly warnings: readonly string[];
 };
 
-type Environment = Readonly<Record<string, string | undefined>>;
-type Given = { readonly text: string; readonly shownAs: string };
-type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: Fault[] };
-
 /**
  * Reads variables `CALLBOARD_X` and flags `--x` (flags win). Throws one `invalid_argument` that names every fault at once. An empty
  * variable counts as unset.
  */
 export function readConfig(env: Environment, argv: readonly string[]): Config {
-  const { given, faults } = collect(env, argv);
+  const { given, faults } = collectGiven(env, argv);
   const shownAs = (name: SettingName): string => given.get(name)?.shownAs ?? PREFIX + name;
   const texts = Object.fromEntries([...given].map(([name, { text }]) => [name, text]));
   const parsed = SETTINGS.safeParse(texts);
@@ -95,52 +89,6 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-function collect(env: Environment, argv: readonly string[]): Read {
-  const given = new Map<SettingName, Given>();
-  for (const name of SETTING_NAMES) {
-    const text = env[PREFIX + name];
-    if (text !== undefined && text !== '') given.set(name, { text, shownAs: PREFIX + name });
-  }
-  return { given, faults: collectFlags(argv, given) };
-}
-
-function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): Fault[] {
-  const faults: Fault[] = [];
-  const options = Object.fromEntries(
-    SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
-  );
-  const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
-  for (const token of tokens) {
-    if (token.kind === 'positional') faults.push({ parameter: token.value, detail: 'is not expected here' });
-    if (token.kind !== 'option') continue;
-    const shownAs = `--${token.name}`;
-    const flag = readFlag(token.name);
-    if (flag === null) {
-      faults.push({ parameter: token.rawName, detail: 'is not a known flag' });
-      continue;
-    }
-    const text = token.value ?? flag.alone;
-    if (text === undefined || text === '') faults.push({ parameter: shownAs, detail: 'needs a value' });
-    else if (flag.off && token.value !== undefined) faults.push({ parameter: shownAs, detail: 'takes no value' });
-    else given.set(flag.name, { text, shownAs });
-  }
-  return faults;
-}
-
-/** What a flag sets, and what it says without a value: `--fast-path` and `--no-fast-path` are one setting. */
-function readFlag(flag: string): { readonly name: SettingName; readonly alone?: string; readonly off: boolean } | null {
-  const off = flag.startsWith('no-');
-  const written = off ? flag.slice('no-'.length) : flag;
-  const name = written.replaceAll('-', '_').toUpperCase();
-  if (!isSettingName(name) || flagOf(name) !== written) return null;
-  if (SWITCHES.has(name)) return { name, alone: String(!off), off };
-  return off ? null : { name, off };
-}
-
-function flagOf(name: SettingName): string {
-  return name.toLowerCase().replaceAll('_', '-');
-}
-
 /** What settings ask of each other. Looked at apart from each one's own text, so that both kinds of fault are reported in one go. */
 function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): Fault[] {
   const faults: Fault[] = [];
@@ -150,8 +98,13 @@ function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: 
     }
   }
   const host = given.get('HOST')?.text ?? '127.0.0.1';
+  const shared = given.has('REDIS_URL');
+  if (shared && !hasCredentials(given)) {
+    const detail = `the nodes of a deployment take the same credentials, so none are made up: set ${PREFIX}ADMIN_TOKEN and ${PREFIX}SECRET (or ${PREFIX}JWKS_URL), alike on each`;
+    faults.push({ parameter: shownAs('REDIS_URL'), detail });
+  }
   if (isLoopback(host)) return faults;
-  if (!hasCredentials(given)) {
+  if (!shared && !hasCredentials(given)) {
     const detail = `${host} can be reached by others: set ADMIN_TOKEN, SECRET or JWKS_URL before listening there`;
     faults.push({ parameter: shownAs('HOST'), detail });
   }

@@ -2,18 +2,48 @@
 export type Topology = 'direct' | 'shared-one' | 'shared-two';
 const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two'];
 
-/** What a run goes through: `direct`, or those that CALLBOARD_TEST_TOPOLOGY names, separated by commas. */
-const chosen = (process.env['CALLBOARD_TEST_TOPOLOGY'] ?? 'direct').split(',');
+/** What a run goes through: all of them, or those that CALLBOARD_TEST_TOPOLOGY names, separated by commas. */
+const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
-/** Tests that open whole relays by `relay()`, `stage()` or `startRealRelay()`. */
+/** Where the tests of the faces are: those that open what a relay is made of do so by the run's topology. */
 export const INTEGRATION: readonly string[] = [
-  'test/relay/*.test.ts',
-  'test/clients/*with-relay.test.ts',
-  'test/clients/admin.test.ts',
+  ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser'].map(
+    (folder) => `${folder}/*.test.ts`,
+  ),
+  ...['test/clients/*with-relay.test.ts', 'test/clients/admin.test.ts'],
 ];
 
 /** Those of them that have a reason to run in direct mode alone. */
-export const NOT_SHARED: readonly { readonly file: string; readonly reason: string }[] = [
-  { file: 'test/relay/observation.test.ts', reason: 'puts rows into a memory backend by hand, as no relay would' },
+export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
+  {
+    files: ['test/relay/observation.test.ts'],
+    reason: 'puts rows into a memory backend by hand, as no relay would',
+  },
+  {
+    files: ['contexts', 'invoke', 'nested', 'payload', 'updates', 'wire'].map((name) => `test/graphql/${name}.test.ts`),
+    reason: 'shows fixed rows that no store holds',
+  },
+  {
+    files: ['audit', 'door', 'limits', 'mask', 'sse', 'sse-client'].map((name) => `test/graphql/${name}.test.ts`),
+    reason: 'tries the door over a small schema of its own that asks no store',
+  },
+  {
+    files: ['at-time', 'linter', 'plan', 'unproven'].map((name) => `test/graphql/${name}.test.ts`),
+    reason: 'tries a function or the schema: nothing is opened',
+  },
+  {
+    files: ['answers', 'bodies', 'compile', 'requests'].map((name) => `test/rest/${name}.test.ts`),
+    reason: 'tries documents of its own over answers that it makes itself',
+  },
+  {
+    files: ['test/rest/openapi.test.ts', 'test/rest/openapi-lint.test.ts'],
+    reason: 'reads the description, which is the same in every mode',
+  },
+  {
+    files: ['auth', 'config', 'log', 'policy'].map((name) => `test/http/${name}.test.ts`),
+    reason: 'tries a function: no relay is opened',
+  },
+  { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },
+  { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
 ];

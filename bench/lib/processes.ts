@@ -11,7 +11,7 @@ export interface Child extends AsyncDisposable {
   /** Where it listens; 0 where it does not. */
   readonly port: number;
   readonly note: string;
-  /** Rejects with what the act threw, or when the process ends first. */
+  /** Rejects with what the act threw, when it takes too long, or when the process ends first. */
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>): Promise<T>;
   /** Microseconds of CPU, user and system, since it began, by its own accounting. */
   cpu(): Promise<number>;
@@ -29,6 +29,8 @@ const SAID = z.object({ port: z.number().default(0), note: z.string().default(''
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number() });
 const ANSWER = z.object({ id: z.number(), answer: z.unknown(), error: z.string().optional() });
 const START_MS = 60_000;
+/** Longer than any act takes: what hangs shall cost its row and not the run. */
+const ANSWER_MS = 90_000;
 
 /** Starts `module` (a path relative to `bench/`) in a process of its own and resolves once it is up. What it prints on stdout is dropped. */
 export async function startChild(module: string, { options, execArgv = [] }: ChildOptions = {}): Promise<Child> {
@@ -78,7 +80,8 @@ function conversation(process: ChildProcess): Ask {
     const asked = Promise.withResolvers<unknown>();
     open.set(++ids, asked);
     process.send({ id: ids, act, given: given ?? null });
-    return asked.promise;
+    const late = setTimeout(() => asked.reject(new Error(`"${act}" was not answered in time`)), ANSWER_MS);
+    return asked.promise.finally(() => clearTimeout(late));
   };
 }
 

@@ -28,8 +28,9 @@ export const PHASE_RUN = z.object({ frames: z.number(), ms: z.number(), lost: z.
 /** A publisher goes on when this share of what it waits for has arrived: a few slow streams shall not stop the others. */
 const ENOUGH = 0.97;
 
-type Opened = { readonly reader: Reader; readonly door: Door; readonly streams: number; readonly chars: number };
-type Door = { publish(events: readonly FanEvent[]): Promise<void> };
+type DoorAt = z.infer<typeof DOOR>;
+type Opened = { readonly reader: Reader; readonly door: DoorAt; readonly streams: number; readonly chars: number };
+type Door = Disposable & { publish(events: readonly FanEvent[]): Promise<void> };
 
 let published = 0;
 const next = (chars: number): FanEvent => fanEvent(published++, chars);
@@ -71,15 +72,17 @@ async function open({ command, door: at, wireBytes, ...options }: z.infer<typeof
   const chars = Math.max(1, FIRST_CHARS + wireBytes - first.length);
   const sample = await sampleOf(at, chars, options);
   const reader = await openReader(command, options);
-  const one = { reader, door: openDoor(at), streams: options.streams, chars };
+  const one = { reader, door: at, streams: options.streams, chars };
   return { one, said: { wireBytes: sample.length, sample } };
 }
 
 async function run(
-  { reader, door, streams, chars }: Opened,
+  { reader, door: at, streams, chars }: Opened,
   { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
 ) {
   await reader.quiet();
+  // Opened anew each time: servers close connections that were idle while the others had their turn.
+  using door = openDoor(at);
   const base = reader.events;
   const began = performance.now();
   let sent = 0;
@@ -97,7 +100,7 @@ async function run(
 }
 
 /** Posts over one kept connection; resolves with the answer. */
-function openDoor({ port, path, token, form }: z.infer<typeof DOOR>): Door {
+function openDoor({ port, path, token, form }: DoorAt): Door {
   let waiting: PromiseWithResolvers<void> | null = null;
   const read = createAnswerReader((_, status) => {
     if (status === 200) waiting?.resolve();
@@ -106,6 +109,7 @@ function openDoor({ port, path, token, form }: z.infer<typeof DOOR>): Door {
   const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
   socket.on('data', (bytes: Buffer) => read(bytes, bytes.length));
   socket.on('error', (error) => waiting?.reject(error));
+  socket.on('close', () => waiting?.reject(new Error('The door for events closed its connection.')));
   return {
     publish(events) {
       waiting = Promise.withResolvers();
@@ -115,6 +119,7 @@ function openDoor({ port, path, token, form }: z.infer<typeof DOOR>): Door {
       );
       return waiting.promise;
     },
+    [Symbol.dispose]: () => void socket.destroy(),
   };
 }
 
@@ -126,15 +131,11 @@ function ingested({ messageId, name, data }: FanEvent): object {
 type Stream = Pick<z.infer<typeof OPEN>, 'port' | 'requests' | 'answer' | 'marker'>;
 
 /** The shortest of some texts in which one stream hears of one event: what else may come in between, as a ping, makes them longer. */
-async function sampleOf(
-  at: z.infer<typeof DOOR>,
-  chars: number,
-  { port, requests, answer, marker }: Stream,
-): Promise<string> {
+async function sampleOf(at: DoorAt, chars: number, { port, requests, answer, marker }: Stream): Promise<string> {
   const texts: string[] = [];
   let text = '';
   let told: (() => void) | null = null;
-  const door = openDoor(at);
+  using door = openDoor(at);
   const socket = connect({ port, host: '127.0.0.1' });
   const until = async (done: () => boolean): Promise<void> => {
     while (!done()) await new Promise<void>((resolve) => (told = resolve));

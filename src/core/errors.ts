@@ -49,3 +49,8 @@ export function notFound(): never {
 export function invalid(parameter: string, detail: string): never {
   throw new CallboardError('invalid_argument', `${parameter}: ${detail}`, { errors: [{ parameter, detail }] });
 }
+
+/** The store did not answer: what was asked of it can be asked again. */
+export function isAway(error: unknown): boolean {
+  return error instanceof CallboardError && error.code === 'store_unavailable';
+}

@@ -63,6 +63,8 @@ export const BAD_FRAMES_MS = 60_000;
 /** Dispatching stops above the first; above the second, or after the time, the link is closed. */
 export const BACK_PRESSURE_BYTES = 1024 * 1024;
 export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
+/** Dispatches of one link that a store may be asked for at a time: with frames of the largest size they stay below what closes the link. */
+export const DISPATCHING = 6;
 export const BACK_PRESSURE_MS = 30_000;
 /** The header line of a frame: a token of 8192 characters and room to spare. */
 export const HEADER_CHARS = 16 * 1024;
@@ -97,6 +99,8 @@ export const DRAIN_SPREAD_LINK_MS = 10;
 export const DRAIN_SPREAD_MS = 5_000;
 /** A link of a draining node whose last command ended is closed this much later. */
 export const DRAIN_LAST_WORD_MS = 20;
+/** A closing node's callers are answered by what it last knew of their commands where a shared store does not say more within this time. */
+export const RELEASE_MS = 1_000;
 /** How long an operator's deed waits for the node concerned to say that it did it, and how often it looks. */
 export const DEED_TOLD_MS = 2_000;
 export const DEED_LOOK_MS = 50;

@@ -90,7 +90,7 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
     }),
     recoveredFromNodeId: t.exposeID('recoveredFromNodeId', {
       nullable: true,
-      description: 'The lost node that it was recovered from.',
+      description: 'The node that it was on before it moved to its present one; null: it never moved.',
     }),
     cancelRequestedAt: t.expose('cancelRequestedAt', {
       type: 'DateTime',

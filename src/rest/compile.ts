@@ -46,7 +46,10 @@ export function compileRoutes(
   const whole = concatAST(documents.map((document) => parseDocument(document, faults)));
   const withRest = extendSchema(schema, parse(REST_SDL));
   for (const error of validate(withRest, whole, undefined, { maxErrors: 1000 })) faults.push(faultOf(error));
-  const sources = Object.values(separateOperations(whole)).filter((one) => validate(withRest, one).length === 0);
+  const sound = faults.length === 0;
+  const sources = Object.values(separateOperations(whole)).filter(
+    (one) => sound || validate(withRest, one).length === 0,
+  );
   const routes = sources.flatMap((document) => compileRoute(schema, document, { plans, faults }) ?? []);
   findTwins(routes, faults);
   if (faults.length > 0) {

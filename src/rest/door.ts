@@ -3,7 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { CallboardError } from '../core/errors.ts';
 import type { Mask } from '../graphql/mask.ts';
 import type { Plans } from '../graphql/plan.ts';
-import { compileRoutes } from './compile.ts';
+import { compileRoutes, type Route } from './compile.ts';
 import type { Access, Method } from './directive.ts';
 import { readOperations, type DocumentText } from './documents.ts';
 import { createExplain } from './explain.ts';
@@ -49,7 +49,7 @@ export type RestOptions = {
 /** Serves the documents as routes. Throws `internal` naming every fault when a document does not fit the schema. */
 export function createRestDoor(options: RestOptions): RestDoor {
   const { basePath = '', version = '0.0.0' } = options;
-  const routes = compileRoutes(options.schema, options.documents ?? readOperations(), options.plans);
+  const routes = routesOf(options);
   const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
   const find = createRouter(routes, basePath);
   return {
@@ -62,4 +62,14 @@ export function createRestDoor(options: RestOptions): RestDoor {
     openapi: describeRoutes(routes, { title: 'callboard', version, basePath }, options.besides),
     operations: routes.map(({ method, path, id, access }) => ({ method, path, id, access })),
   };
+}
+
+/** The routes that ship with callboard: compiled once in a process for a schema, however many doors it opens. */
+const shipped = new WeakMap<GraphQLSchema, readonly Route[]>();
+
+function routesOf({ schema, plans, documents }: RestOptions): readonly Route[] {
+  if (documents) return compileRoutes(schema, documents, plans);
+  const routes = shipped.get(schema) ?? compileRoutes(schema, readOperations(), plans);
+  shipped.set(schema, routes);
+  return routes;
 }

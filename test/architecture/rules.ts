@@ -31,7 +31,11 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'generated/', may: [] },
   { of: 'settings.ts', may: ['core/limits.ts', 'backends/redis/target.ts'] },
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
-  { of: 'config.ts', may: ['settings.ts', 'policy-file.ts', 'core/limits.ts', 'core/errors.ts', 'core/auth/'] },
+  { of: 'config-given.ts', may: ['settings.ts', 'core/errors.ts'] },
+  {
+    of: 'config.ts',
+    may: ['config-given.ts', 'settings.ts', 'policy-file.ts', 'core/limits.ts', 'core/errors.ts', 'core/auth/'],
+  },
   { of: 'version.ts', may: [] },
   {
     of: 'callboard.ts',

@@ -1,17 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRedisCommands } from '../../src/backends/redis/commands.ts';
-import { KINDS } from '../../src/backends/redis/keys.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import { toJson } from '../../src/core/json.ts';
-import { TERMINAL_MS } from '../../src/core/limits.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode, read } from '../contract/kit.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode } from '../contract/kit.ts';
 import { commandModel } from '../contract/model.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
 
 const WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-const RECORDS = { userId: null, clientId: null, stage: null, outcome: null, nodeId: null, admittedAfter: null };
 const ALL = { first: 100, after: null };
 
 /** The answer to each act on a command was lost and it is asked again: what is told is the first answer. */
@@ -153,165 +149,5 @@ describe('commands of several processes over one Redis', () => {
       kind: 'admitted',
       command: { stage: 'admitted', nodeId: null },
     });
-  });
-});
-
-describe('commands over partitions', () => {
-  let bench: RedisBench;
-  let users: readonly string[];
-  beforeEach(async () => {
-    bench = await redisBench({ partitions: 3 });
-    users = Array.from({ length: 12 }, (_, i) => `user-${String(i).padStart(2, '0')}`);
-    expect(new Set(users.map((user) => bench.store.partitionOfUser(user))).size).toBe(3);
-    for (const userId of users)
-      await bench.backend.commands.admit(
-        admission('c1', { userId, scopeId: userId, connectWithinMs: 1_000, respondWithinMs: 10_000 }),
-      );
-  });
-  afterEach(() => bench.close());
-
-  it('answer for many at once in the order asked, in one round trip of each partition', async () => {
-    const asked = [...users.toReversed(), 'nobody'].map((userId) => ({ ...keyFor('c1'), userId }));
-    const before = bench.store.roundTrips;
-    const found = await bench.backend.commands.get(asked);
-    expect(bench.store.roundTrips - before).toBe(3);
-    expect(found.map((command) => command?.userId)).toEqual([...users.toReversed(), undefined]);
-    expect(await bench.backend.commands.get([])).toEqual([]);
-  });
-
-  it('are listed in one order and counted as one', async () => {
-    const { inspector } = bench.backend;
-    const pages: string[] = [];
-    let after: readonly string[] | null = null;
-    do {
-      const scan = await inspector.list(RECORDS, { first: 5, after });
-      pages.push(...scan.rows.map(({ row }) => row.userId));
-      after = scan.next;
-    } while (after !== null);
-    expect(pages).toEqual(users);
-    const scopes = await inspector.scopes({ first: 7, after: null });
-    expect(scopes.rows.map(({ row }) => row.scopeId)).toEqual(users.slice(0, 7));
-    const rest = await inspector.scopes({ first: 7, after: scopes.next });
-    expect([rest.rows.map(({ row }) => row.scopeId), rest.next]).toEqual([users.slice(7), null]);
-    await bench.clock.advance(1_000);
-    expect(await inspector.summary()).toMatchObject({ trackedCommands: 12, dueCommands: 12, sampleSize: 12 });
-  });
-
-  it('find what a filter keeps beyond what one look reads', async () => {
-    const { commands, inspector } = bench.backend;
-    for (let i = 0; i < 1100; i++)
-      await commands.admit(admission(`c${i}`, { scopeLimit: 5_000, clientId: `t${i % 9}`, connectWithinMs: 9_000 }));
-    await commands.settle({ ...keyFor('c1'), userId: 'user-11' }, { kind: 'cancel', reason: null, by: 'test' });
-    const scan = await inspector.list({ ...RECORDS, stage: 'terminal' }, { first: 5, after: null });
-    expect([scan.rows.map(({ row }) => row.userId), scan.next]).toEqual([['user-11'], null]);
-  });
-});
-
-describe('what commands leave in Redis', () => {
-  let bench: RedisBench;
-  let client: Client;
-  beforeEach(async () => {
-    bench = await redisBench({ partitions: 1 });
-    client = bench.connect();
-    await client.connect();
-  });
-  afterEach(async () => {
-    client.disconnect();
-    await bench.close();
-  });
-  const keys = async (): Promise<readonly { readonly name: string; readonly kind: string; readonly ttl: number }[]> => {
-    const prefix = bench.store.key(0, 'meta').slice(0, -4);
-    const found: { name: string; kind: string; ttl: number }[] = [];
-    let cursor = '0';
-    do {
-      const [next, names] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', 1000);
-      for (const name of names) {
-        const kind = name.slice(prefix.length).split(':')[0] ?? '';
-        found.push({ name, kind, ttl: await client.pttl(name) });
-      }
-      cursor = next;
-    } while (cursor !== '0');
-    return found;
-  };
-  const OWN = [
-    'cmd',
-    'params',
-    'result',
-    'waiting',
-    'running',
-    'due',
-    'ended',
-    'cmds',
-    'reserved',
-    'scopes',
-    'waiters',
-  ];
-
-  it('has an expiry wherever the list of keys says so, live and ended', async () => {
-    const { commands } = bench.backend;
-    await commands.rebind(ALICE, BOUND, 'up');
-    await commands.admit(admission('queued'));
-    await dispatched(bench, 'running');
-    await dispatched(bench, 'ended');
-    await commands.finish(keyFor('ended'), ending());
-    const all = await keys();
-    expect(new Set(all.map(({ kind }) => kind))).toEqual(new Set([...all.map(({ kind }) => kind), ...OWN]));
-    const ends: Record<string, { readonly ends: string } | undefined> = KINDS;
-    for (const { kind, ttl } of all) {
-      if (ends[kind]?.ends === 'ttl') expect([kind, ttl > 0]).toEqual([kind, true]);
-      else expect(ends[kind]?.ends).toMatch(/^(emptied|node|kept)$/);
-    }
-  });
-
-  it('is nothing of a command once it is forgotten', async () => {
-    const { commands, inspector } = bench.backend;
-    await commands.rebind(ALICE, BOUND, 'up');
-    for (const id of ['c1', 'c2', 'c3']) await dispatched(bench, id);
-    await commands.admit(admission('c4'));
-    await commands.finish(keyFor('c1'), ending());
-    await commands.finish(keyFor('c2'), ending({ payload: toJson('x'.repeat(40_000)) }));
-    await commands.settle(keyFor('c3'), { kind: 'give_up', code: 'node_lost', instanceId: null });
-    await commands.settle(keyFor('c4'), { kind: 'cancel', reason: null, by: 'test' });
-    await bench.clock.advance(TERMINAL_MS);
-    expect(await inspector.summary()).toMatchObject({ trackedCommands: 0, dueCommands: 0, sampleSize: 0 });
-    expect((await keys()).map(({ kind }) => kind).filter((kind) => OWN.includes(kind))).toEqual([]);
-    expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
-  });
-
-  it('goes in bounded steps, and spares a command that came anew under the same id', async () => {
-    const { commands } = bench.backend;
-    await commands.rebind(ALICE, BOUND, 'up');
-    for (let i = 0; i < 10; i++) {
-      await dispatched(bench, `c${i}`);
-      await commands.finish(keyFor(`c${i}`), ending());
-    }
-    await bench.clock.advance(TERMINAL_MS);
-    expect(await commands.admit(admission('c9'))).toMatchObject({ kind: 'admitted', command: { version: 1 } });
-    expect(await bench.store.act(0, 'commands-sweep', [4])).toBe(1);
-    expect(await bench.store.act(0, 'commands-sweep', [100])).toBe(0);
-    expect(await read(bench, 'c9')).toMatchObject({ stage: 'queued', lateResults: 0 });
-    expect((await keys()).filter(({ kind }) => kind === 'cmd')).toHaveLength(1);
-    expect(await commands.result(keyFor('c9'))).toBe(null);
-  });
-
-  it('names a command no more whose record was collected with nobody there to end it', async () => {
-    const { commands, nodes, inspector } = bench.backend;
-    await commands.rebind(ALICE, BOUND, 'up');
-    await commands.admit(admission('c1'));
-    await dispatched(bench, 'c2');
-    await client.del(bench.store.key(0, 'cmd', bench.store.hash('alice', 'tab', 'c1')));
-    await client.del(bench.store.key(0, 'cmd', bench.store.hash('alice', 'tab', 'c2')));
-    await bench.clock.advance(30_000);
-    expect(await nodes.due(10)).toEqual([]);
-    for (const id of ['c1', 'c2'])
-      expect(await commands.settle(keyFor(id), { kind: 'expire' })).toEqual({ kind: 'unknown' });
-    expect(await commands.rebind(ALICE, { ...BOUND, epoch: 2 }, 'up')).toEqual({
-      requeued: 0,
-      unfinished: [],
-      orphaned: [],
-    });
-    expect(await inspector.summary()).toMatchObject({ trackedCommands: 0, dueCommands: 0, sampleSize: 0 });
-    await bench.clock.advance(2 * 24 * 3600_000);
-    expect(await commands.admit(admission('c3', { scopeLimit: 1 }))).toMatchObject({ kind: 'admitted' });
   });
 });

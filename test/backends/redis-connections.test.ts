@@ -1,49 +1,13 @@
-import { Cluster } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
-import { KINDS } from '../../src/backends/redis/keys.ts';
-import type { Store } from '../../src/backends/redis/store.ts';
-import { connectionStatus } from '../../src/core/connections/connection.ts';
-import { FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FORGET_MS } from '../../src/core/limits.ts';
 import { ALL, hello, ids } from '../contract/connections-kit.ts';
-import {
-  ANY_CONTEXT,
-  ANY_WINDOW,
-  browserWindow,
-  context,
-  contextIds,
-  report,
-  snapshot,
-  windowIds,
-  worker,
-} from '../contract/contexts-kit.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { lease, raw, trips } from './redis-look-kit.ts';
 
 const TAB = { userId: 'alice', clientId: 'tab' };
 const PAGE = { first: 1000, after: null };
 const ACTION = { name: 'open', summary: null, description: null, version: null, checksArguments: null };
 const ACTIONS = [{ ...ACTION, schema: null, metadata: null }];
-
-/** Runs one command against a key of a partition. */
-async function raw(
-  { store }: RedisBench,
-  partition: number,
-  command: readonly [string, ...(string | number)[]],
-): Promise<unknown> {
-  return (await store.read(partition, [command]))[0];
-}
-
-/** Sets by when a node's lease ends, in every partition. */
-async function lease(bench: RedisBench, nodeId: string, ends: number): Promise<void> {
-  for (let p = 0; p < bench.store.partitions; p++)
-    await raw(bench, p, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);
-}
-
-async function trips(store: Store, run: () => unknown): Promise<number> {
-  const before = store.roundTrips;
-  await run();
-  return store.roundTrips - before;
-}
 
 describe('connections over Redis', () => {
   let one: RedisBench;
@@ -83,8 +47,8 @@ describe('connections over Redis', () => {
   it('never give an epoch twice, also where the store was lost', async () => {
     const { epoch } = (await one.backend.connections.connect(hello('alice', 'tab'))).connection;
     const partition = one.store.partitionOfUser('alice');
-    await raw(one, partition, ['DEL', one.store.key(partition, 'meta')]);
-    await raw(one, partition, ['DEL', one.store.key(partition, 'conn', one.store.hash('alice', 'tab'))]);
+    await raw(one, ['DEL', one.store.key(partition, 'meta')]);
+    await raw(one, ['DEL', one.store.key(partition, 'conn', one.store.hash('alice', 'tab'))]);
     await one.advance(1);
     const next = await one.backend.connections.connect(hello('alice', 'tab'));
     expect(next.kind).toBe('connected');
@@ -185,124 +149,3 @@ describe('connections over Redis', () => {
     ]);
   });
 });
-
-describe('contexts over Redis', () => {
-  let one: RedisBench;
-  let two: RedisBench;
-  beforeEach(async () => {
-    one = await redisBench();
-    two = await redisBench({ beside: one });
-  });
-  afterEach(async () => {
-    await two.close();
-    await one.close();
-  });
-  const all = report(
-    snapshot(context('c'), worker('w', { windowId: 'v', taskId: 'a|b' })),
-    snapshot(browserWindow('v')),
-  );
-
-  it('are seen from another process, with the state of a link that only the first has', async () => {
-    const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
-    expect(await one.backend.contexts.report(TAB, connection.epoch, all)).toBe('taken');
-    expect(await contextIds(two)).toEqual(['alice/tab/c', 'alice/tab/w']);
-    expect(await two.backend.contexts.window('alice', 'v')).toMatchObject({
-      window: { linkLost: false },
-      live: { workers: 1, idle: 0, busy: 1 },
-    });
-    await one.advance(STALE_MS);
-    expect(await contextIds(two, { statuses: ['stale'] })).toEqual(['alice/tab/c', 'alice/tab/w']);
-    await two.backend.connections.connect(hello('alice', 'tab', { instanceId: 'i2', nodeId: 'n2' }));
-    expect([await contextIds(one), await windowIds(one)]).toEqual([[], []]);
-    expect(await one.backend.contexts.report(TAB, connection.epoch, all)).toBe('fenced');
-  });
-
-  it('say the same when a report is sent again because its answer was lost', async () => {
-    const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
-    const say = (given: typeof all) => one.backend.contexts.report(TAB, connection.epoch, given);
-    await say(all);
-    const delta = {
-      contexts: { snapshot: false, set: [worker('x', { windowId: 'v' })], removed: ['w'] },
-      windows: null,
-    };
-    for (let i = 0; i < 3; i++) expect(await say(delta)).toBe('taken');
-    expect(await contextIds(two)).toEqual(['alice/tab/c', 'alice/tab/x']);
-    expect((await two.backend.contexts.window('alice', 'v'))?.live).toEqual({ workers: 1, idle: 1, busy: 0 });
-  });
-
-  it('are stale, and gone, with the lease of their node', async () => {
-    const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
-    await one.backend.contexts.report(TAB, connection.epoch, all);
-    await lease(one, 'n1', one.now() + 1_000);
-    await one.advance(1_000);
-    expect(await contextIds(two, { statuses: ['stale'] })).toEqual(['alice/tab/c', 'alice/tab/w']);
-    await one.advance(FORGET_MS);
-    expect([await contextIds(two), await windowIds(two)]).toEqual([[], []]);
-  });
-
-  it('cost as many round trips for many lists as for one', async () => {
-    const users = Array.from({ length: 60 }, (_, i) => `u${i}`);
-    for (const userId of users) {
-      const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
-      await one.backend.contexts.report(connection, connection.epoch, all);
-    }
-    const { contexts } = two.backend;
-    const { partitions } = two.store;
-    const filters = users.map((userId) => ({ ...ANY_CONTEXT, userId }));
-    const windows = users.map((userId) => ({ ...ANY_WINDOW, userId }));
-    expect((await contexts.lists(filters, 10)).map(({ rows }) => rows.length)).toEqual(users.map(() => 2));
-    expect(await trips(two.store, () => contexts.lists(filters, 10))).toBeLessThanOrEqual(2 * partitions);
-    expect(await trips(two.store, () => contexts.windowLists(windows, 10))).toBeLessThanOrEqual(2 * partitions);
-  });
-
-  it('live as long as the signs of life of their link, whatever the expiry of their keys', async () => {
-    const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
-    await one.backend.contexts.report(TAB, connection.epoch, all);
-    const partition = one.store.partitionOfUser('alice');
-    const held = (['conn', 'ctx', 'win', 'ctxwin'] as const).map((kind) =>
-      one.store.key(partition, kind, one.store.hash('alice', 'tab')),
-    );
-    for (const key of held) await raw(one, partition, ['PEXPIRE', key, 600_000]);
-    for (let ms = 0; ms < 3600_000; ms += 40_000) {
-      await one.advance(40_000);
-      expect(await one.backend.connections.touch(TAB, connection.epoch)).not.toBeNull();
-    }
-    expect([await contextIds(two), await windowIds(two)]).toEqual([['alice/tab/c', 'alice/tab/w'], ['alice/tab/v']]);
-    for (const key of held) expect(await raw(one, partition, ['PTTL', key])).toBeGreaterThan(3600_000);
-  });
-
-  it('leave nothing behind once their clients are forgotten, and hold no key that would stay for ever', async () => {
-    for (const userId of ['alice', 'bob', 'carol']) {
-      const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
-      await one.backend.contexts.report(connection, connection.epoch, all);
-      expect(connectionStatus(connection, one.now())).toBe('connected');
-    }
-    const live = await keysOf(one);
-    expect(new Set(live.map(({ kind }) => kind))).toEqual(
-      new Set(['meta', 'conn', 'conns', 'connusers', 'conngone', 'ctx', 'win', 'ctxwin', 'ctxs', 'wins']),
-    );
-    for (const { kind, ttl } of live) {
-      const { ends } = Object.entries(KINDS).find(([name]) => name === kind)?.[1] ?? { ends: 'unknown' };
-      if (ttl === -1) expect(['emptied', 'kept', 'node']).toContain(ends);
-      else expect([kind, ends, ttl > 3600_000]).toEqual([kind, 'ttl', true]);
-    }
-    await one.advance(60_000 + FORGET_MS);
-    await two.backend.connections.users(PAGE);
-    expect((await keysOf(one)).map(({ kind }) => kind).filter((kind) => kind !== 'meta')).toEqual([]);
-  });
-});
-
-/** Every key of the bench's namespace, with how long it will live. */
-async function keysOf({ store }: RedisBench): Promise<{ readonly kind: string; readonly ttl: number }[]> {
-  const client = connectCommands(inject('redisUrl'));
-  await client.connect();
-  const found: { kind: string; ttl: number }[] = [];
-  for (const server of client instanceof Cluster ? client.nodes('master') : [client]) {
-    for await (const names of server.scanStream({ match: `{cb:${store.namespace}:*`, count: 1000 })) {
-      for (const name of names as string[])
-        found.push({ kind: name.split('}:')[1]?.split(':')[0] ?? '', ttl: await client.pttl(name) });
-    }
-  }
-  client.disconnect();
-  return found;
-}

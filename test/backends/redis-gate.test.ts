@@ -124,19 +124,19 @@ describe('a namespace', () => {
       const namespace = randomUUID();
       await enterNamespace(await storeOf(namespace, 3));
       const wrong = await storeOf(namespace, partitions);
-      const before = await wrong.read(0, [['KEYS', `*${namespace}*`]]);
+      const before = await wrong.read([['KEYS', `*${namespace}*`]]);
       await expect(enterNamespace(wrong)).rejects.toMatchObject({
         code: 'invalid_argument',
         message: expect.stringContaining(`was begun with 3, not ${partitions}`),
       });
-      expect(await wrong.read(0, [['KEYS', `*${namespace}*`]])).toEqual(before);
+      expect(await wrong.read([['KEYS', `*${namespace}*`]])).toEqual(before);
     },
   );
 
   it('refuses what was written in another schema', async () => {
     const store = await storeOf(randomUUID(), 1);
     await enterNamespace(store);
-    await store.read(0, [['HSET', rootOf(store.namespace), 'schema', '99']]);
+    await store.read([['HSET', rootOf(store.namespace), 'schema', '99']]);
     await expect(enterNamespace(store)).rejects.toMatchObject({ message: expect.stringContaining('schema 99') });
   });
 });

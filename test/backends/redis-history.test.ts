@@ -209,7 +209,7 @@ describe('history over Redis', () => {
   it('bounds the streams of a user by the documented number where no other is given', async () => {
     const key = bench.store.key(bench.store.partitionOfUser('alice'), 'streams', bench.store.hash('alice'));
     const names = Array.from({ length: STREAMS_PER_USER - 1 }, (_, i) => [0, `s${i}`] as const).flat();
-    await bench.store.read(0, [['ZADD', key, ...names]]);
+    await bench.store.read([['ZADD', key, ...names]]);
     await retain({ suffix: 'a' });
     expect((await bench.backend.history.streams('alice', 'a', ALL)).gaps).toEqual([]);
     await retain({ suffix: 'b' });
@@ -233,7 +233,7 @@ function kindOf(key: string): KeyKind {
 }
 
 async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
-  return Number((await store.read(0, [['PTTL', key]]))[0]);
+  return Number((await store.read([['PTTL', key]]))[0]);
 }
 
 /** Keys that would stay for good: without an expiry, and not of a kind that goes otherwise. */

@@ -1,55 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/wire.ts';
-import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
+import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, ending, keyFor } from '../contract/kit.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { beats, LEASE, Node, REPORT } from './redis-nodes-kit.ts';
 
-const LEASE = { leaseMs: 8_000 };
-const REPORT: NodeReport = {
-  listenerAlive: true,
-  reconciliationAlive: true,
-  activeDrainers: 0,
-  connectionWaiters: 0,
-  links: 0,
-  unfinishedCommands: 0,
-  draining: false,
-  counters: new Map(),
-};
 const WAIT = { waitFor: 'completed', withinMs: null } as const;
 const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
-
-/** A node that says what comes to it; what it waits for can be awaited. */
-class Node {
-  readonly rows: MailboxRow[] = [];
-  readonly losses: string[] = [];
-  readonly #waiting: { readonly done: () => boolean; readonly resolve: () => void }[] = [];
-  readonly bench: RedisBench;
-  readonly id: string;
-  detach: () => void = () => {};
-
-  constructor(bench: RedisBench, id: string) {
-    this.bench = bench;
-    this.id = id;
-  }
-
-  async attach(): Promise<this> {
-    this.detach = await this.bench.backend.nodes.attach(this.id, {
-      deliver: (row) => this.#note(() => void this.rows.push(row)),
-      lost: async (cause) => this.#note(() => void this.losses.push(cause)),
-    });
-    return this;
-  }
-
-  until(done: () => boolean): Promise<void> {
-    return done() ? Promise.resolve() : new Promise((resolve) => this.#waiting.push({ done, resolve }));
-  }
-
-  #note(what: () => void): void {
-    what();
-    for (const { done, resolve } of this.#waiting) if (done()) resolve();
-  }
-}
 
 describe('two nodes over one Redis', () => {
   const benches: RedisBench[] = [];
@@ -61,12 +20,6 @@ describe('two nodes over one Redis', () => {
     const other = await redisBench({ ...LEASE, beside: one });
     benches.push(one, other);
     return { a: await new Node(one, 'a').attach(), b: await new Node(other, 'b').attach() };
-  };
-  const beats = async (nodes: readonly Node[], ms: number): Promise<void> => {
-    for (let passed = 0; passed < ms; passed += 2_000) {
-      await nodes[0]?.bench.clock.advance(2_000);
-      for (const node of nodes) await node.bench.backend.nodes.beat(node.id, REPORT);
-    }
   };
   const bind = (node: Node, epoch = 1) =>
     node.bench.backend.commands.rebind(ALICE, { nodeId: node.id, instanceId: 'i1', epoch }, 'up');
@@ -125,7 +78,7 @@ describe('two nodes over one Redis', () => {
       if (purpose === 'mailbox') readers.push(client);
       return client;
     };
-    const other = await redisBench({ ...LEASE, connect, beside: one });
+    const other = await redisBench({ ...LEASE, connect, beside: one, timers: systemClock });
     benches.push(one, other);
     const b = await new Node(other, 'b').attach();
     const ids = Array.from({ length: 60 }, (_, i) => `c${i}`);
@@ -163,10 +116,10 @@ describe('two nodes over one Redis', () => {
     await b.bench.advance(0);
     const { store } = b.bench;
     const at = store.partitionOfUser(ALICE.userId);
-    const [epoch] = await store.read(at, [['HGET', store.key(at, 'node', 'b'), 'epoch']]);
+    const [epoch] = await store.read([['HGET', store.key(at, 'node', 'b'), 'epoch']]);
     const mailbox = store.key(at, 'mailbox', `b:${String(epoch)}`);
     // The last rows go with the next reading.
-    const [left] = await store.read(at, [['XLEN', mailbox]]);
+    const [left] = await store.read([['XLEN', mailbox]]);
     expect(Number(left)).toBeLessThan(150);
   });
 

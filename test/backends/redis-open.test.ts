@@ -87,15 +87,28 @@ describe('the Redis backend', () => {
       .toBe(true);
   });
 
-  it('says store_unavailable where nothing listens, logs it once and without the password', async () => {
+  it.each([
+    ['redis://:hunter2@127.0.0.1:1', 'redis://127.0.0.1:1/0', 'connect ECONNREFUSED 127.0.0.1:1'],
+    ['redis+cluster://:hunter2@127.0.0.1:1', 'redis+cluster://127.0.0.1:1', 'Connection is closed.'],
+  ])('says once where nothing listens and why, and not the password: %s', async (url, where, message) => {
     const lines: unknown[] = [];
-    const log: Log = { ...silentLog, warn: (...line) => void lines.push(line) };
-    await expect(open({ url: 'redis://:hunter2@127.0.0.1:1', log })).rejects.toMatchObject({
+    const at = (...line: unknown[]): void => void lines.push(line);
+    await expect(open({ url, log: { debug: at, info: at, warn: at, error: at } })).rejects.toMatchObject({
       code: 'store_unavailable',
+      message: `Redis at ${where} cannot be used.`,
+      cause: expect.objectContaining({ message }),
     });
-    expect(JSON.stringify(lines)).toContain('ECONNREFUSED');
-    expect(lines).toHaveLength(1);
-    expect(JSON.stringify(lines)).not.toContain('hunter2');
+    expect(lines).toEqual([]);
+  });
+
+  it('logs it when its connection is lost once it is open', async () => {
+    const lines: string[] = [];
+    const log: Log = { ...silentLog, warn: (_fields, message) => void lines.push(message) };
+    const { backend } = await open({ log });
+    await server.kill();
+    await expect(backend.ready()).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(lines).toContain('a connection to Redis is lost');
+    await server.restart();
   });
 
   it('does not say a refused password either', async () => {
@@ -105,15 +118,17 @@ describe('the Redis backend', () => {
     const error: unknown = await open({ url, log: { debug: at, info: at, warn: at, error: at } }).catch(
       (e: unknown) => e,
     );
-    expect(error).toMatchObject({ code: 'store_unavailable' });
-    expect(JSON.stringify(lines)).toContain('WRONGPASS');
+    expect(error).toMatchObject({
+      code: 'store_unavailable',
+      cause: expect.objectContaining({ message: expect.stringContaining('WRONGPASS') }),
+    });
     expect(JSON.stringify(lines) + String(error)).not.toContain('hunter2');
   });
 
   it('refuses the start while legacy keys hold anything, when told to be strict, and else reports how much', async () => {
     const { store, backend } = await open();
     const [stream, pending] = [`legacy-${randomUUID()}`, `legacy-${randomUUID()}`];
-    await store.read(0, [
+    await store.read([
       ['XADD', stream, '*', 'a', 'b'],
       ['RPUSH', pending, 'x', 'y'],
     ]);
@@ -127,7 +142,7 @@ describe('the Redis backend', () => {
       legacyCommandStreamDepth: 1,
       pendingCommandDepth: 2,
     });
-    await store.read(0, [['DEL', stream, pending]]);
+    await store.read([['DEL', stream, pending]]);
     await open({ legacy, strictMigration: true });
     expect(await backend.inspector.summary()).toMatchObject({ legacyCommandStreamDepth: null });
   });

@@ -79,15 +79,12 @@ describe('payloads in Redis', () => {
     const { store } = bench;
     const spill = createRedisSpill({ store, sha256 });
     const refs = await Promise.all([1, 2, 3].map(() => spill.put(textOf(100), bench.now() + HOUR)));
-    const ttls = await store.read(
-      0,
-      refs.map(({ name }) => ['PTTL', store.key(0, 'payload', name)] as const),
-    );
+    const ttls = await store.read(refs.map(({ name }) => ['PTTL', store.key(0, 'payload', name)] as const));
     for (const ttl of ttls) expect(Number(ttl)).toBeGreaterThan(HOUR);
     for (const ttl of ttls) expect(Number(ttl)).toBeLessThanOrEqual(2 * HOUR);
     await bench.advance(HOUR);
     expect(await spill.clean()).toBe(3);
     const names = [...refs.map(({ name }) => store.key(0, 'payload', name)), store.key(0, 'payloads')];
-    expect(await store.read(0, [['EXISTS', ...names, store.key(0, 'payloadbytes')]])).toEqual([0]);
+    expect(await store.read([['EXISTS', ...names, store.key(0, 'payloadbytes')]])).toEqual([0]);
   });
 });

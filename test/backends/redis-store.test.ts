@@ -31,7 +31,7 @@ describe('the store over Redis', () => {
   afterEach(() => void client.disconnect());
 
   const note = (what: string) => store.act(0, 'test-note', [what]);
-  const notes = async () => (await store.read(0, [['LRANGE', store.key(0, 'bus'), 0, -1]]))[0];
+  const notes = async () => (await store.read([['LRANGE', store.key(0, 'bus'), 0, -1]]))[0];
 
   it('runs the acts of one tick in one round trip, in the order asked, and answers each', async () => {
     const before = store.roundTrips;

@@ -77,7 +77,8 @@ describe('a caller on a link', () => {
       [{ outcome: 'cancelled' }, { outcome: 'cancelled', partial: null }],
       [{ stage: 'acknowledged' }, { outcome: 'pending', stage: 'acknowledged' }],
     ] as const;
-    const all = answers.map(() => bench.caller.invoke(lamp));
+    const waits = answers.map(([answer]) => ('stage' in answer ? ({ waitFor: 'acknowledged' } as const) : {}));
+    const all = waits.map((options) => bench.caller.invoke(lamp, {}, options));
     const link = await bench.relay.link();
     for (const [n, [answer, seen]] of answers.entries()) {
       const { ref, command_id = '' } = await link.next('invoke');
@@ -109,6 +110,40 @@ describe('a caller on a link', () => {
     expect(cancel).toMatchObject({ command_id: 'c1', reason: 'enough' });
     link.send({ type: 'receipt', ref: cancel.ref, command_id: 'c1', state: 'requested' });
     expect(await cancelled).toEqual({ handle, state: 'requested' });
+  });
+});
+
+describe('a wait that the relay ended before its stage and its time', () => {
+  const lives = { type: 'outcome', command_id: 'c1', stage: 'dispatched', execution: 'may_have_run' } as const;
+
+  test('goes on over the next link, by await', async () => {
+    await using bench = await startBench();
+    const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
+    const link = await bench.relay.link();
+    const { ref } = await link.next('invoke');
+    link.send({ ...lives, ref });
+    const next = await bench.again(link);
+    const awaited = await next.next('await');
+    expect(awaited).toMatchObject({ ref, command_id: 'c1', within_ms: expect.any(Number) });
+    next.send({ type: 'outcome', ref, command_id: 'c1', outcome: 'completed', ...ended }, { was: true });
+    expect(await invoked).toMatchObject({ outcome: 'completed', result: { was: true } });
+  });
+
+  test('is pending where the link stays all the same', async () => {
+    await using bench = await startBench();
+    const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
+    const link = await bench.relay.link();
+    const { ref } = await link.next('invoke');
+    const heard = Promise.withResolvers<string>();
+    const other = bench.caller.invoke(lamp, {}, { onStage: heard.resolve });
+    const { ref: otherRef } = await link.next('invoke');
+    link.send({ ...lives, ref });
+    link.send({ type: 'stage', ref: otherRef, command_id: 'c2', stage: 'admitted' });
+    await heard.promise;
+    await bench.clock.advance(1_000);
+    expect(await invoked).toMatchObject({ outcome: 'pending', stage: 'dispatched', handle });
+    link.send({ type: 'outcome', ref: otherRef, command_id: 'c2', outcome: 'completed', ...ended });
+    await other;
   });
 });
 

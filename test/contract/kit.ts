@@ -55,6 +55,7 @@ export async function openNode(
   const detach = await bench.backend.nodes.attach(nodeId, {
     deliver: (row) => void rows.push(row),
     lost: () => Promise.resolve(),
+    linksLost: () => {},
   });
   const take = async (): Promise<MailboxRow[]> => {
     await bench.advance(0);

@@ -4,13 +4,14 @@ import { createRedisRooms } from '../../src/backends/redis/backend.ts';
 import type { RedisParts } from '../../src/backends/redis/parts.ts';
 import { connectCommands } from '../../src/backends/redis/client.ts';
 import { loadPrograms } from '../../src/backends/redis/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import { createStore, type Store, type StoreOptions } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/wire.ts';
 import type { Backend } from '../../src/core/backend.ts';
+import type { Clock } from '../../src/core/clock.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { FakeClock } from '../kit/clock.ts';
+import { FakeClock, settle } from '../kit/clock.ts';
 import type { Bench } from './kit.ts';
 
 const programs = loadPrograms();
@@ -22,11 +23,15 @@ export type RedisBench = Bench & {
   readonly system: FakeClock;
   readonly parts: RedisParts;
   readonly connect: () => Client;
+  /** Resolves once none of its acts is under way: also what goes on behind what was asked. */
+  quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
   Pick<RedisParts, 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
 > & {
   readonly partitions?: number;
+  /** Timers of the backend that go on, where a connection is to break. */
+  readonly timers?: Clock;
   /** A new client that is not connected yet, of another Redis than the run's. */
   readonly connect?: () => Client;
   /** As another process of the same deployment. */
@@ -35,13 +40,14 @@ export type RedisBenchOptions = Partial<
 
 /** A backend over the run's Redis, in a namespace of its own, at the time of a clock that the test moves. Leases last, unless told otherwise. */
 export async function redisBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
-  const { partitions = 2, beside, connect = beside?.connect ?? ofTheRun, ...limits } = options;
+  const { partitions = 2, beside, connect = beside?.connect ?? ofTheRun, timers, ...limits } = options;
   const clock = beside?.clock ?? new FakeClock();
   const system = new FakeClock();
   const client = connect();
   await client.connect();
   const { sha256 } = createCrypto('test');
-  const store = createStore({
+  const traffic = { pending: 0 };
+  const store = counting(traffic, {
     client,
     programs,
     namespace: beside?.store.namespace ?? randomUUID(),
@@ -54,7 +60,7 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     store,
     log: silentLog,
     sha256,
-    system,
+    system: timers ?? system,
     connect,
     retentionMs: 7 * 24 * 3600_000,
     streamMessages: 10_000,
@@ -72,6 +78,10 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     parts,
     connect,
     now: () => clock.now(),
+    async quiet() {
+      do await settle();
+      while (traffic.pending > 0);
+    },
     async advance(ms) {
       await clock.advance(ms);
       await read.upToNow();
@@ -79,6 +89,20 @@ export async function redisBench(options: RedisBenchOptions = {}): Promise<Redis
     async close() {
       await rooms.close?.();
       client.disconnect();
+    },
+  };
+}
+
+function counting(traffic: { pending: number }, options: StoreOptions): Store {
+  const store = createStore(options);
+  return {
+    ...store,
+    act(...asked) {
+      traffic.pending++;
+      return store.act(...asked).finally(() => traffic.pending--);
+    },
+    get roundTrips() {
+      return store.roundTrips;
     },
   };
 }
@@ -98,7 +122,7 @@ function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void
       if (row.kind === 'pulse' && heard.has(nodeId)) heard.get(nodeId)?.();
       else listener.deliver(row);
     };
-    const detach = await nodes.attach(nodeId, { deliver, lost: (cause) => listener.lost(cause) });
+    const detach = await nodes.attach(nodeId, { ...listener, deliver });
     attached.add(nodeId);
     return () => {
       attached.delete(nodeId);

@@ -23,7 +23,11 @@ function auditLog(): { readonly lines: Record<string, unknown>[]; readonly log: 
 /** A second node on the same backend: its mailbox is a list, and it reports what it is told to. */
 async function otherNode({ backend }: TestCore, nodeId: string) {
   const rows: MailboxRow[] = [];
-  await backend.nodes.attach(nodeId, { deliver: (row) => void rows.push(row), lost: () => Promise.resolve() });
+  await backend.nodes.attach(nodeId, {
+    deliver: (row) => void rows.push(row),
+    lost: () => Promise.resolve(),
+    linksLost: () => {},
+  });
   const report: NodeReport = {
     listenerAlive: true,
     reconciliationAlive: true,

@@ -1,7 +1,8 @@
 import { gather } from './evidence.ts';
 import type { Logged } from './events.ts';
-import type { Finding } from './finding.ts';
+import type { Finding, Judged } from './finding.ts';
 import { INVARIANTS, type Expectation } from './invariants.ts';
+import { PROMISES } from './promises.ts';
 import { setsOf, type Sets } from './sets.ts';
 
 export type Violation = Finding & { readonly invariant: string };
@@ -16,6 +17,8 @@ export type Report = {
   readonly counts: Readonly<Record<keyof Sets, number>>;
   /** Records at the end, by how they ended; `live`: not at all. */
   readonly outcomes: Readonly<Record<string, number>>;
+  /** Figures, one line each. */
+  readonly says: readonly string[];
   /** What each invariant was judged by. */
   readonly looked: Readonly<Record<string, number>>;
 };
@@ -24,7 +27,10 @@ export type Report = {
 export function check(events: readonly Logged[], expected: Expectation = { loss: false }): Report {
   const evidence = gather(events);
   const sets = setsOf(evidence);
-  const judged = INVARIANTS.map(({ name, judge }) => ({ name, ...judge(evidence, expected) }));
+  const promises = PROMISES.filter(({ name }) => expected.promises?.includes(name));
+  const judged: readonly (Judged & { readonly name: string })[] = [...INVARIANTS, ...promises].map(
+    ({ name, judge }) => ({ name, ...judge(evidence, expected) }),
+  );
   const violations = judged.flatMap(({ name, findings }) => findings.map((found) => ({ invariant: name, ...found })));
   const unproven = judged.filter(({ looked }) => looked === 0).map(({ name }) => name);
   const outcomes: Record<string, number> = {};
@@ -50,6 +56,7 @@ export function check(events: readonly Logged[], expected: Expectation = { loss:
       duplicates: sets.duplicates.length,
     },
     outcomes,
+    says: judged.flatMap(({ name, says }) => (says === undefined ? [] : [`${name}: ${says}`])),
     looked: Object.fromEntries(judged.map(({ name, looked }) => [name, looked])),
   };
 }

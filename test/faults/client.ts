@@ -21,12 +21,12 @@ const DAY_SECONDS = 86_400;
 const RETRY_SHARE = 0.1;
 
 function work(log: FaultLog, who: { user: string; client: string }, instance: () => string) {
-  return async ({ canary, workMs }: Params, call: Call): Promise<unknown> => {
+  return async ({ canary, workMs, filler }: Params, call: Call): Promise<unknown> => {
     const key = { ...who, command: call.commandId, instance: instance() };
     log.record({ event: 'run-begin', ...key, canary: typeof canary === 'string' ? canary : null });
     if (typeof workMs === 'number' && workMs > 0) await new Promise((done) => setTimeout(done, workMs));
     log.record({ event: 'run-end', ...key });
-    return { canary, by: key.instance };
+    return { canary, by: key.instance, filler };
   };
 }
 

@@ -6,7 +6,7 @@ import {
   type Invocation,
 } from '../../src/clients/caller/index.ts';
 import { signToken } from '../../src/http/token.ts';
-import { canaryOf, type Key } from './events.ts';
+import { canaryOf, fillerOf, type Key } from './events.ts';
 import type { FaultLog } from './log.ts';
 import { between, pick, seeded } from './random.ts';
 import { SECRET } from './relays.ts';
@@ -22,18 +22,26 @@ export type Load = {
   readonly doubled: number;
   /** How long a handler works at most, milliseconds. */
   readonly workMs: number;
+  /** How long a client has to answer, milliseconds. */
+  readonly respondMs: number;
+  /** Characters that params and result hold beside their canary. */
+  readonly bytes: number;
+  /** Whether `again` will be called. */
+  readonly again: boolean;
 };
 
 export type Driver = AsyncDisposable & {
   /** Resolves when every command was told to somebody, or given up. */
   run(): Promise<void>;
+  /** Asks every relay once more for the end of each command. */
+  again(): Promise<void>;
   readonly begun: number;
 };
 
-const BUDGET = { connectWithinMs: 15_000, respondWithinMs: 30_000 } as const;
-const BUDGET_MS = BUDGET.connectWithinMs + BUDGET.respondWithinMs;
+const CONNECT_MS = 15_000;
 /** More at once are not begun: a relay that hangs must not be answered with more load than it had. */
 const OPEN_MAX = 1_000;
+const AGAIN_AT_ONCE = 20;
 const TICK_MS = 20;
 const TRIES = 60;
 const PAUSE_MS = 250;
@@ -47,6 +55,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'rate_limited',
   'command_conflict',
   'not_found',
+  'payload_store_full',
 ]);
 
 /** Callers of several users over several relays, half of them over HTTP, half over links. */
@@ -55,9 +64,12 @@ export function createDriver(load: Load): Driver {
   const random = seeded(load.seed);
   const callers = createCallers(load);
   const open = new Set<Promise<void>>();
+  const all: Command[] = [];
   let begun = 0;
   const begin = (): void => {
-    const one = drive(load, callers, newCommand(load, random, ++begun));
+    const command = newCommand(load, random, ++begun);
+    if (load.again) all.push(command);
+    const one = drive(load, callers, command);
     open.add(one);
     void one.finally(() => open.delete(one));
   };
@@ -73,6 +85,13 @@ export function createDriver(load: Load): Driver {
         await sleep(TICK_MS);
       }
       await Promise.all(open);
+    },
+    async again() {
+      for (let from = 0; from < all.length; from += AGAIN_AT_ONCE) {
+        const some = all.slice(from, from + AGAIN_AT_ONCE);
+        const asked = some.flatMap((command) => load.relays.map(({ name }, n) => askingAnew(command, name, n)));
+        await Promise.all(asked.map((once) => askOnce(load, callers, once)));
+      }
     },
     [Symbol.asyncDispose]: () => callers[Symbol.asyncDispose](),
   };
@@ -130,16 +149,28 @@ async function insist(load: Load, callers: Callers, { command, caller }: Ask): P
   }
 }
 
-type Once = { readonly command: Command; readonly wait: string; readonly how: 'invoke' | 'attach' };
+type Once = {
+  readonly command: Command;
+  readonly wait: string;
+  readonly how: 'invoke' | 'attach';
+  /** Any, when absent. */
+  readonly of?: string;
+};
 
-async function askOnce({ log, relays }: Load, callers: Callers, { command, wait, how }: Once): Promise<Told> {
+function askingAnew(command: Command, of: string, n: number): Once {
+  return { command, wait: `${command.key.command}.again${n + 1}`, how: 'attach', of };
+}
+
+async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<Told> {
+  const { log, relays } = load;
+  const budgetMs = CONNECT_MS + load.respondMs;
   const { key, random } = command;
-  const relay = pick(random, relays).name;
+  const relay = of ?? pick(random, relays).name;
   const caller = callers.get(relay, key.user, random() < 0.5 ? 'http' : 'link');
-  log.write({ event: 'attempt', ...key, wait, relay, how, budgetMs: BUDGET_MS });
+  log.write({ event: 'attempt', ...key, wait, relay, how, budgetMs });
   try {
-    const invocation = await (how === 'invoke' ? invoke(caller, command) : attach(caller, key));
-    const { canary, by } = resultOf(invocation);
+    const invocation = await (how === 'invoke' ? invoke(load, caller, command) : attach(caller, key, budgetMs));
+    const { canary, by } = resultOf(invocation, fillerOf(key, load.bytes));
     const { outcome, execution } = invocation;
     log.write({ event: 'answer', ...key, wait, outcome, execution, canary, by });
     return outcome === 'pending' ? 'admitted' : 'ended';
@@ -151,23 +182,29 @@ async function askOnce({ log, relays }: Load, callers: Callers, { command, wait,
   }
 }
 
-function invoke(caller: Caller, { key, workMs }: Command): Promise<Invocation> {
+function invoke({ bytes, respondMs }: Load, caller: Caller, { key, workMs }: Command): Promise<Invocation> {
+  const budget = { connectWithinMs: CONNECT_MS, respondWithinMs: respondMs };
   const target = { userId: key.user, clientId: key.client, action: 'work' };
-  return caller.invoke(target, { canary: canaryOf(key), workMs }, { commandId: key.command, ...BUDGET });
+  const params = { canary: canaryOf(key), workMs, ...(bytes > 0 && { filler: fillerOf(key, bytes) }) };
+  return caller.invoke(target, params, { commandId: key.command, ...budget });
 }
 
-function attach(caller: Caller, { user, client, command }: Key): Promise<Invocation> {
-  return caller.await({ userId: user, clientId: client, commandId: command }, { withinMs: BUDGET_MS });
+function attach(caller: Caller, { user, client, command }: Key, withinMs: number): Promise<Invocation> {
+  return caller.await({ userId: user, clientId: client, commandId: command }, { withinMs });
 }
 
-function resultOf(invocation: Invocation): { readonly canary: string | null; readonly by: string | null } {
+type Result = { readonly canary: string | null; readonly by: string | null };
+
+/** A canary only where all that was sent came back. */
+function resultOf(invocation: Invocation, filler: string): Result {
   const result = invocation.outcome === 'completed' ? invocation.result : null;
   if (typeof result !== 'object' || result === null) return { canary: null, by: null };
   const text = (name: string): string | null => {
     const value: unknown = Reflect.get(result, name);
     return typeof value === 'string' ? value : null;
   };
-  return { canary: text('canary'), by: text('by') };
+  const whole = (text('filler') ?? '') === filler;
+  return { canary: whole ? text('canary') : 'other bytes', by: text('by') };
 }
 
 function sleep(ms: number): Promise<void> {

@@ -1,14 +1,16 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from './acts-kit.ts';
 import { check, type Report } from './checker.ts';
+import { readComplaints } from './complaints.ts';
 import { createDriver } from './driver.ts';
-import { openLog, readLogs, type FaultLog } from './log.ts';
+import { mergeLogs, openLog, readLogs, type FaultLog } from './log.ts';
 import { createNemesis } from './nemesis.ts';
 import { memoryOf, socketsOf } from './processes.ts';
 import { createReader, type Reader } from './reader.ts';
 import { leftovers } from './leftovers.ts';
-import { scheduleOf, type Fault, type Plan } from './schedule.ts';
+import { scheduleOf, type Fault, type FaultKind, type Plan } from './schedule.ts';
 import { startWorld, type World } from './world.ts';
 
 export type EpisodeOptions = {
@@ -31,10 +33,19 @@ export type Episode = {
   readonly folder: string;
 };
 
+/** How long a fault takes beyond its hold, about: a lease and a start, or a failover. */
+const MENDS_MS: Partial<Record<FaultKind, number>> = {
+  'relay-kill': 10_000,
+  'relay-drain': 5_000,
+  'relay-twin': 3_000,
+  'relay-swap': 25_000,
+  'redis-failover': 10_000,
+};
+/** A relay that does not stand among the nodes. */
+const UNHEARD = { waiters: -1, unfinished: -1 } as const;
 const SAMPLE_MS = 1_000;
 const QUIET_MS = 60_000;
 const LEAVE_MS = 20_000;
-const POLL_MS = 250;
 const AFTERMATH_MS = 5_000;
 
 /** One plan from beginning to end: load under faults, quiet, the last reading, everybody leaves, judgement. */
@@ -48,7 +59,8 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     await using world = await startWorld({ ...options, folder });
     const schedule = scheduleOf({ seed, plan, faults, targets: world.relays.length });
     const nemesis = createNemesis(world, log, schedule);
-    const reader = createReader(log, () => world.relays.find(({ proc }) => proc.alive) ?? missing());
+    const relay = () => world.relays.find(({ proc }) => proc.alive) ?? missing();
+    const reader = createReader({ log, relay, bytes: plan.bytes });
     const sampling = setInterval(() => sample(world, log), SAMPLE_MS);
     await load({ ...options, perSecond: paceOf(options, schedule) }, { world, log, nemesis, reader });
     done = nemesis.done;
@@ -56,7 +68,8 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     clearInterval(sampling);
   }
   log.close();
-  const report = check(readLogs(folder).events, { loss: plan.loss });
+  const events = mergeLogs(readLogs(folder).events, readComplaints(folder));
+  const report = check(events, { loss: plan.loss, promises: ['prompt', ...plan.promises] });
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
@@ -64,7 +77,8 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
 function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
-  const seconds = (last.atMs + last.holdMs + AFTERMATH_MS) / 1000;
+  const mending = schedule.reduce((sum, { kind }) => sum + (MENDS_MS[kind] ?? 0), 0);
+  const seconds = (last.atMs + last.holdMs + mending + AFTERMATH_MS) / 1000;
   return Math.min(perSecond, commands / seconds);
 }
 
@@ -86,6 +100,9 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
     clients: world.who,
     doubled: plan.doubled,
     workMs: plan.workMs,
+    respondMs: plan.respondMs,
+    bytes: plan.bytes,
+    again: plan.again,
   });
   log.write({ event: 'phase', phase: 'load' });
   sample(world, log);
@@ -93,6 +110,7 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
   await driver.run();
   nemesis.stop();
   await suffering;
+  if (plan.again) await driver.again();
   log.write({ event: 'phase', phase: 'quiet' });
   await until(async () => (await reader.waiting()) === 0, QUIET_MS);
 }
@@ -104,14 +122,21 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   await reader.records();
   await reader.history(world.who);
   await reader.bounds();
-  for (const key of world.redis ? await leftovers(world.redis.url) : []) log.write({ event: 'leftover', key });
+  const storeUrl = await world.storeUrl();
+  for (const key of storeUrl === null ? [] : await leftovers(storeUrl)) log.write({ event: 'leftover', key });
   await Promise.all(world.clients.map(({ proc }) => proc.stop()));
   for (const { proc, name, baseline } of world.relays) {
     await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
     const sockets = socketsOf(proc.pid);
+    // It reports with its beat.
+    await until(async () => isIdle(await reader.node(name)), LEAVE_MS);
     const node = await reader.node(name);
-    if (node) log.write({ event: 'idle', of: name, ...node, sockets, baseline });
+    log.write({ event: 'idle', of: name, ...(node ?? UNHEARD), sockets, baseline });
   }
+}
+
+function isIdle(node: Awaited<ReturnType<Reader['node']>>): boolean {
+  return node?.waiters === 0 && node.unfinished === 0;
 }
 
 function sample({ relays }: World, log: FaultLog): void {
@@ -119,16 +144,6 @@ function sample({ relays }: World, log: FaultLog): void {
     const bytes = memoryOf(proc.pid);
     if (bytes !== null) log.write({ event: 'memory', of: `${name}.${proc.boot}`, bytes });
   }
-}
-
-/** Whether it came true in time. An error counts as not yet: a relay may still be on its way up. */
-async function until(holds: () => Promise<boolean>, withinMs: number): Promise<boolean> {
-  const end = performance.now() + withinMs;
-  while (performance.now() < end) {
-    if (await holds().catch(() => false)) return true;
-    await new Promise((done) => setTimeout(done, POLL_MS));
-  }
-  return false;
 }
 
 function missing(): never {

@@ -67,6 +67,20 @@ export type FaultEvent =
     }
   | { readonly event: 'fault'; readonly id: number; readonly kind: string; readonly target: string }
   | { readonly event: 'heal'; readonly id: number }
+  /** The fault cannot be done on this machine. */
+  | { readonly event: 'skipped'; readonly id: number; readonly kind: string; readonly why: string }
+  /** A relay's own word that it lost what it held: `fenced` or `store_lost`. */
+  | { readonly event: 'lost'; readonly of: string; readonly cause: string }
+  /** A second process of a node, while the first lived or was paused for `afterMs`: it was let in, or not. */
+  | {
+      readonly event: 'twin';
+      readonly of: string;
+      readonly first: 'live' | 'paused';
+      readonly afterMs: number;
+      readonly came: 'in' | 'refused';
+    }
+  /** A payload of history that is kept apart from its row: as it was sent, missing and said to be, or anything else. */
+  | (Key & { readonly event: 'payload'; readonly kind: string; readonly state: 'whole' | 'unavailable' | 'wrong' })
   | { readonly event: 'phase'; readonly phase: 'load' | 'quiet' | 'read' };
 
 /** `at`: nanoseconds of the machine's monotonic clock. One machine runs a whole run, so stamps of its processes compare. */
@@ -76,6 +90,12 @@ export type Logged = Stamp & FaultEvent;
 /** A canary names its user and its command, so that whoever sees it knows whose it is. */
 export function canaryOf({ user, command }: Pick<Key, 'user' | 'command'>): string {
   return `canary/${user}/${command}`;
+}
+
+/** `bytes` characters that only this command's payload is made of. */
+export function fillerOf(key: Pick<Key, 'user' | 'command'>, bytes: number): string {
+  const canary = `${canaryOf(key)} `;
+  return canary.repeat(Math.ceil(bytes / canary.length)).slice(0, bytes);
 }
 
 export function keyText({ user, client, command }: Key): string {

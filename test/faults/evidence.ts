@@ -31,7 +31,11 @@ export type Evidence = {
   disturbed(fromNs: number, toNs: number): boolean;
   /** When the last reading began; Infinity when there was none. */
   readonly readAt: number;
+  /** Faults of these kinds, in order; `to` is when one was healed, Infinity when it never was. */
+  faults(...kinds: readonly string[]): readonly FaultTime[];
 };
+
+export type FaultTime = { readonly kind: string; readonly target: string; readonly from: number; readonly to: number };
 
 export const MS = 1e6;
 /** How long what a fault did may take to mend after the fault is over. */
@@ -52,17 +56,15 @@ export function gather(events: readonly Logged[]): Evidence {
     cases: gatherCases(events),
     of,
     final: (one) => one.records.findLast(({ at }) => at >= readAt) ?? null,
-    disturbed: (from, to) => faults.some(([begin, end]) => begin <= to && end + RECOVERY_MS * MS >= from),
+    disturbed: (from, to) => faults.some((fault) => fault.from <= to && fault.to + RECOVERY_MS * MS >= from),
     readAt,
+    faults: (...kinds) => faults.filter(({ kind }) => kinds.includes(kind)),
   };
 }
 
-function faultTimes(
-  faults: readonly Of<'fault'>[],
-  heals: readonly Of<'heal'>[],
-): readonly (readonly [number, number])[] {
+function faultTimes(faults: readonly Of<'fault'>[], heals: readonly Of<'heal'>[]): readonly FaultTime[] {
   const healed = new Map(heals.map(({ id, at }) => [id, at]));
-  return faults.map(({ id, at }) => [at, healed.get(id) ?? Infinity] as const);
+  return faults.map(({ id, kind, target, at }) => ({ kind, target, from: at, to: healed.get(id) ?? Infinity }));
 }
 
 function gatherCases(events: readonly Logged[]): ReadonlyMap<string, Case> {

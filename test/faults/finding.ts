@@ -5,6 +5,8 @@ export type Judged = {
   /** How many things were looked at: an invariant without any is unproven, not kept. */
   readonly looked: number;
   readonly findings: readonly Finding[];
+  /** Figures for whoever reads the run, one line. */
+  readonly says?: string;
 };
 
 export function find(what: string, found: readonly { readonly text: string }[]): readonly Finding[] {

@@ -93,6 +93,7 @@ export function judgeIdle({ of }: Evidence): Judged {
   return {
     looked: idle.length,
     findings: [
+      ...find('a relay that is not among the nodes', named(idle.filter(({ waiters }) => waiters < 0))),
       ...find('waiters left', named(idle.filter(({ waiters }) => waiters > 0))),
       ...find('commands left on a node', named(idle.filter(({ unfinished }) => unfinished > 0))),
       ...find('sockets left', named(idle.filter(({ sockets, baseline }) => sockets > baseline))),

@@ -2,11 +2,14 @@ import { answersOf, MS, RECOVERY_MS, verdictsOf, wasRefused, type Case, type Evi
 import { canaryOf } from './events.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeCaps, judgeIdle, judgeMemory } from './invariants-node.ts';
+import type { PromiseName } from './promises.ts';
 import { setsOf } from './sets.ts';
 
 export type Expectation = {
   /** The store was made to lose what it held, so admitted commands may be gone. */
   readonly loss: boolean;
+  /** What the plan is judged by besides. */
+  readonly promises?: readonly PromiseName[];
 };
 export type Invariant = {
   readonly name: string;
@@ -16,6 +19,8 @@ export type Invariant = {
 
 /** A wait that outlived what it waited for by this much was not told. */
 const TOLD_MS = 5_000;
+/** What a relay was about to tell when it noticed a loss may still be under way. */
+const LOSS_TOLD_MS = 1_000;
 /** The client does the work; what it proves it proves about one instance. */
 const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
 
@@ -106,11 +111,14 @@ function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
   const waits = all.flatMap((one) =>
     one.waits.map((wait) => ({ one, wait, text: `${one.text} ${wait.attempt.wait}` })),
   );
+  // What was told before the store forgot it may have another end by now.
+  const forgotten = Math.max(...evidence.of('lost').map(({ at }) => at + LOSS_TOLD_MS * MS));
   const lies = all.filter((one) => {
     const record = evidence.final(one);
     const told = verdictsOf(one);
     const truth = record ?? (loss ? undefined : told[0]);
-    return truth && told.some(({ outcome, execution }) => outcome !== truth.outcome || execution !== truth.execution);
+    const binding = loss ? told.filter(({ at }) => at > forgotten) : told;
+    return truth && binding.some((end) => end.outcome !== truth.outcome || end.execution !== truth.execution);
   });
   return {
     looked: waits.length,

@@ -40,8 +40,13 @@ export type ReadLogs = {
 export function readLogs(folder: string): ReadLogs {
   const names = readdirSync(folder).filter((name) => name.endsWith('.ndjson'));
   const logs = names.map((name) => parseLog(readFileSync(join(folder, name), 'utf8'), name));
-  const events = logs.flatMap((log) => log.events).sort((a, b) => a.at - b.at || a.seq - b.seq);
+  const events = mergeLogs(...logs.map((log) => log.events));
   return { events, torn: logs.filter(({ torn }) => torn).length };
+}
+
+/** In order of time. */
+export function mergeLogs(...logs: readonly (readonly Logged[])[]): readonly Logged[] {
+  return logs.flat().sort((a, b) => a.at - b.at || a.seq - b.seq);
 }
 
 /** One file's text. */

@@ -147,5 +147,10 @@ function send(to: Socket, bytes: Buffer, weather: Weather): void {
 }
 
 function breakOff({ near, far }: Pair): void {
-  for (const socket of [near, far]) socket.resetAndDestroy();
+  for (const socket of [near, far]) {
+    // A reset in the middle of a shutdown is refused, and Node then keeps the handle for ever: the process cannot end.
+    const shutting = socket.writableEnded && !socket.writableFinished;
+    if (shutting) socket.destroy();
+    else socket.resetAndDestroy();
+  }
 }

@@ -1,10 +1,12 @@
-import { canaryOf, type Key } from './events.ts';
+import { canaryOf, fillerOf, type Key } from './events.ts';
 import type { FaultLog } from './log.ts';
 import { ADMIN_TOKEN, type Relay } from './relays.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
 const PAGE = 1000;
+/** An answer holds no more than 16 MiB of large payloads. */
+const LARGE_PAGE = 100;
 const READ_MS = 10_000;
 /** Rows of history that are an end of a command: the end that its client reported, or the one that the relay wrote. */
 const END = /^(?<command>[^:]+):(?:(?:result|error|cancelled):.+|end)$/;
@@ -24,11 +26,20 @@ export type Reader = {
   node(name: string): Promise<{ readonly waiters: number; readonly unfinished: number } | null>;
 };
 
-/** `relay`: any that answers. */
-export function createReader(log: FaultLog, relay: () => Pick<Relay, 'url'>): Reader {
+export type ReaderOptions = {
+  readonly log: FaultLog;
+  /** Any that answers. */
+  readonly relay: () => Pick<Relay, 'url'>;
+  /** Characters that payloads hold beside their canary. */
+  readonly bytes: number;
+};
+
+export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
   const ask = async (path: string): Promise<Row> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
     const answer = await fetch(`${relay().url}${path}`, { headers, signal: AbortSignal.timeout(READ_MS) });
+    // A client that was never asked for anything has no stream.
+    if (answer.status === 404 && path.startsWith('/history/')) return { items: [], next_cursor: null };
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
     return answer.json();
   };
@@ -36,7 +47,7 @@ export function createReader(log: FaultLog, relay: () => Pick<Relay, 'url'>): Re
     let cursor: unknown = null;
     do {
       const more = typeof cursor === 'string' ? `&cursor=${encodeURIComponent(cursor)}` : '';
-      const page = await ask(`${path}${path.includes('?') ? '&' : '?'}limit=${PAGE}${more}`);
+      const page = await ask(`${path}${path.includes('?') ? '&' : '?'}limit=${bytes > 0 ? LARGE_PAGE : PAGE}${more}`);
       for (const row of rowsOf(page['items'])) take(row);
       cursor = page['next_cursor'];
     } while (typeof cursor === 'string');
@@ -47,7 +58,10 @@ export function createReader(log: FaultLog, relay: () => Pick<Relay, 'url'>): Re
       for (const who of clients) {
         const stream = encodeURIComponent(`${who.user}/clients/${who.client}`);
         const count = countEnds(log, who);
-        await each(`/history/messages?stream=${stream}&include_payload=true`, count.take);
+        await each(`/history/messages?stream=${stream}&include_payload=true`, (row) => {
+          count.take(row);
+          if (bytes > 0) logPayload(log, { ...who, row, bytes });
+        });
         count.tell();
       }
     },
@@ -104,6 +118,19 @@ function logReservation(log: FaultLog, row: Row): void {
   const reserved = Number(row['reserved_commands']);
   log.write({ event: 'reservation', scope, reserved });
   log.write({ event: 'cap', name: `reservations of ${scope}`, value: reserved, max: Number(row['limit']) });
+}
+
+type Shown = Pick<Key, 'user' | 'client'> & { readonly row: Row; readonly bytes: number };
+
+function logPayload(log: FaultLog, { user, client, row, bytes }: Shown): void {
+  const command = text(row['command_id']);
+  const shown = text(row['payload_state']);
+  if (command === null || shown === 'none') return;
+  const key = { user, client, command };
+  const filler = JSON.stringify(row['payload'] ?? null).match(/"filler":"([^"]*)"/)?.[1];
+  const missing = shown === 'unavailable' && row['payload'] === null;
+  const state = missing ? 'unavailable' : filler === fillerOf(key, bytes) ? 'whole' : 'wrong';
+  log.write({ event: 'payload', ...key, kind: String(row['kind']), state });
 }
 
 /** Ends by command, and the first canary that is not its own user's; if none is, one that is, so that the look is on record. */

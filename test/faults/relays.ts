@@ -4,6 +4,8 @@ import { socketsOf, start, type Proc } from './processes.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
+/** Their boots are told from the node's own by their number. */
+const TWINS = 1_000;
 const SOURCE = join(import.meta.dirname, '..', '..', 'src');
 
 /** One relay of the run: the same node and port through all its boots. */
@@ -17,6 +19,8 @@ export type Relay = {
   readonly baseline: number;
   /** Starts a new process in the place of one that ended. */
   restart(): Promise<void>;
+  /** Starts another process of the same node, on a port that nobody knows. Rejects when that is refused. */
+  twin(): Promise<Proc>;
 };
 
 export type RelayOptions = {
@@ -35,6 +39,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   const port = await freePort();
   let proc = await boot(options, port, 1);
   let baseline = socketsOf(proc.pid);
+  let twins = 0;
   return {
     name,
     port,
@@ -50,8 +55,12 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
       proc = await boot(options, port, proc.boot + 1);
       baseline = socketsOf(proc.pid);
     },
+    twin: async () => boot(options, await freePort(), TWINS + ++twins),
   };
 }
+
+/** Its connections to sentinels come up beside its readiness. */
+const SENTINELS_MS = 500;
 
 async function boot({ name, folder, redisUrl, namespace, source, env }: RelayOptions, port: number, count: number) {
   const { proc } = await start({
@@ -68,5 +77,6 @@ async function boot({ name, folder, redisUrl, namespace, source, env }: RelayOpt
       ...env,
     },
   });
+  if (redisUrl?.includes('+sentinel:')) await new Promise((done) => setTimeout(done, SENTINELS_MS));
   return proc;
 }

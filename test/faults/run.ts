@@ -52,11 +52,12 @@ function line(cells: readonly unknown[]): string {
 }
 
 function tell(name: string, { report, faults, seconds, folder }: Episode): void {
-  const { counts, outcomes, green } = report;
+  const { counts, outcomes, says, green } = report;
   const ends = [outcomes['completed'], outcomes['cancelled'], outcomes['expired'], outcomes['outcome_unknown']];
   const told = [counts.recovered, counts.refused, counts.late, counts.lost, counts.duplicates];
   const cells = [name, faults, counts.attempts, ...ends.map((n) => n ?? 0), ...told, seconds.toFixed(0)];
   write(line([...cells, green ? 'green' : 'RED']));
+  for (const figures of says) write(`      ${figures}`);
   for (const { invariant, what, ids } of report.violations) {
     write(`      ${invariant} ${what} (${ids.length}): ${ids.slice(0, 5).join(', ')}`);
   }

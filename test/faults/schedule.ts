@@ -1,18 +1,26 @@
+import type { PromiseName } from './promises.ts';
 import { between, pick, seeded } from './random.ts';
 
 /**
  * - `relay-kill`: kill -9, and started again at once; `relay-pause`: SIGSTOP for a while; `relay-drain`: SIGTERM, and started again.
- * - `redis-kill`: kill -9, and started again; `redis-cut`: so, with the last bytes of its log cut off; `redis-pause`: SIGSTOP.
+ * - `relay-twin`: a second process of a node that lives; `relay-swap`: so, while the first is paused, which then goes on beside it.
+ * - `redis-kill`: kill -9, and started again; `redis-cut`: so, with the last second of its log cut off; `redis-pause`: SIGSTOP.
+ * - `redis-failover`: kill -9 of the master, which comes back once the sentinel made the replica the master.
  * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: on one relay's way to Redis.
  * - `links-reset`: the clients' connections break; `clients-kill`: a client process is killed and started anew, as new instances.
+ * - `spill-remove`, `spill-flip`, `spill-link`: some stored payloads are gone, have one other byte, or are links to elsewhere;
+ *   `spill-shut`, `spill-full`: nothing can be written where they lie, or there is no room, for a while.
  */
 export type FaultKind =
   | 'relay-kill'
   | 'relay-pause'
   | 'relay-drain'
+  | 'relay-twin'
+  | 'relay-swap'
   | 'redis-kill'
   | 'redis-cut'
   | 'redis-pause'
+  | 'redis-failover'
   | 'hole'
   | 'reset'
   | 'half-open'
@@ -20,7 +28,12 @@ export type FaultKind =
   | 'slow'
   | 'slices'
   | 'links-reset'
-  | 'clients-kill';
+  | 'clients-kill'
+  | 'spill-remove'
+  | 'spill-flip'
+  | 'spill-link'
+  | 'spill-shut'
+  | 'spill-full';
 
 export type Fault = {
   readonly id: number;
@@ -53,12 +66,28 @@ export type Plan = {
   readonly doubled: number;
   /** How long a handler works at most. */
   readonly workMs: number;
+  /** How long a client has to answer. */
+  readonly respondMs: number;
+  /** What it is judged by beside the invariants. */
+  readonly promises: readonly PromiseName[];
+  /** The targets come in turn instead of by chance. */
+  readonly rolling: boolean;
+  /** A master and its replica under a sentinel instead of one Redis; relays have no proxy on their way to it. */
+  readonly sentinel: boolean;
+  /** Characters that params and result hold beside their canary; large ones are kept apart, in a directory that the relays share. */
+  readonly bytes: number;
+  /** After the load every relay is asked once more for each end. */
+  readonly again: boolean;
 };
 
 const EVERYSEC = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', ''];
 const ALWAYS = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
 const NONE = ['--appendonly', 'no', '--save', ''];
 const SHORT: Range = [0, 0];
+/** A log that is written anew in the middle would hold what is to be lost twice. */
+const ONE_LOG = [...EVERYSEC, '--auto-aof-rewrite-percentage', '0'];
+/** More than a row of history holds itself. */
+const LARGE_BYTES = 24 * 1024;
 
 const base = {
   gap: [3_000, 10_000],
@@ -70,13 +99,26 @@ const base = {
   callersOnly: false,
   doubled: 0.1,
   workMs: 20,
+  respondMs: 30_000,
+  promises: [],
+  rolling: false,
+  sentinel: false,
+  bytes: 0,
+  again: false,
 } as const;
 
 const rows: readonly (Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>)[] = [
   { name: 'F0', says: 'no fault', kinds: [], faults: 0 },
   { name: 'slow', says: 'handlers that fill the windows', kinds: [], faults: 0, workMs: 4_000 },
-  { name: 'F1', says: 'kill -9 of a relay', kinds: ['relay-kill'], faults: 20 },
-  { name: 'F2', says: "kill -9 of the callers' relay", kinds: ['relay-kill'], callersOnly: true },
+  { name: 'F1', says: 'kill -9 of a relay', kinds: ['relay-kill'], faults: 20, promises: ['recovery'] },
+  {
+    name: 'F2',
+    says: "kill -9 of the callers' relay",
+    kinds: ['relay-kill'],
+    callersOnly: true,
+    again: true,
+    promises: ['recovery', 'reattached'],
+  },
   { name: 'F3', says: 'kill -9 of Redis, AOF every second', kinds: ['redis-kill'] },
   {
     name: 'F3a',
@@ -92,8 +134,16 @@ const rows: readonly (Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>)[] =
     redis: NONE,
     durability: 'memory',
     loss: true,
+    promises: ['noticed', 'told'],
   },
-  { name: 'F5', says: "the end of Redis' log lost", kinds: ['redis-cut'], loss: true },
+  {
+    name: 'F5',
+    says: "the last second of Redis' log lost",
+    kinds: ['redis-cut'],
+    redis: ONE_LOG,
+    loss: true,
+    promises: ['noticed', 'told'],
+  },
   { name: 'F6', says: 'Redis paused for 30 s', kinds: ['redis-pause'], gap: [35_000, 40_000], hold: [30_000, 30_000] },
   {
     name: 'F7',
@@ -110,10 +160,46 @@ const rows: readonly (Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>)[] =
     hold: [2_000, 5_000],
     faults: 6,
   },
+  {
+    name: 'sentinel',
+    says: 'kill -9 of the master under a sentinel',
+    kinds: ['redis-failover'],
+    gap: [8_000, 12_000],
+    sentinel: true,
+    loss: true,
+    promises: ['told'],
+  },
   { name: 'F12', says: 'every command from two callers at once', kinds: [], faults: 0, doubled: 1 },
   { name: 'F13', says: 'clients killed, back as new instances', kinds: ['clients-kill'], workMs: 500 },
   { name: 'F14', says: "clients' connections reset", kinds: ['links-reset'], gap: [1_000, 3_000], faults: 10 },
-  { name: 'F19', says: 'relays drained and started again', kinds: ['relay-drain'], gap: [8_000, 12_000] },
+  {
+    name: 'F15',
+    says: 'two processes of one node: in turn, at once, and one that was thought dead',
+    kinds: ['relay-kill', 'relay-twin', 'relay-swap'],
+    gap: [4_000, 8_000],
+    faults: 6,
+    promises: ['single'],
+  },
+  {
+    name: 'F17',
+    says: 'payloads that are kept apart: removed, damaged, replaced, no room',
+    kinds: ['spill-remove', 'spill-flip', 'spill-link', 'spill-shut', 'spill-full'],
+    gap: [1_500, 3_000],
+    hold: [1_000, 2_500],
+    faults: 8,
+    bytes: LARGE_BYTES,
+    promises: ['payloads'],
+  },
+  {
+    name: 'F19',
+    says: 'relays drained and started again, one after the other',
+    kinds: ['relay-drain'],
+    gap: [4_000, 8_000],
+    faults: 6,
+    workMs: 3_000,
+    rolling: true,
+    promises: ['drained'],
+  },
 ];
 
 export const PLANS: readonly Plan[] = rows.map((row) => ({ ...base, ...row }));
@@ -140,7 +226,8 @@ export function scheduleOf({ seed, plan, faults, targets }: ScheduleOptions): re
     atMs += between(random, ...plan.gap);
     const kind = pick(random, plan.kinds);
     const holdMs = between(random, ...plan.hold);
-    const target = plan.callersOnly ? targets - 1 : between(random, 0, targets - 1);
+    const chance = between(random, 0, targets - 1);
+    const target = plan.callersOnly ? targets - 1 : plan.rolling ? (id - 1) % targets : chance;
     schedule.push({ id, atMs, kind, target, holdMs });
     atMs += holdMs;
   }

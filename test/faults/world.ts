@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
+import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
 import { start, type Proc } from './processes.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 import { SECRET, startRelay, type Relay } from './relays.ts';
 import type { Plan } from './schedule.ts';
+import { makeSpillFolder, type SpillFolder } from './spill-folder.ts';
 
 export type Who = { readonly user: string; readonly client: string };
 
@@ -18,10 +20,15 @@ export type World = AsyncDisposable & {
   readonly clients: readonly ClientProcess[];
   /** What the clients connect through: it goes to any relay that takes a connection. */
   readonly front: Proxy;
-  /** Null in direct mode. */
+  /** Null in direct mode, and under a sentinel. */
   readonly redis: RedisServer | null;
-  /** The way of each relay to Redis, in their order; empty in direct mode. */
+  readonly sentinel: RedisSentinel | null;
+  /** Of the Redis that is written to now; null in direct mode. */
+  storeUrl(): Promise<string | null>;
+  /** The way of each relay to Redis, in their order; empty in direct mode, and under a sentinel. */
   readonly ways: readonly Proxy[];
+  /** Where large payloads lie; null when the plan has none. */
+  readonly spill: SpillFolder | null;
 };
 
 export type WorldOptions = {
@@ -38,15 +45,18 @@ const CLIENT_PROCESSES = 2;
 
 export async function startWorld({ folder, direct, plan, source }: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
-  const redis = direct ? null : ends.adopt(await startRedis(plan.redis), (server) => server.stop());
-  if (redis) process.once('exit', () => redis.process.kill('SIGKILL'));
+  const { redis, sentinel } = direct ? NO_STORE : await startStore(ends, plan);
+  const spill = plan.bytes > 0 ? ends.use(makeSpillFolder()) : null;
   const relays: Relay[] = [];
   const ways: Proxy[] = [];
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
     const way = redis && ends.use(await startProxy(() => [redis.port]));
     if (way) ways.push(way);
-    const redisUrl = way && `redis://127.0.0.1:${way.port}`;
-    const env: Record<string, string> = redis ? { CALLBOARD_DURABILITY: plan.durability } : {};
+    const redisUrl = way ? `redis://127.0.0.1:${way.port}` : addressOf(sentinel);
+    const env: Record<string, string> = {
+      ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
+      ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
+    };
     const options = { name, folder, redisUrl, namespace: 'faults', source, env };
     relays.push(ends.adopt(await startRelay(options), end));
   }
@@ -59,7 +69,28 @@ export async function startWorld({ folder, direct, plan, source }: WorldOptions)
     clients.push(ends.adopt(await startClients(options), end));
   }
   const all = ends.move();
-  return { folder, relays, who, clients, front, redis, ways, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  const storeUrl = async (): Promise<string | null> =>
+    sentinel ? `redis://127.0.0.1:${await sentinel.master()}` : (redis?.url ?? null);
+  const stop = (): Promise<void> => all.disposeAsync();
+  return { folder, relays, who, clients, front, redis, sentinel, storeUrl, ways, spill, [Symbol.asyncDispose]: stop };
+}
+
+type StoreServers = Pick<World, 'redis' | 'sentinel'>;
+const NO_STORE: StoreServers = { redis: null, sentinel: null };
+
+async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<StoreServers> {
+  if (!plan.sentinel) {
+    const redis = ends.adopt(await startRedis(plan.redis), (server) => server.stop());
+    process.once('exit', () => redis.process.kill('SIGKILL'));
+    return { redis, sentinel: null };
+  }
+  const sentinel = ends.adopt(await startRedisSentinel({ args: plan.redis }), (servers) => servers.stop());
+  process.once('exit', () => sentinel.servers.forEach((server) => server.process.kill('SIGKILL')));
+  return { redis: null, sentinel };
+}
+
+function addressOf(sentinel: RedisSentinel | null): string | null {
+  return sentinel && `redis+sentinel://${new URL(sentinel.url).host}/${sentinel.name}`;
 }
 
 async function end({ proc }: { readonly proc: Proc }): Promise<void> {

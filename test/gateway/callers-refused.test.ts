@@ -107,7 +107,7 @@ describe('refusals', () => {
     asker.send({ ...INVOKE, ref: 'fits', command_id: 'fits' });
     asker.send({ ...INVOKE, ref: 'over' });
     expect(await asker.next('refused')).toMatchObject({ ref: 'over' });
-    expect(await waits(at)).toBe(256);
+    await expect.poll(() => waits(at)).toBe(256);
   });
 
   test('a ref that is unanswered cannot be used twice', async () => {

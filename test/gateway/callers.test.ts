@@ -78,9 +78,13 @@ describe('a call over a link', () => {
     await expect.poll(() => asker.seen('stage').filter(({ ref }) => ref === 'r2')).toHaveLength(1);
     const peer = await client(at);
     await peer.next('command');
+    // A stage that lasts shorter than it takes to look again may be skipped.
+    const told = (stage: string) => expect.poll(() => asker.seen('stage').filter((seen) => seen.stage === stage));
+    await told('dispatched').toHaveLength(2);
     peer.send({ type: 'ack', command_id });
     peer.send({ type: 'progress', command_id }, 1);
     peer.send({ type: 'progress', command_id }, 2);
+    await told('acknowledged').toHaveLength(2);
     await peer.sync();
     peer.send({ type: 'result', command_id });
     await asker.next('outcome');

@@ -3,7 +3,7 @@ import type { Core } from '../../src/core/core.ts';
 import type { DisconnectCause } from '../../src/core/connections/connection.ts';
 import type { ClientLink } from '../../src/core/delivery/link.ts';
 import { CLOSE } from '../../src/protocol/close.ts';
-import { settle } from '../kit/clock.ts';
+import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
 import { caller, client, house, Peer } from './kit.ts';
 
@@ -51,7 +51,7 @@ describe('an operator’s deeds', () => {
   test('disconnecting closes the socket with 4451, and the client may come back', async () => {
     await using at = await house();
     const peer = await client(at);
-    const answer = await at.core.delivery.disconnectClient(admin, KEY, null);
+    const answer = await meanwhile(at.clock, at.core.delivery.disconnectClient(admin, KEY, null));
     expect(answer).toMatchObject({ state: 'closed', connection: { disconnectCause: 'operator' } });
     expect(await peer.end()).toMatchObject({ code: 4451, bye: { reason: 'operator', reconnect: true } });
     await client(at);
@@ -63,7 +63,8 @@ describe('an operator’s deeds', () => {
     const peer = await client(at);
     const call = at.core.rpc.invoke(admin, { ...KEY, action: 'open', params: null, commandId: 'c1' });
     await peer.next('command');
-    expect(await at.core.delivery.drainNode(admin, 'n1', 60_000)).toMatchObject({ draining: true, links: 1 });
+    const drained = meanwhile(at.clock, at.core.delivery.drainNode(admin, 'n1', 600_000));
+    expect(await drained).toMatchObject({ draining: true, links: 1 });
     expect(at.gateway.size).toBe(1);
     peer.send({ type: 'result', command_id: 'c1' }, { ok: true });
     expect(await call).toMatchObject({ command: { outcome: 'completed' } });

@@ -9,7 +9,8 @@ import { createGateway, type Gateway, type GatewayOptions } from '../../src/gate
 import { joinFrame, SUBPROTOCOL } from '../../src/protocol/frame.ts';
 import { isFault, parseDown, type DownFrame, type UpHeader } from '../../src/protocol/frames.ts';
 import type { FakeClock } from '../kit/clock.ts';
-import { testCore, user } from '../kit/core.ts';
+import { user } from '../kit/core.ts';
+import { openCore } from '../kit/topology-core.ts';
 
 /** `user:<id>:<scopes>[:<expiresAt>]`, or `admin`. Anything else is a bad token. */
 export const authenticator: Authenticator = {
@@ -43,9 +44,9 @@ export type House = {
 
 export type HouseOptions = Partial<Omit<GatewayOptions, 'core'>> & { readonly wrap?: (core: Core) => Core };
 
-/** A real core over memory behind a gateway on a real port; time stands still until the test moves it. */
+/** A real core, or two of one deployment, behind a gateway on a real port; time stands still until the test moves it. */
 export async function house({ wrap, ...over }: HouseOptions = {}): Promise<House & AsyncDisposable> {
-  const { core, clock, counts, [Symbol.asyncDispose]: stop } = await testCore();
+  const { core, clock, counts, [Symbol.asyncDispose]: stop } = await openCore();
   const logged: Logged[] = [];
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void logged.push({ level, fields, message });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
+import { DISPATCHING } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
 import { caller, client, house, type House, type Peer } from './kit.ts';
@@ -71,16 +72,16 @@ test('a caller that does not read its results is closed with 4430 above 8 MiB, a
   await using at = await house();
   const peer = await client(at);
   const asker = await caller(at);
-  for (let i = 0; i < 64; i++) {
+  for (let i = 0; i < 32; i++) {
     asker.send({ type: 'invoke', ref: `r${i}`, client_id: 'tab', action: 'open', command_id: `c${i}` });
   }
   const first = await peer.next('command');
   asker.ws.pause();
   peer.send({ type: 'result', command_id: first.command_id }, 'x'.repeat(900_000));
-  for (let i = 1; i < 64; i++) {
+  for (let i = 1; i < 32; i++) {
     peer.send({ type: 'result', command_id: (await peer.next('command')).command_id }, 'x'.repeat(900_000));
   }
-  for (let i = 0; i < 64; i++) expect(await peer.next('result_ack')).toMatchObject({ recorded: 'recorded' });
+  for (let i = 0; i < 32; i++) expect(await peer.next('result_ack')).toMatchObject({ recorded: 'recorded' });
   await expect.poll(() => at.counts.get('links_closed:back_pressure')).toBe(1);
   asker.ws.resume();
   expect((await asker.closed).code).toBeOneOf([4430, 1006]);
@@ -98,11 +99,11 @@ test('the frames of one turn leave in one write', async () => {
   });
   const peer = await client(at);
   writes.length = 0;
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < DISPATCHING; i++) {
     const request = { userId: 'alice', clientId: 'tab', action: 'open', params: null, commandId: `c${i}` };
     void at.core.rpc.invoke(user('alice'), request);
   }
-  for (let i = 0; i < 10; i++) await peer.next('command');
+  for (let i = 0; i < DISPATCHING; i++) await peer.next('command');
   expect(writes).toHaveLength(1);
 });
 

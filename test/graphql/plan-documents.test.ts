@@ -10,13 +10,15 @@ import {
   type DocumentNode,
   type ExecutionResult,
 } from 'graphql';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/context.ts';
 import { createPlans } from '../../src/graphql/plan.ts';
 import { schema, wireSchema } from '../../src/graphql/schema.ts';
 import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
-import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
+import { settle } from '../kit/clock.ts';
+import { admin, connect, user } from '../kit/core.ts';
+import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 
 const OPERATIONS = new URL('../../src/rest/operations/', import.meta.url);
 const whole = concatAST(readdirSync(OPERATIONS).map((name) => parse(readFileSync(new URL(name, OPERATIONS), 'utf8'))));
@@ -91,7 +93,7 @@ const documents = [...Object.values(separateOperations(whole)), ...Object.values
 );
 
 /** Two users, one of them with a command that is done and one that waits. */
-async function populate({ core, backend }: TestCore): Promise<void> {
+async function populate({ core, backend }: OpenedCore): Promise<void> {
   const alice = user('alice');
   await core.sites.register(alice, { siteId: 'board', clientId: 'tab', actions: ['open'] });
   const all = { parentId: null, events: null, actions: ['open'], share: false, ttlMs: null };
@@ -110,9 +112,19 @@ async function populate({ core, backend }: TestCore): Promise<void> {
       contextValue: createContext({ core, who: alice, log: silentLog }),
     });
   await invoke('k1');
+  await settle();
   await tab.result(tab.last);
   await invoke('k2');
+  await settle();
 }
+
+/** Populated once: queries change nothing. */
+let test: OpenedCore;
+beforeAll(async () => {
+  test = await openCore({ rawMessages: true });
+  await populate(test);
+});
+afterAll(() => test[Symbol.asyncDispose]());
 
 function shown({ data, errors }: ExecutionResult): unknown {
   return JSON.parse(JSON.stringify({ data, errors: errors?.map(({ message, path }) => ({ message, path })) }));
@@ -127,8 +139,6 @@ describe.each([
   it.each(documents.map((document) => ({ name: nameOf(document), document })))(
     'the plan of $name answers as graphql-js does',
     async ({ document }) => {
-      await using test = await testCore({ rawMessages: true });
-      await populate(test);
       const plan = plans.of(document);
       const context = () => createContext({ core: test.core, who: admin, log: silentLog });
       for (const variableValues of variableSets(document)) {
@@ -143,7 +153,7 @@ describe.each([
   );
 
   it('all of them are written as text', async () => {
-    await using test = await testCore({ rawMessages: true });
+    await using test = await openCore({ rawMessages: true });
     await populate(test);
     const context = () => createContext({ core: test.core, who: admin, log: silentLog });
     const slow: string[] = [];
@@ -160,8 +170,6 @@ it('the documents of a console are valid', () => {
 });
 
 it('the corpus has answers worth comparing', async () => {
-  await using test = await testCore({ rawMessages: true });
-  await populate(test);
   const plans = createPlans(schema);
   const answers = await Promise.all(
     documents.map((document) =>

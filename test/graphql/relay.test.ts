@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
-import { advertisement, connect, testCore, user } from '../kit/core.ts';
+import { advertisement, connect, user } from '../kit/core.ts';
+import { openCore } from '../kit/topology-core.ts';
 import { ask, codeOf, dataOf, listen } from './kit/run.ts';
 
 const alice = user('alice');
@@ -13,7 +14,7 @@ const INVOKE = `mutation ($id: ID!) {
 
 describe('over the real rooms', () => {
   it('a command goes its way, and its case file and history say so', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const call = dataOf(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' } });
     await settle();
@@ -47,7 +48,7 @@ describe('over the real rooms', () => {
   });
 
   it('a refusal is typed, and leaves no case file', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     expect(await dataOf(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' } })).toEqual({
       invokeAction: { __typename: 'Refusal', code: 'NOT_CONNECTED', by: 'TARGET', givenCommandId: 'k1' },
     });
@@ -56,7 +57,7 @@ describe('over the real rooms', () => {
   });
 
   it('a caller that hangs up ends its wait, never the command', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const gone = new AbortController();
     const call = ask(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' }, signal: gone.signal });
@@ -77,7 +78,7 @@ describe('over the real rooms', () => {
   });
 
   it('params that are no object are refused', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const document = `mutation ($params: JSON) {
       invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: $params }) { __typename }
     }`;
@@ -102,7 +103,7 @@ describe('every nested listing over the real rooms', () => {
   const typeOf = { connections: 'ConnectionSnapshot', streams: 'Stream', pendingRpcs: 'PendingRpc' } as const;
 
   it.each(Object.entries(NESTED))('%s is read to its end from the batch, each row once', async (name, field) => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const clients = ['tab-0', 'tab-1', 'tab-2', 'tab-3', 'tab-4'];
     for (const clientId of clients) await connect(relay.core, alice, { clientId });
     for (const clientId of ['tab-0', ...clients, 'tab-0', 'tab-0', 'tab-0']) {
@@ -129,7 +130,7 @@ describe('every nested listing over the real rooms', () => {
 
 describe('subscriptions over the real rooms', () => {
   it('connectionEvents tells a user of its own clients, with the cause', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const document =
       'subscription { connectionEvents { change cause missed connection { clientId status actionNames } } }';
     const events = await listen(document, { core: relay.core, who: alice });
@@ -152,7 +153,7 @@ describe('subscriptions over the real rooms', () => {
   });
 
   it('connectionEvents of another user is refused before any event', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const document = 'subscription { connectionEvents(userId: "bob") { change } }';
     await expect(listen(document, { core: relay.core, who: alice })).rejects.toMatchObject({
       originalError: { code: 'not_found' },
@@ -163,7 +164,7 @@ describe('subscriptions over the real rooms', () => {
   });
 
   it('pendingRpcAlerts says when the oldest wait crosses the bound, and when none is over it', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const document =
       'subscription { pendingRpcAlerts(olderThanMs: 5000) { over count oldestAgeMs missed oldest { commandId } } }';
@@ -181,7 +182,7 @@ describe('subscriptions over the real rooms', () => {
   });
 
   it('commandUpdates begins with the present state and ends after the terminal one', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const call = dataOf(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' } });
     await settle();
@@ -212,8 +213,8 @@ describe('viewer', () => {
   const document = '{ viewer { kind userId scopes nodeId mode expiresAt } }';
 
   it('says who asks and which node answers', async () => {
-    await using relay = await testCore();
-    const here = { nodeId: 'n1', mode: 'DIRECT', expiresAt: null };
+    await using relay = await openCore();
+    const here = { nodeId: relay.core.nodeId, mode: relay.core.mode.toUpperCase(), expiresAt: null };
     expect(await dataOf(document, { core: relay.core, who: user('alice', 'invoke') })).toEqual({
       viewer: { kind: 'USER', userId: 'alice', scopes: ['INVOKE'], ...here },
     });
@@ -223,7 +224,7 @@ describe('viewer', () => {
   });
 
   it('needs a token, and of a user the scope invoke', async () => {
-    await using relay = await testCore();
+    await using relay = await openCore();
     expect(await codeOf(document, { core: relay.core, who: null })).toBe('unauthenticated');
     expect(await codeOf(document, { core: relay.core, who: user('alice', 'connect') })).toBe('forbidden');
   });

@@ -7,6 +7,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
+const CREDENTIALS = { CALLBOARD_SECRET: SECRET, CALLBOARD_ADMIN_TOKEN: 'the-administrator' };
 
 function faultsOf(env: Record<string, string>, argv: readonly string[] = []): Record<string, string> {
   try {
@@ -122,6 +123,21 @@ describe('configuration', () => {
     expect(text).not.toMatch(/hunter2|has a space/);
   });
 
+  it.each([[], ['--host', '0.0.0.0']])(
+    'makes nothing up in shared mode, where a token of one node is to hold on all %j',
+    (...argv) => {
+      const CALLBOARD_REDIS_URL = 'redis://127.0.0.1';
+      const faults = faultsOf({ CALLBOARD_REDIS_URL }, argv);
+      expect(Object.keys(faults)).toEqual(['CALLBOARD_REDIS_URL']);
+      expect(faults['CALLBOARD_REDIS_URL']).toMatch(
+        /CALLBOARD_ADMIN_TOKEN and CALLBOARD_SECRET \(or CALLBOARD_JWKS_URL\)/,
+      );
+      expect(faults['CALLBOARD_REDIS_URL']).not.toContain('\n');
+      expect(readConfig({ CALLBOARD_REDIS_URL, ...CREDENTIALS }, argv).generated).toBe(false);
+      expect(readConfig({ CALLBOARD_REDIS_URL, CALLBOARD_SECRET: SECRET }, argv).generated).toBe(false);
+    },
+  );
+
   it('lets flags win over variables and takes an empty variable for none', () => {
     const config = readConfig({ CALLBOARD_PORT: '1', CALLBOARD_NODE_ID: '', CALLBOARD_TRUST_PROXY: 'true' }, [
       '--port=0',
@@ -167,7 +183,7 @@ describe('configuration', () => {
 
   it('is shared mode once it has the address of a Redis, with what belongs to it', () => {
     const url = 'redis+cluster://:pass@a:7000,b:7001';
-    const { redis, warnings } = readConfig({ CALLBOARD_REDIS_URL: url }, []);
+    const { redis, warnings } = readConfig({ CALLBOARD_REDIS_URL: url, ...CREDENTIALS }, []);
     expect(redis).toEqual({
       url,
       partitions: 1,
@@ -179,7 +195,7 @@ describe('configuration', () => {
     expect(warnings).toEqual([]);
     const argv = ['--partitions=6', '--durability=aof_always', '--namespace=blue', '--strict-migration'];
     const legacy = { CALLBOARD_LEGACY_COMMAND_STREAM: 'old:commands', CALLBOARD_LEGACY_PENDING: 'old:pending' };
-    const full = readConfig({ CALLBOARD_REDIS_URL: url, ...legacy }, argv);
+    const full = readConfig({ CALLBOARD_REDIS_URL: url, ...CREDENTIALS, ...legacy }, argv);
     expect(full.redis).toEqual({
       url,
       partitions: 6,
@@ -198,7 +214,7 @@ describe('configuration', () => {
     expect(readConfig({}, argv).warnings.map((line) => line.split(' ')[0])).toEqual(
       [...shared, ...legacy].map((flag) => flag.split('=')[0]),
     );
-    expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h' }, argv).warnings).toEqual([
+    expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h', ...CREDENTIALS }, argv).warnings).toEqual([
       '--history-max-bytes has no effect beside CALLBOARD_REDIS_URL.',
     ]);
   });

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Callboard, CallboardOptions, Settings } from '../../src/callboard.ts';
 import { signToken } from '../../src/http/token.ts';
 import { createLog } from '../../src/platform/log.ts';
-import { maybeCut, openHouse, type House } from '../kit/topology.ts';
+import { openHouse, type House } from '../kit/topology.ts';
 
 export const ADMIN = 'planted-admin-token-of-this-test';
 export const SECRET = 'planted secret of more than thirty-two bytes';
@@ -50,7 +50,7 @@ export async function relay(config: Partial<Settings> = {}, options: Partial<Cal
     linkUrl,
     backend,
     lines,
-    ask: (path, asked) => maybeCut(ask(new URL(url).origin + path, asked)),
+    ask: (path, asked) => ask(new URL(url).origin + path, asked),
     [Symbol.asyncDispose]: () => callboard.close(),
   };
 }

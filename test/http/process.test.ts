@@ -118,6 +118,16 @@ describe('callboard serve', () => {
     expect(err).not.toMatch(/\n\s+at /);
   });
 
+  it('exits with 1 where its Redis cannot be reached, and says which and why in one line', async () => {
+    const env = { CALLBOARD_SECRET: SECRET, CALLBOARD_ADMIN_TOKEN: 'the-administrator' };
+    const argv = ['serve', '--port', '0', '--redis-url', 'redis://:hunter2@127.0.0.1:1'];
+    const { code, out, err } = await end(start(argv, env));
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toBe(
+      'callboard cannot start: Redis at redis://127.0.0.1:1/0 cannot be used. (connect ECONNREFUSED 127.0.0.1:1)\n',
+    );
+  });
+
   it('exits with 1 when the port is taken, without a stack', async () => {
     const first = start(['serve', '--json', '--port', '0']);
     const { url = '' } = await firstLine(first);

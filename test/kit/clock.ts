@@ -10,7 +10,7 @@ export class FakeClock implements Clock {
   #now: number;
   #order = 0;
   readonly #timers = new Set<Timer>();
-  #awaited: () => Promise<void> = settle;
+  #awaited: () => Promise<void> = turns;
 
   constructor(start = Date.UTC(2026, 0, 1)) {
     this.#now = start;
@@ -57,7 +57,30 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything that is ready run: promise jobs and immediates, a few rounds of them. */
+/** Moves the clock on, a little at a time, until this is there: for what looks again after a while. */
+export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>): Promise<T> {
+  let over = false;
+  const done = (): void => void (over = true);
+  awaited.then(done, done);
+  while (!over) await clock.advance(10);
+  return awaited;
+}
+
+const outside = new Set<() => Promise<void>>();
+
+/** From now on `settle` waits for this too: for what goes on outside this process. */
+export function alsoSettles(quiet: () => Promise<void>): Cancel {
+  outside.add(quiet);
+  return () => void outside.delete(quiet);
+}
+
+/** Lets everything that is ready run, here and in the stores that tests of this process have open. */
 export async function settle(): Promise<void> {
+  await turns();
+  for (const quiet of [...outside]) await quiet();
+}
+
+/** Lets everything that is ready in this process run: promise jobs and immediates, a few rounds of them. */
+export async function turns(): Promise<void> {
   for (let round = 0; round < 4; round++) await new Promise((done) => setImmediate(done));
 }

@@ -3,6 +3,7 @@ import type { HistoryLimits } from '../../src/backends/memory/history.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal, Scope } from '../../src/core/auth/principal.ts';
 import { defaultPolicy, type Policy } from '../../src/core/auth/policy.ts';
+import type { Backend } from '../../src/core/backend.ts';
 import type { Core, HelloRequest } from '../../src/core/core.ts';
 import { createCore } from '../../src/core/create.ts';
 import { Cursors } from '../../src/core/cursor.ts';
@@ -47,8 +48,28 @@ export type TestOptions = {
 /** A core over memory, alone, with its clock standing still. */
 export async function testCore(options: TestOptions = {}): Promise<TestCore & AsyncDisposable> {
   const clock = new FakeClock();
-  const crypto = createCrypto('test');
   const counts = new Map<string, number>();
+  const { sha256 } = crypto;
+  const memory = createMemoryBackend({ clock, log: silentLog, sha256, history: options.history ?? {} });
+  const backend = options.wrap?.(memory) ?? memory;
+  const core = await startCore(options, { backend, clock, counts, spill: spillOf(options, clock) });
+  return { core, backend, clock, counts, [Symbol.asyncDispose]: () => core.close() };
+}
+
+const crypto = createCrypto('test');
+
+export function spillOf({ spill }: TestOptions, clock: FakeClock): SpillStore {
+  return spill?.(clock) ?? createMemorySpill(clock, crypto);
+}
+
+export type CoreParts = {
+  readonly backend: Backend;
+  readonly clock: FakeClock;
+  readonly counts: Map<string, number>;
+  readonly spill: SpillStore;
+};
+
+export async function startCore(options: TestOptions, { backend, clock, counts, spill }: CoreParts): Promise<Core> {
   const metrics: Metrics = {
     count(name, label) {
       const key = label === undefined ? name : `${name}:${label}`;
@@ -56,8 +77,6 @@ export async function testCore(options: TestOptions = {}): Promise<TestCore & As
     },
     snapshot: () => counts,
   };
-  const memory = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256, history: options.history ?? {} });
-  const backend = options.wrap?.(memory) ?? memory;
   const { policy = defaultPolicy, log = silentLog } = options;
   const core = createCore({
     nodeId: options.nodeId ?? 'n1',
@@ -68,11 +87,11 @@ export async function testCore(options: TestOptions = {}): Promise<TestCore & As
     policy,
     log,
     metrics,
-    spill: options.spill?.(clock) ?? createMemorySpill(clock, crypto),
+    spill,
     rawMessages: options.rawMessages ?? false,
   });
   await core.start();
-  return { core, backend, clock, counts, [Symbol.asyncDispose]: () => core.close() };
+  return core;
 }
 
 export type Sent = { readonly command: Command; readonly params: JsonText | null; readonly remainingMs: number };

@@ -8,13 +8,14 @@ import { createStore, type Store } from '../../src/backends/redis/store.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
 import type { Client } from '../../src/backends/redis/wire.ts';
 import type { Backend } from '../../src/core/backend.ts';
+import type { Cancel } from '../../src/core/clock.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import type { FakeClock } from './clock.ts';
-import { settle } from './clock.ts';
+import { alsoSettles, turns } from './clock.ts';
 
 const programs = loadPrograms();
 
@@ -28,17 +29,21 @@ export type Deployment = {
   open(options: NodeOptions): Promise<Backend>;
 };
 
-/** `clock.advance` waits from now on until the store has answered everything, and every mailbox and subscription was read as far as it stands. */
+/** `clock.advance`, and `settle` while anything is open, wait from now on until the store has answered everything, and every mailbox and subscription was read as far as it stands. */
 export function deployment(clock: FakeClock, partitions = 1): Deployment {
   const namespace = randomUUID();
   const open = new Set<Process>();
-  clock.alsoAwaits(() => quiet(open));
+  const allQuiet = (): Promise<void> => quiet(open);
+  let settled: Cancel = () => {};
+  clock.alsoAwaits(allQuiet);
   return {
     async open(options) {
       const process = await openProcess({ ...options, namespace, partitions, time: () => clock.now() });
       open.add(process);
+      if (open.size === 1) settled = alsoSettles(allQuiet);
       const close = async (): Promise<void> => {
         open.delete(process);
+        if (open.size === 0) settled();
         await process.close();
       };
       return { ...process.backend, close };
@@ -61,7 +66,7 @@ async function quiet(processes: ReadonlySet<Process>): Promise<void> {
   for (;;) {
     await Promise.all([...processes].map((process) => process.heard()));
     const [asked, busy] = [sum(), pending()];
-    do await settle();
+    do await turns();
     while (pending());
     if (!busy && asked === sum()) return;
   }
@@ -85,7 +90,7 @@ async function openProcess(
   const rooms = createRedisRooms(parts) as Backend;
   const { backend, upToNow } = pulsed(rooms);
   return {
-    backend: { ...backend, ready: async () => void (await store.read(0, [['EXISTS', store.key(0, 'meta')]])) },
+    backend: { ...backend, ready: async () => void (await store.read([['EXISTS', store.key(0, 'meta')]])) },
     traffic,
     async heard() {
       // A subscription hears in order: what was published before comes before the answer.

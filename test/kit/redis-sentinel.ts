@@ -27,23 +27,27 @@ export type SentinelOptions = {
   readonly downAfterMs?: number;
   /** Further arguments of both servers. */
   readonly args?: readonly string[];
+  /** Asked for by both servers, and by the sentinel. */
+  readonly passwords?: { readonly servers: string; readonly sentinel: string } | undefined;
 };
 
 const NAME = 'callboard';
 
 /** Resolves once the replica follows and the sentinel knows it: from then on a failover has somewhere to go. */
 export async function startRedisSentinel(options: SentinelOptions = {}): Promise<RedisSentinel> {
-  const { downAfterMs = 1_000, args = ['--save', '', '--appendonly', 'no'] } = options;
+  const { downAfterMs = 1_000, args = ['--save', '', '--appendonly', 'no'], passwords } = options;
+  const auth = passwords ? ['--requirepass', passwords.servers, '--masterauth', passwords.servers] : [];
   // Without a wait, and without a disk between them, the replica has its copy at once.
-  const quick = [...args, '--repl-diskless-sync-delay', '0'];
+  const quick = [...args, ...auth, '--repl-diskless-sync-delay', '0'];
   const first = await startRedis(quick);
   const follow = ['--replicaof', '127.0.0.1', String(first.port)];
   const second = await startRedis([...quick, ...follow]);
   // The sentinel asks the master of its replicas at once, and then seldom.
-  await until(() => isCopied(second));
+  const info = (of: number): Promise<string> => infoOf(of, passwords?.servers);
+  await until(async () => (await info(second.port)).includes('master_link_status:up'));
   const port = await freePort();
-  const stopSentinel = launchSentinel(configOf(port, first.port, downAfterMs));
-  const hand = new Redis({ host: '127.0.0.1', port });
+  const stopSentinel = launchSentinel(configOf({ port, master: first.port, downAfterMs, passwords }));
+  const hand = new Redis({ host: '127.0.0.1', port, ...(passwords && { password: passwords.sentinel }) });
   // It listens soon: until then the hand tries again.
   hand.on('error', () => {});
   const master = async (): Promise<number> => {
@@ -51,7 +55,7 @@ export async function startRedisSentinel(options: SentinelOptions = {}): Promise
     return Number(Array.isArray(address) ? address[1] : 0);
   };
   const movedFrom = async (from: number): Promise<void> => {
-    await until(async () => (await master()) !== from && (await takesWrites(await master())));
+    await until(async () => (await master()) !== from && (await info(await master())).includes('role:master'));
   };
   await until(() => knowsReplica(hand));
   return {
@@ -73,7 +77,13 @@ export async function startRedisSentinel(options: SentinelOptions = {}): Promise
   };
 }
 
-function configOf(port: number, master: number, downAfterMs: number): string {
+type Watch = Pick<SentinelOptions, 'passwords'> & {
+  readonly port: number;
+  readonly master: number;
+  readonly downAfterMs: number;
+};
+
+function configOf({ port, master, downAfterMs, passwords }: Watch): string {
   return [
     'bind 127.0.0.1',
     `port ${port}`,
@@ -81,6 +91,7 @@ function configOf(port: number, master: number, downAfterMs: number): string {
     `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
     `sentinel failover-timeout ${NAME} ${Math.max(2_000, 2 * downAfterMs)}`,
     `sentinel parallel-syncs ${NAME} 1`,
+    ...(passwords ? [`sentinel auth-pass ${NAME} ${passwords.servers}`, `requirepass ${passwords.sentinel}`] : []),
   ].join('\n');
 }
 
@@ -104,16 +115,9 @@ async function knowsReplica(hand: Redis): Promise<boolean> {
   return Array.isArray(replicas) && replicas.length === 1;
 }
 
-async function isCopied({ url }: RedisServer): Promise<boolean> {
-  return (await infoOf(url)).includes('master_link_status:up');
-}
-
-async function takesWrites(port: number): Promise<boolean> {
-  return (await infoOf(`redis://127.0.0.1:${port}`)).includes('role:master');
-}
-
-async function infoOf(url: string): Promise<string> {
-  const hand = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
+async function infoOf(port: number, password: string | undefined): Promise<string> {
+  const login = password === undefined ? {} : { password };
+  const hand = new Redis({ host: '127.0.0.1', port, ...login, lazyConnect: true, retryStrategy: () => null });
   hand.on('error', () => {});
   try {
     await hand.connect();

@@ -27,12 +27,6 @@ export function numRuns(ofMemory: number): number {
   return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);
 }
 
-/** A relay over Redis ends nobody's command when it closes: whoever still waits for an answer that the test forgot is cut off. */
-export function maybeCut<T>(answer: Promise<T>): Promise<T> {
-  if (inject('topology') !== 'direct') answer.catch(() => {});
-  return answer;
-}
-
 export type House = {
   /** What is called. Its `core.links` are those of the relay that clients connect to; closing it closes all. */
   readonly callboard: Callboard;

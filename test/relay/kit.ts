@@ -3,8 +3,7 @@ import { signToken } from '../../src/http/token.ts';
 import { caller, client, type DownOf, type HelloOver, type Peer } from '../gateway/kit.ts';
 import { openRaw, type RawStream } from '../graphql/kit/stream.ts';
 import { ADMIN, postJson, relay, SECRET, type Answer, type Ask, type Relay } from '../http/kit.ts';
-import { FakeClock, settle } from '../kit/clock.ts';
-import { maybeCut } from '../kit/topology.ts';
+import { FakeClock, turns } from '../kit/clock.ts';
 
 /** `admin`, `nobody` (no token), a user with every scope, or `<user>:<scope>` with that one. */
 export type Asker = string;
@@ -64,9 +63,9 @@ export async function stage(
     token,
     know: (who, given) => void known.set(who, Promise.resolve(given)),
     rest: (path, { who = 'admin', ...asked } = {}) =>
-      maybeCut(token(who).then((shown) => house.ask(path, { ...asked, token: shown }))),
+      token(who).then((shown) => house.ask(path, { ...asked, token: shown })),
     post: (path, body = {}, who = 'alice') =>
-      maybeCut(token(who).then((shown) => house.ask(path, postJson(body, { token: shown })))),
+      token(who).then((shown) => house.ask(path, postJson(body, { token: shown }))),
     async graphql(query, { who = 'admin', variables } = {}) {
       const accept = { accept: 'application/graphql-response+json' };
       return read(
@@ -121,7 +120,7 @@ function read(answer: Answer): GraphqlAnswer {
 
 /** Lets what is under way go on until this holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await settle();
+  while (!(await holds())) await turns();
 }
 
 /** The code of a REST answer: of its problem, or of the error inside it. */

@@ -11,6 +11,10 @@ type Started = Awaited<ReturnType<typeof startRelay>>;
 const alice = user('alice');
 const NO_PAYLOAD = Symbol('no payload');
 
+function isShared({ core }: Started): boolean {
+  return core.mode === 'shared';
+}
+
 function retain({ core }: Started, count: number, payload: unknown = { n: 1 }, userId = 'alice') {
   const messages = Array.from({ length: count }, (_, i) => ({
     messageId: `m${i}`,
@@ -35,6 +39,8 @@ describe('GET /dedup/stats', () => {
     for (let i = 0; i < 3; i++) await client.result(client.last);
     await waiting;
     const { body } = await relay.ask('/dedup/stats?window_seconds=60');
+    // Redis forgets marks by itself, and nobody counts them.
+    const liveKeys = isShared(relay) ? null : 4;
     expect(body).toEqual({
       window_seconds: 60,
       seen: 8,
@@ -42,11 +48,14 @@ describe('GET /dedup/stats', () => {
       duplicates: 4,
       exact: true,
       grain_seconds: 10,
-      live_keys: 4,
+      live_keys: liveKeys,
     });
     expect((await relay.ask('/dedup/stats')).body.window_seconds).toBe(300);
     await relay.clock.advance(60_000);
-    expect((await relay.ask('/dedup/stats?window_seconds=10')).body).toMatchObject({ seen: 0, live_keys: 4 });
+    expect((await relay.ask('/dedup/stats?window_seconds=10')).body).toMatchObject({
+      seen: 0,
+      live_keys: liveKeys,
+    });
   });
 
   test.each(['9', '3601', '0', '-1', '1.5', 'x', ''])('refuses the window %j', async (window) => {
@@ -60,7 +69,9 @@ describe('GET /dedup/backend', () => {
   test('says what deduplicates, without secrets', async () => {
     await using relay = await startRelay();
     const { body } = await relay.ask('/dedup/backend');
-    expect(body).toEqual({ implementation: 'memory', ttl_seconds: 120, namespace: null });
+    const redis = { implementation: 'redis', namespace: expect.any(String) };
+    const memory = { implementation: 'memory', namespace: null };
+    expect(body).toEqual({ ttl_seconds: 120, ...(isShared(relay) ? redis : memory) });
     expect((await relay.ask('/dedup/backend?namespace=x')).status).toBe(400);
   });
 });
@@ -89,9 +100,11 @@ describe('GET /history/raw-messages', () => {
     await using relay = await startRelay({ rawMessages: true });
     await retain(relay, 3);
     const { body } = await relay.ask('/history/raw-messages?limit=2');
+    const beside = isShared(relay) ? { adapter: 'redis' } : { adapter: 'memory', rowBytes: 1031 };
+    const seq = body.items[0].seq;
     expect(body.items).toMatchObject([
-      { adapter: 'memory', rowBytes: 1031, seq: 3, id: 'm2', userId: 'alice', suffix: 'notes', payload: { n: 1 } },
-      { seq: 2, id: 'm1' },
+      { ...beside, id: 'm2', userId: 'alice', suffix: 'notes', payload: { n: 1 } },
+      { seq: seq - 1, id: 'm1' },
     ]);
     expect(body.completeness).toMatchObject({
       complete: false,
@@ -132,6 +145,7 @@ describe('GET /history/raw-messages', () => {
     expect(body.items.length).toBeLessThan(70);
     expect(text.length).toBeLessThan(1024 * 1024 + 2000);
     expect(body.completeness).toMatchObject({ complete: false, sources: [{ reason: 'limit_reached' }] });
+    await relay.clock.advance(1);
     await retain(relay, 1, 'x'.repeat(2 ** 20 - 2), 'bob');
     expect((await relay.ask('/history/raw-messages?values_only=true')).body.items).toHaveLength(1);
   });

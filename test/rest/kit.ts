@@ -9,7 +9,8 @@ import { createPlans } from '../../src/graphql/plan.ts';
 import { wireSchema } from '../../src/graphql/schema.ts';
 import { SITE_EVENTS_DESCRIPTION } from '../../src/http/site-events-description.ts';
 import { createRestDoor, type RestDoor } from '../../src/rest/door.ts';
-import { admin, testCore, user, type TestCore, type TestOptions } from '../kit/core.ts';
+import { admin, user, type TestOptions } from '../kit/core.ts';
+import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 import { conformanceOf } from './conformance.ts';
 
 export type Reply = {
@@ -85,9 +86,9 @@ export async function startDoor(door: RestDoor): Promise<TestDoor> {
   };
 }
 
-/** The shipped documents over a real core in memory. */
-export async function startRelay(options: TestOptions = {}): Promise<TestDoor & TestCore> {
-  const cored = await testCore(options);
+/** The shipped documents over a real core, or two of one deployment. */
+export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<TestDoor & OpenedCore> {
+  const cored = await openCore(options);
   const { core, backend, clock, counts } = cored;
   const door = createRestDoor({
     schema: wireSchema,

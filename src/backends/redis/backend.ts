@@ -32,8 +32,9 @@ export function createRedisRooms(parts: RedisParts): Partial<Backend> {
     /** Events of other nodes are heard. Waits while Redis is away. */
     ready: () => bus.ready(),
     async close() {
-      bus.close();
+      // What a node finds when it leaves is still told.
       await nodes.close();
+      bus.close();
     },
   };
 }

@@ -10,6 +10,8 @@ export type Purpose = 'commands' | 'mailbox' | 'bus';
 const COMMAND_MS = 2_000;
 /** So long a blocking read may take in all; on a connection that hangs it ends soon after its own BLOCK. */
 const BLOCKED_MS = 4_000;
+/** A connection on which nothing came for this long although something was asked is replaced: its far end may be gone without a word. */
+const SILENT_MS = { commands: 3_000, bus: 3_000, mailbox: BLOCKED_MS } as const;
 const CONNECT_MS = 5_000;
 const RETRY_MS = 1_000;
 /** Masters may change places without an error that would show it. */
@@ -42,6 +44,7 @@ function common(login: Login, tls: boolean, purpose: Purpose): Options {
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
     connectionName: `callboard-${purpose}`,
+    socketTimeout: SILENT_MS[purpose],
     commandTimeout: purpose === 'mailbox' ? BLOCKED_MS : COMMAND_MS,
     ...(purpose === 'mailbox' && { blockingTimeout: BLOCKED_MS }),
   };
@@ -59,7 +62,7 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
   };
   if (target.form === 'single') return new Redis({ ...options, ...target.at });
   const { username, password } = target.sentinelLogin;
-  return new Redis({
+  const client = new Redis({
     ...options,
     sentinels: [...target.sentinels],
     name: target.master,
@@ -70,6 +73,23 @@ function redisOf(target: Exclude<RedisTarget, { form: 'cluster' }>, purpose: Pur
     sentinelCommandTimeout: COMMAND_MS,
     failoverDetector: true,
   });
+  return reviving(client);
+}
+
+/** A failover that is told while ioredis still looks for the master ends a client for good. It begins anew unless its holder closed it. */
+function reviving(client: Redis): Redis {
+  let closed = false;
+  const disconnect = client.disconnect.bind(client);
+  client.disconnect = (reconnect = false) => {
+    closed ||= !reconnect;
+    disconnect(reconnect);
+  };
+  const begin = (): void => {
+    // What goes wrong is heard as an error, and comes here once more.
+    if (!closed) client.connect().catch(() => {});
+  };
+  client.on('end', () => void setTimeout(begin, RETRY_MS).unref());
+  return client;
 }
 
 function clusterOf(target: Extract<RedisTarget, { form: 'cluster' }>, purpose: Purpose): Cluster {

@@ -24,9 +24,12 @@ async function ask({ store }: CommandParts, of: ClientKey, name: string, args: A
   return listOf(await store.act(store.partitionOfUser(of.userId), name, args));
 }
 
-export async function dispatch(parts: CommandParts, key: CommandKey, binding: Binding): Promise<DispatchResult> {
-  const { nodeId, epoch, instanceId } = binding;
-  const args = [commandHash(parts.store, key), nodeId, epoch, instanceId];
+export async function dispatch(
+  parts: CommandParts,
+  key: CommandKey,
+  { nodeId, epoch, instanceId, attempt }: Binding & { readonly attempt: string | null },
+): Promise<DispatchResult> {
+  const args = [commandHash(parts.store, key), nodeId, epoch, instanceId, attempt];
   const [kind, record, params, remainingMs] = await ask(parts, key, 'commands-dispatch', args);
   if (kind !== 'dispatch') return { kind: 'skip' };
   return { kind, command: decodeCommand(record ?? null), params: jsonOr(params), remainingMs: Number(remainingMs) };
@@ -75,13 +78,20 @@ function settlementArgs(settlement: Settlement): Args {
 
 export type LinkMove = { readonly binding: Binding; readonly link: 'up' | 'down' };
 
+/** Part by part, each one act, so that a long queue holds up nobody. */
 export async function rebind(parts: CommandParts, key: ClientKey, move: LinkMove): Promise<RebindResult> {
   const { nodeId, instanceId, epoch } = move.binding;
   const args = [parts.store.hash(key.userId, key.clientId), nodeId, instanceId, epoch, move.link, parts.settings.ends];
-  const [requeued, unfinished, orphaned] = await ask(parts, key, 'commands-rebind', args);
-  return {
-    requeued: Number(requeued),
-    unfinished: listOf(unfinished).map(decodeCommand),
-    orphaned: listOf(orphaned).map(decodeCommand),
-  };
+  let requeued = 0;
+  for (let place: string | null = null; ;) {
+    const [queued, unfinished, orphaned, came] = await ask(parts, key, 'commands-rebind', [...args, place]);
+    requeued += Number(queued);
+    place = typeof came === 'string' ? came : null;
+    if (place === null)
+      return {
+        requeued,
+        unfinished: listOf(unfinished).map(decodeCommand),
+        orphaned: listOf(orphaned).map(decodeCommand),
+      };
+  }
 }

@@ -14,8 +14,8 @@ export type CommandParts = {
   readonly settings: CommandSettings;
 };
 
-export function commandParts({ store, sha256, retentionMs, streamMessages }: RedisParts): CommandParts {
-  const rows = { retentionMs, streamMessages, terminalMs: TERMINAL_MS };
+export function commandParts({ store, sha256, retentionMs, streamMessages, streamsPerUser }: RedisParts): CommandParts {
+  const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: TERMINAL_MS };
   const ends = { ...rows, words: END_WORDS };
   return { store, sha256, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
 }

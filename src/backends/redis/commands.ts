@@ -14,7 +14,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   const { store } = parts;
   return {
     admit: (request) => admit(parts, request),
-    dispatch: (key, binding) => dispatch(parts, key, binding),
+    dispatch: (key, binding, attempt) => dispatch(parts, key, { ...binding, attempt: attempt ?? null }),
     report: (key, told) => report(parts, key, told),
     finish: (key, end) => finish(parts, key, end),
     settle: (key, settlement) => settle(parts, key, settlement),

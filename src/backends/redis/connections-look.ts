@@ -34,7 +34,7 @@ export interface Looker {
 export function createLooker(store: Store): Looker {
   return {
     look: gathered((partition, parts) => look(store, partition, parts)),
-    read: gathered((partition, commands) => store.read(partition, commands)),
+    read: gathered((_partition, commands) => store.read(commands)),
   };
 }
 

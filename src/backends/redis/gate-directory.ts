@@ -15,10 +15,10 @@ const ID_CHARS = 36;
  */
 export async function proveDirectory(store: Store, root: string): Promise<void> {
   const key = rootOf(store.namespace);
-  const known = await store.read(0, [['HGET', key, 'spill']]);
+  const known = await store.read([['HGET', key, 'spill']]);
   const found = await markerOf(root, known[0] === null);
-  if (found !== null) await store.read(0, [['HSETNX', key, 'spill', found]]);
-  const [expected] = await store.read(0, [['HGET', key, 'spill']]);
+  if (found !== null) await store.read([['HSETNX', key, 'spill', found]]);
+  const [expected] = await store.read([['HGET', key, 'spill']]);
   if (found === null || found !== expected)
     throw new CallboardError(
       'invalid_argument',

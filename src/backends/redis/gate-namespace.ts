@@ -36,7 +36,7 @@ async function hold(
 ): Promise<Readonly<Record<string, string | null>>> {
   const names = Object.keys(fields);
   const set = Object.entries(fields).map(([name, value]) => ['HSETNX', key, name, value] as const);
-  const replies = await store.read(0, [...set, ['HMGET', key, ...names]]);
+  const replies = await store.read([...set, ['HMGET', key, ...names]]);
   const values = replies.at(-1);
   if (!Array.isArray(values)) throw new CallboardError('internal', 'Redis answered HMGET without a list.');
   return Object.fromEntries(names.map((name, i) => [name, typeof values[i] === 'string' ? values[i] : null]));

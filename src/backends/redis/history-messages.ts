@@ -81,7 +81,7 @@ async function* entriesOf(parts: HistoryParts, name: StreamName, asked: Asked): 
   const count = asked.filter.kinds === null ? asked.first + 1 : BATCH;
   let { start } = asked;
   for (;;) {
-    const [reply] = await store.read(partition, [['XRANGE', stream, start, asked.end, 'COUNT', count]]);
+    const [reply] = await store.read([['XRANGE', stream, start, asked.end, 'COUNT', count]]);
     const entries = decodeEntries(name, reply);
     yield* entries;
     const last = entries.at(-1);
@@ -164,7 +164,7 @@ async function readPlaces(
   const reads = places.map(({ suffix, entryId }): ReadCommand => {
     return ['XRANGE', store.key(partition, 'stream', streamHash(store, { userId, suffix })), entryId, entryId];
   });
-  const replies = await store.read(partition, reads);
+  const replies = await store.read(reads);
   return places.map(({ suffix }, i) => {
     const [stored] = decodeEntries({ userId, suffix }, replies[i]);
     return stored?.message.commandId === commandId ? stored.message : null;

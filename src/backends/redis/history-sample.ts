@@ -33,7 +33,7 @@ async function* backwards({ store }: HistoryParts, name: StreamName, asked: Back
   const stream = store.key(partition, 'stream', streamHash(store, name));
   for (let from = '+'; ;) {
     const read: ReadCommand = ['XREVRANGE', stream, from, asked.oldest, 'COUNT', asked.count];
-    const entries = decodeEntries(name, (await store.read(partition, [read]))[0]);
+    const entries = decodeEntries(name, (await store.read([read]))[0]);
     yield* entries;
     const last = entries.at(-1);
     if (!last || entries.length < asked.count) return;
@@ -85,11 +85,11 @@ async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): A
     };
     const partitions = Map.groupBy(some, ({ partition }) => partition);
     const found = new Map<Place, readonly StoredMessage[]>();
-    const readSome = async (partition: number, own: readonly Place[]): Promise<void> => {
-      const replies = await store.read(partition, own.map(read));
+    const readSome = async (own: readonly Place[]): Promise<void> => {
+      const replies = await store.read(own.map(read));
       own.forEach((place, i) => found.set(place, decodeEntries(place, replies[i])));
     };
-    await Promise.all([...partitions].map(([partition, own]) => readSome(partition, own)));
+    await Promise.all([...partitions.values()].map(readSome));
     for (const place of some) yield* found.get(place) ?? [];
   }
 }

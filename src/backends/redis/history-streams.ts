@@ -76,7 +76,6 @@ async function listPartition(
   const names = named.flatMap((one) => one.names);
   const oldest = Math.max(0, now - retentionMs + 1);
   const replies = await store.read(
-    partition,
     names.flatMap((name): readonly ReadCommand[] => {
       const hash = streamHash(store, name);
       return [

@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/clock.ts';
 import type { RedisParts } from './parts.ts';
 import { rawRows, type RawRow } from './nodes-rows.ts';
 import type { Client } from './wire.ts';
@@ -10,7 +11,7 @@ const CONNECT_MS = 3_000;
 const RETRY_MS = { first: 50, most: 1_000 } as const;
 
 export type MailboxOptions = {
-  readonly parts: Pick<RedisParts, 'connect' | 'log'>;
+  readonly parts: Pick<RedisParts, 'connect' | 'log' | 'system'>;
   /** The stream. */
   readonly key: string;
   /** Takes the rows one after another, in the order posted, each once. A row that it rejects comes again. */
@@ -34,19 +35,25 @@ export function readMailbox(options: MailboxOptions): () => void {
 }
 
 async function readOn(options: MailboxOptions, reading: Reading): Promise<void> {
+  const { log, system } = options.parts;
   let waitMs: number = RETRY_MS.first;
+  let since: number | null = null;
   const turned = (): void => {
     waitMs = RETRY_MS.first;
+    if (since !== null) log.info({ mailbox: options.key, afterMs: system.now() - since }, 'a mailbox is read again');
+    since = null;
   };
   while (!reading.stopped) {
     try {
       await readOver(options, reading, turned);
     } catch (error) {
-      if (!reading.stopped) options.parts.log.warn({ err: error, mailbox: options.key }, 'a mailbox is read anew');
+      if (!reading.stopped && since === null)
+        log.warn({ err: error, mailbox: options.key }, 'a mailbox cannot be read');
+      since ??= system.now();
     }
     reading.client?.disconnect();
     reading.client = null;
-    if (!reading.stopped) await pause(reading, waitMs);
+    if (!reading.stopped) await pause(options.parts.system, reading, waitMs);
     waitMs = Math.min(RETRY_MS.most, waitMs * 2);
   }
 }
@@ -56,9 +63,9 @@ async function readOver({ parts, key, take }: MailboxOptions, reading: Reading, 
   const client = parts.connect('mailbox');
   reading.client = client;
   client.on('error', (error: unknown) => parts.log.debug({ err: error }, 'a mailbox connection failed'));
-  await within(CONNECT_MS, client.connect());
+  await within(parts.system, CONNECT_MS, client.connect());
   while (!reading.stopped) {
-    const rows = await within(TURN_MS, turn(client, key, reading));
+    const rows = await within(parts.system, TURN_MS, turn(client, key, reading));
     turned();
     for (const row of rows) {
       if (reading.stopped) return;
@@ -87,23 +94,23 @@ function after(id: string): string {
   return `${ms}-${BigInt(seq ?? 0) + 1n}`;
 }
 
-function pause(reading: Reading, ms: number): Promise<void> {
+function pause(system: Clock, reading: Reading, ms: number): Promise<void> {
   return new Promise((done) => {
-    const timer = setTimeout(done, ms);
+    const cancel = system.after(ms, done);
     reading.wake = () => {
-      clearTimeout(timer);
+      cancel();
       done();
     };
   });
 }
 
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+async function within<T>(system: Clock, ms: number, promise: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`nothing came within ${ms} ms`)), ms);
+  const cancel = system.after(ms, () => reject(new Error(`nothing came within ${ms} ms`)));
   try {
     return await Promise.race([promise, late]);
   } finally {
-    clearTimeout(timer);
+    cancel();
     promise.catch(() => {});
   }
 }

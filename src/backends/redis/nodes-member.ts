@@ -4,8 +4,10 @@ import { CallboardError } from '../../core/errors.ts';
 import { trustJson } from '../../core/json.ts';
 import type { RedisParts } from './parts.ts';
 import { readMailbox } from './nodes-mailbox.ts';
+import { createReaper, type Reaper } from './nodes-reaper.ts';
 import { decodeRow, encodeReport, type RawRow } from './nodes-rows.ts';
-import type { Reply, Verdict } from './wire.ts';
+import { listOf } from './record.ts';
+import type { Verdict } from './wire.ts';
 
 /** The partition that holds what the nodes say of themselves; they stand in each with their lease and their mailbox. */
 export const HOME = 0;
@@ -33,11 +35,13 @@ export class Member {
   #stopReading: (() => void)[] = [];
   /** Pulses of which not every partition has brought its row. */
   readonly #pulses = new Map<string, number>();
-  readonly #reaping = new Set<string>();
+  readonly #reaper: Reaper;
   #wake: () => void = () => {};
 
   constructor(options: MemberOptions) {
     this.#options = options;
+    const { parts, listener } = options;
+    this.#reaper = createReaper({ parts, linksLost: (connections) => listener.linksLost(connections) });
     this.#partitions = Array.from({ length: options.parts.store.partitions }, (_, partition) => partition);
   }
 
@@ -60,7 +64,8 @@ export class Member {
         const args = [nodeId, this.#boot, parts.leaseMs, partition === HOME ? text : null, parts.retentionMs];
         const found = await parts.store.act(partition, 'nodes-beat', args);
         if (found === null) this.verdict('FENCED');
-        else await this.#reapOthers(partition, found);
+        // Whatever it takes to clear away after others, the next beat does not wait for it.
+        else this.#reaper.begin(partition, listOf(found).map(String));
       }),
     );
   }
@@ -73,7 +78,7 @@ export class Member {
     this.#stop();
     this.#identify(null);
     try {
-      await Promise.all(this.#partitions.map((partition) => this.#reap(partition, this.nodeId, this.#boot)));
+      await Promise.all(this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot)));
     } catch (error) {
       this.#options.parts.log.warn({ err: error }, 'a node left without saying so: its lease will end');
     }
@@ -117,7 +122,7 @@ export class Member {
       this.#identify(taken);
     } catch (error) {
       // In the partitions where it did succeed: nobody reads there.
-      const freed = this.#partitions.map((partition) => this.#reap(partition, this.nodeId, this.#boot));
+      const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
       await Promise.allSettled(freed);
       throw error;
     }
@@ -128,29 +133,13 @@ export class Member {
     for (;;) {
       const args = [nodeId, this.#boot, parts.leaseMs, this.#epochs[partition] ?? null];
       const reply = await parts.store.act(partition, 'nodes-attach', args);
-      const [said, epoch, lost] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+      const [said, epoch, lost] = listOf(reply);
       if (said === 'taken') throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
       if (lost === 1) this.#lost = 'store_lost';
       if (said === 'attached') return Number(epoch);
-      await this.#reap(partition, nodeId, this.#boot);
-      await this.#reap(partition, nodeId, null);
+      await this.#reaper.clear(partition, nodeId, this.#boot);
+      await this.#reaper.clear(partition, nodeId, null);
     }
-  }
-
-  async #reapOthers(partition: number, found: Reply): Promise<void> {
-    if (!Array.isArray(found)) return;
-    for (const node of (found as readonly Reply[]).map(String)) {
-      const place = `${partition} ${node}`;
-      if (this.#reaping.has(place)) continue;
-      this.#reaping.add(place);
-      this.#options.parts.log.warn({ node, partition }, 'a node is gone: what it held is cleared away');
-      await this.#reap(partition, node, null).finally(() => this.#reaping.delete(place));
-    }
-  }
-
-  async #reap(partition: number, node: string, boot: string | null): Promise<void> {
-    const { store } = this.#options.parts;
-    while ((await store.act(partition, 'nodes-reap', [node, boot])) === 1);
   }
 
   #identify(epochs: readonly number[] | null): void {
@@ -184,9 +173,7 @@ export class Member {
     const { store } = parts;
     if (fields.get('kind') === 'pulse') return this.#pulse(fields.get('token') ?? '');
     const large = fields.has('large');
-    const [found] = large
-      ? await store.read(partition, [['GET', store.key(partition, 'result', fields.get('kh'))]])
-      : [];
+    const [found] = large ? await store.read([['GET', store.key(partition, 'result', fields.get('kh'))]]) : [];
     const result = large ? found : fields.get('result');
     this.#hand(decodeRow(fields, typeof result === 'string' ? trustJson(result) : null));
   }
@@ -221,9 +208,9 @@ export class Member {
 
   #pause(): Promise<void> {
     return new Promise((done) => {
-      const timer = setTimeout(done, RETRY_MS);
+      const cancel = this.#options.parts.system.after(RETRY_MS, done);
       this.#wake = () => {
-        clearTimeout(timer);
+        cancel();
         done();
       };
     });

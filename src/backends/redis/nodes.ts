@@ -44,7 +44,7 @@ export function createRedisNodes(parts: RedisParts): RedisNodes {
     post: (nodeId, row) => post(store, nodeId, row),
     due: (limit) => due(store, limit),
     async get(nodeId) {
-      const [reply = null] = await store.read(HOME, [reportOf(store, nodeId)]);
+      const [reply = null] = await store.read([reportOf(store, nodeId)]);
       return decodeNode(nodeId, reply);
     },
     list: (page) => list(store, page),
@@ -85,15 +85,12 @@ async function due(store: Store, limit: number): Promise<readonly CommandKey[]> 
 }
 
 async function list(store: Store, page: PageRequest): Promise<Scan<DispatcherNode>> {
-  const [names = null] = await store.read(HOME, [['ZRANGE', store.key(HOME, 'nodes'), 0, -1]]);
+  const [names = null] = await store.read([['ZRANGE', store.key(HOME, 'nodes'), 0, -1]]);
   const after = page.after?.[0] ?? '';
   const ids = texts(names)
     .filter((nodeId) => nodeId > after)
     .sort();
-  const replies = await store.read(
-    HOME,
-    ids.map((nodeId) => reportOf(store, nodeId)),
-  );
+  const replies = await store.read(ids.map((nodeId) => reportOf(store, nodeId)));
   const nodes = ids.flatMap((nodeId, i) => decodeNode(nodeId, replies[i] ?? null) ?? []);
   return scanSorted(nodes, page, ({ nodeId }) => [nodeId]);
 }

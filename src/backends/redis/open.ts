@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/spill.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
-import type { Log } from '../../core/log.ts';
+import { silentLog, type Log } from '../../core/log.ts';
 import type { Maybe } from '../../core/maybe.ts';
 import { createRedisRooms } from './backend.ts';
 import { connectTo } from './client.ts';
@@ -15,7 +15,7 @@ import { legacyFault, readLegacyDepths, type LegacyKeys } from './migration.ts';
 import { loadPrograms } from './program.ts';
 import { createRedisSpill } from './spill.ts';
 import { createStore, type Store } from './store.ts';
-import { describeTarget, readTarget } from './target.ts';
+import { describeTarget, readTarget, type RedisTarget } from './target.ts';
 import { unavailable, type Client } from './wire.ts';
 
 /** A store that has not answered after this long is not ready. */
@@ -69,17 +69,35 @@ export type RedisBackend = {
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
   const { log } = options;
   const target = readTarget(options.url);
-  const client = connectTo(target, 'commands', log);
+  const start: { over: boolean; fault: Error | null } = { over: false, fault: null };
+  // What goes wrong before it is open is said once, by whoever is refused it.
+  const warn: Log['warn'] = (...said) => start.over && log.warn(...said);
+  const client = connectTo(target, 'commands', { ...silentLog, info: (...said) => log.info(...said), warn });
+  client.on('error', (error: Error) => (start.fault = error));
   try {
     await within(options.system, OPEN_MS, [client.connect()]);
     const survey = await surveyRedis(client, options.durability);
     const opened = await openOver(options, client);
     log.info({ redis: describeTarget(target), ...survey, clockAheadMs: opened.aheadMs }, 'opened the shared store');
+    start.over = true;
     return opened.redis;
   } catch (error) {
     client.disconnect();
-    throw unavailable(error);
+    throw refusalOf(target, unavailable(error), start.fault);
   }
+}
+
+/** Where the store cannot be used, which one and why: what the connection said last tells more than what was asked over it. */
+function refusalOf(target: RedisTarget, error: CallboardError, fault: Error | null): CallboardError {
+  if (error.code !== 'store_unavailable') return error;
+  const message = `Redis at ${describeTarget(target)} cannot be used.`;
+  return new CallboardError(error.code, message, { ...error.details, cause: reasonIn(fault) ?? error.cause });
+}
+
+/** A cluster says why only in what it holds of its nodes. */
+function reasonIn(fault: Error | null): Error | null {
+  const last = fault && 'lastNodeError' in fault ? fault.lastNodeError : null;
+  return last instanceof Error ? last : fault;
 }
 
 async function openOver(
@@ -90,7 +108,7 @@ async function openOver(
   const store = createStore({ ...options, client, programs: loadPrograms() });
   const { cursorKey } = await enterNamespace(store);
   if (options.spillDir !== null) await proveDirectory(store, options.spillDir);
-  const depths = () => readLegacyDepths((commands) => store.read(0, commands), legacy);
+  const depths = () => readLegacyDepths((commands) => store.read(commands), legacy);
   const fault = options.strictMigration ? legacyFault(await depths()) : null;
   if (fault !== null) throw new CallboardError('invalid_argument', fault);
   const read = async (): Promise<number> => Number(await client.eval(READ_TIME, 1, store.key(0, 'meta')));
@@ -115,7 +133,9 @@ async function openOver(
 
 function openRooms(options: RedisBackendOptions, store: Store): Partial<Backend> {
   const { url, log } = options;
-  const connect = (purpose: 'mailbox' | 'bus'): Client => connectTo(readTarget(url), purpose, log);
+  // A mailbox has a new connection for each attempt: whoever reads it says how it fares.
+  const connect = (purpose: 'mailbox' | 'bus'): Client =>
+    connectTo(readTarget(url), purpose, purpose === 'mailbox' ? silentLog : log);
   return createRedisRooms({ ...options, store, connect, leaseMs: NODE_LEASE_MS });
 }
 

@@ -56,7 +56,6 @@ async function read(store: Store, keys: readonly SiteKey[]): Promise<readonly (S
   const asked = Map.groupBy(keys, ({ userId }) => store.partitionOfUser(userId));
   const readSome = async (partition: number, some: readonly SiteKey[]): Promise<void> => {
     const rows = await store.read(
-      partition,
       some.map((key): ReadCommand => {
         return ['HMGET', store.key(partition, 'site', hashOfSite(store, key)), 'definition', 'registeredAt'];
       }),
@@ -79,7 +78,7 @@ async function list(store: Store, userId: string | null, { first, after }: PageR
     ['ZRANGEBYLEX', store.key(partition, 'sites'), from, own.to, 'LIMIT', 0, first + 1],
   ];
   const partition = userId === null ? null : store.partitionOfUser(userId);
-  const found = partition === null ? await store.readAll(command) : [await store.read(partition, command(partition))];
+  const found = partition === null ? await store.readAll(command) : [await store.read(command(partition))];
   const members = found
     .flatMap(([members]) => listIn(members).map((member) => Buffer.from(String(member))))
     .sort((a, b) => Buffer.compare(a, b));
@@ -105,7 +104,6 @@ async function ofUsers(
   const readSome = async (partition: number, users: readonly string[]): Promise<void> => {
     const sites = store.key(partition, 'sites');
     const replies = await store.read(
-      partition,
       users.flatMap((userId): ReadCommand[] => {
         const { from, to } = ofUser(userId);
         return [

@@ -30,15 +30,15 @@ export interface Store {
    * or refuses the node.
    */
   act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
-  /** Reads of one partition in one round trip, answers in order. Throws `store_unavailable`. */
-  read(partition: number, commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
+  /** Reads whose keys lie in one partition, in one round trip, answers in order. Throws `store_unavailable`. */
+  read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
   /** As `read` in every partition at once; one list of answers for each. */
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
   /** From now on calls to this partition are made as this node; null: as nobody. */
   identify(partition: number, identity: Identity | null): void;
   /** Told of each call that was refused for who made it. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
-  /** Round trips so far: an act's call, or a list of reads. Those made at once over several partitions count once each. */
+  /** Round trips so far: what leaves at once for one partition, be it the acts of a tick (by class) or a list of reads. Partitions count each. */
   readonly roundTrips: number;
 }
 
@@ -66,7 +66,7 @@ export function createStore(options: StoreOptions): Store {
     key,
     hash,
     act: (partition, name, args) => batches.add(partition, name, args),
-    read: (_partition, commands) => read(commands).catch(rethrow),
+    read: (commands) => read(commands).catch(rethrow),
     readAll: (commands) => Promise.all(tags.map((_, partition) => read(commands(partition)))).catch(rethrow),
     identify: batches.identify,
     onVerdict: batches.onVerdict,

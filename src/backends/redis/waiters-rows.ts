@@ -23,7 +23,6 @@ export async function readPlaces(
   places: readonly Place[],
 ): Promise<readonly (PendingWait | null)[]> {
   const replies = await store.read(
-    partition,
     places.flatMap((place): ReadCommand[] => {
       const { kh, rpcId } = parsePlace(place);
       return [

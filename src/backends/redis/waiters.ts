@@ -60,7 +60,6 @@ async function summaries(store: Store, asked: readonly Asked[], first: number): 
   const found = await inPartitions(store, asked, async (partition, own) => {
     const indexes = own.map(({ kind, hash }) => store.key(partition, kind, hash));
     const replies = await store.read(
-      partition,
       indexes.flatMap((index) => [
         ['ZCARD', index],
         ['ZRANGE', index, 0, first - 1],
@@ -97,7 +96,6 @@ function ofCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly
   return inPartitions(store, keys, async (partition, own) => {
     const hashes = own.map((key) => hashOf(store, key));
     const replies = await store.read(
-      partition,
       hashes.flatMap((kh) => [
         ['HGETALL', store.key(partition, 'waiters', kh)],
         ['HGETALL', store.key(partition, 'cmd', kh)],

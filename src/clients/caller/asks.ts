@@ -1,3 +1,4 @@
+import type { WireWaitStage } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
 import type { LinkFrame } from '../link/session.ts';
 import { CallerError } from './errors.ts';
@@ -12,6 +13,7 @@ export type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 export type Ask = {
   readonly handle: Handle;
   readonly endsAt: number;
+  readonly waitFor: WireWaitStage;
   /** The frame that asks. */
   frame(ref: string): string;
   /** The frame that asks again on a new link, once the relay said that the command is admitted. */
@@ -20,6 +22,8 @@ export type Ask = {
   admitted: boolean;
   /** Whether `again` was sent. */
   resumed: boolean;
+  /** That the command lives still, said before what was waited for: the relay goes away, and the wait goes on over the next link. */
+  early: OutcomeFrame | null;
   readonly onStage: ((stage: string) => void) | undefined;
   /** Ends what watches over the wait; called when it is over. */
   readonly stopWatching: () => void;
@@ -30,6 +34,12 @@ export type Ask = {
 export type Frames = Pick<Ask, 'frame' | 'again'>;
 
 const LONGEST_WAIT_MS = 600_000;
+
+/** Whether the relay ended a wait that has reached neither its stage nor its time. */
+export function isEarly({ waitFor, endsAt }: Ask, frame: AnswerFrame, now: number): frame is OutcomeFrame {
+  if (frame.type !== 'outcome' || frame.outcome !== undefined || now >= endsAt) return false;
+  return waitFor === 'completed' || (waitFor === 'acknowledged' && frame.stage !== 'acknowledged');
+}
 
 export function invokeFrames(
   handle: Handle,

@@ -14,10 +14,12 @@ import {
   forgotten,
   invocationOf,
   invokeFrames,
+  isEarly,
   refusalOf,
   type AnswerFrame,
   type Ask,
   type Frames,
+  type OutcomeFrame,
   type RefusedFrame,
 } from './asks.ts';
 import { CallerError } from './errors.ts';
@@ -39,6 +41,8 @@ export type LinkCallerOptions = {
 /** The relay's bound on unanswered requests of a link; more wait here, up to the second. */
 const UNANSWERED = 256;
 const QUEUED = 10_000;
+/** A relay that ends waits early closes the link; one that has not after this long meant its answer. */
+const EARLY_MS = 1_000;
 
 /**
  * A caller over one link, opened with the first request and kept. When the link breaks, waits go on over the next one: an admitted command is
@@ -95,7 +99,7 @@ class LinkCaller implements Caller {
 
   /** Resolves with the answer; rejects when refused, aborted, closed, or when none came within the budget and a grace. */
   #ask(handle: Handle, frames: Frames, wait: AskWait): Promise<AnswerFrame> {
-    const { signal, onStage, budgetMs } = wait;
+    const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status.reason, handle));
     if (this.#queue.size >= QUEUED) {
@@ -103,9 +107,9 @@ class LinkCaller implements Caller {
     }
     const ref = `r${++this.#refs}`;
     const { promise, resolve, reject } = Promise.withResolvers<AnswerFrame>();
-    const state = { admitted: false, resumed: false, endsAt: this.#clock.now() + budgetMs };
+    const state = { admitted: false, resumed: false, early: null, endsAt: this.#clock.now() + budgetMs };
     const stopWatching = this.#watch(ref, wait);
-    this.#queue.set(ref, { handle, ...frames, ...state, onStage, stopWatching, resolve, reject });
+    this.#queue.set(ref, { handle, ...frames, ...state, waitFor, onStage, stopWatching, resolve, reject });
     this.#link.connect();
     this.#pump();
     return promise;
@@ -158,6 +162,7 @@ class LinkCaller implements Caller {
   #resume(): void {
     for (const [ref, ask] of this.#asked) {
       ask.resumed = ask.admitted;
+      ask.early = null;
       const leftMs = ask.endsAt - this.#clock.now();
       this.#link.sendText(ask.admitted ? ask.again(ref, leftMs) : ask.frame(ref));
     }
@@ -181,9 +186,20 @@ class LinkCaller implements Caller {
       ask.admitted = true;
       return guarded(() => ask.onStage?.(frame.stage), this.#options.onError);
     }
+    if (frame.type === 'outcome' && isEarly(ask, frame, this.#clock.now())) return this.#hold(ask, frame);
     this.#drop(frame.ref, ask);
     if (frame.type === 'refused') this.#refused(ask, frame);
     else ask.resolve(frame);
+  }
+
+  #hold(ask: Ask, frame: OutcomeFrame): void {
+    ask.admitted = true;
+    ask.early = frame;
+    this.#clock.after(EARLY_MS, () => {
+      if (ask.early !== frame || this.#link.status.state !== 'connected') return;
+      this.#drop(frame.ref, ask);
+      ask.resolve(frame);
+    });
   }
 
   #refused(ask: Ask, frame: RefusedFrame): void {
@@ -192,7 +208,7 @@ class LinkCaller implements Caller {
   }
 }
 
-type AskWait = Pick<AwaitOptions, 'signal' | 'onStage'> & { readonly budgetMs: number };
+type AskWait = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & { readonly budgetMs: number };
 
 function closedError(reason: string, handle: Handle): CallerError {
   return new CallerError(

@@ -51,7 +51,7 @@ export type Evidence = {
  * - `cancelled`: with `execution` `not_written`, nothing ran; else the handler stopped, with `partial` if it handed that over.
  * - `expired`: it was never written to a client.
  * - `outcome_unknown`: it may have run, and nothing more is known.
- * - `pending`: it lives; the wait reached its stage or its time. Await the handle to wait on.
+ * - `pending`: it lives; the wait reached its stage or its time, or, over HTTP, the relay that held it went away. Await the handle to wait on.
  */
 export type Invocation<T = unknown> = Evidence & Outcome<T>;
 

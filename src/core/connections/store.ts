@@ -41,7 +41,10 @@ export interface ConnectionStore {
   touch(key: ClientKey, epoch: number): Maybe<Connection | null>;
   /** Atomic. Replaces the advertisements; null as for `touch`. */
   advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): Maybe<Connection | null>;
-  /** Atomic. Marks the link as down, only under this epoch: an old socket's close never takes down a newer link. Idempotent. */
+  /**
+   * Atomic. Marks the link as down, only under this epoch: an old socket's close never takes down a newer link. Idempotent. Null also where
+   * the others took the link's node for dead and marked it before: whoever did was told (`linksLost`).
+   */
   disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): Maybe<Connection | null>;
   /** One answer per key, in the order asked; null where there is no row. One round trip. */
   get(keys: readonly ClientKey[]): Maybe<readonly (Connection | null)[]>;

@@ -1,6 +1,7 @@
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { clientKeyText } from '../ids.ts';
+import { isAway } from '../errors.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { Position } from '../page.ts';
 import type { Connection } from './connection.ts';
@@ -41,7 +42,9 @@ export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWa
     if (looking) return;
     looking = true;
     look()
-      .catch((error: unknown) => log.warn({ err: error }, 'the registry could not be looked at for silent links'))
+      .catch((error: unknown) => {
+        if (!isAway(error)) log.warn({ err: error }, 'the registry could not be looked at for silent links');
+      })
       .finally(() => (looking = false));
   };
   return { start: () => clock.every(TURN_MS, turn) };

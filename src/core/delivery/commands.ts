@@ -123,8 +123,11 @@ export type RebindResult = {
  */
 export interface CommandStore {
   admit(request: AdmitRequest): Maybe<AdmitResult>;
-  /** The write-ahead mark: committed before the socket write begins, at most once per command. */
-  dispatch(key: CommandKey, binding: Binding): Maybe<DispatchResult>;
+  /**
+   * The write-ahead mark: committed before the socket write begins, at most once per command. Whoever was not answered asks again under the
+   * same `attempt`, which is its own among those of the binding's link: while the mark is that attempt's, the answer is the same again.
+   */
+  dispatch(key: CommandKey, binding: Binding, attempt?: string): Maybe<DispatchResult>;
   /** An acknowledgement, or progress (which acknowledges too; its row is kept at most once a second). Only from the bound instance. */
   report(key: CommandKey, report: Report): Maybe<ReportResult>;
   /**

@@ -4,12 +4,11 @@ import type { Deps } from '../deps.ts';
 import { commandKeyText, id, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { createFeed, type Subscription } from '../live.ts';
-import { CallboardError } from '../errors.ts';
+import { CallboardError, isAway } from '../errors.ts';
 import { isTerminal, type Command } from './command.ts';
 import { createDeeds } from './deeds.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { createInspection } from './inspection.ts';
-import { isAway } from './outbox.ts';
 
 /** In shared mode a hint may be lost: what is watched is read again this often. */
 const REREAD_MS = 1_000;

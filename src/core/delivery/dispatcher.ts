@@ -1,9 +1,11 @@
 import type { Deps } from '../deps.ts';
+import { isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
-import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
-import { andThen } from '../maybe.ts';
+import { BACK_PRESSURE_BYTES, DISPATCHING, IN_FLIGHT } from '../limits.ts';
+import { andThen, type Maybe } from '../maybe.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
+import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 
 /** One link's queue and window on this node. */
 export type Outlet = {
@@ -16,6 +18,10 @@ export type Outlet = {
   readonly window: Set<string>;
   /** False until the client was welcomed. */
   open: boolean;
+  /** Dispatches that the store was asked for and has not answered: each may bring a frame that the socket does not know of yet. */
+  asked: number;
+  /** Dispatches that the store has not answered yet for being away: until it has, none is begun, so that the order holds. */
+  unanswered: number;
   /** Who waits until it has nothing left to do. */
   readonly idle: (() => void)[];
 };
@@ -26,17 +32,21 @@ export type Outlet = {
  */
 export class Dispatcher {
   readonly #deps: Deps;
+  readonly #outbox: Outbox;
   readonly #outlets = new Map<string, Outlet>();
+  #attempts = 0;
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, outbox: Outbox) {
     this.#deps = deps;
+    this.#outbox = outbox;
   }
 
   /** The link that was bound before on this node, if any, is no longer written to. */
   attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
     const text = clientKeyText(client);
     const previous = this.#outlets.get(text);
-    const outlet: Outlet = { client, binding, link, queue: new Map(), window: new Set(), open: false, idle: [] };
+    const own = { queue: new Map(), window: new Set<string>(), idle: [] };
+    const outlet: Outlet = { client, binding, link, ...own, open: false, asked: 0, unanswered: 0 };
     this.#outlets.set(text, outlet);
     return { outlet, previous };
   }
@@ -72,9 +82,10 @@ export class Dispatcher {
   }
 
   pump(outlet: Outlet): void {
-    if (!outlet.open || outlet.queue.size === 0) return;
+    if (!outlet.open || outlet.unanswered > 0 || outlet.queue.size === 0) return;
     for (const [text, key] of outlet.queue) {
-      if (outlet.window.size >= IN_FLIGHT || outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
+      if (outlet.window.size >= IN_FLIGHT || outlet.asked >= DISPATCHING) return;
+      if (outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
       outlet.queue.delete(text);
       outlet.window.add(text);
       this.#dispatch(outlet, text, key);
@@ -111,27 +122,62 @@ export class Dispatcher {
 
   #dispatch(outlet: Outlet, text: string, key: CommandKey): void {
     const { commands } = this.#deps.backend;
-    const done = (result: DispatchResult): void => {
-      if (result.kind === 'skip') {
-        outlet.window.delete(text);
-        return settleIdle(outlet);
-      }
-      this.#deps.metrics.count('commands_dispatched');
-      this.#deps.backend.bus.publish(`command:${text}`, { key, progress: null });
-      outlet.link.sendCommand(result.command, result.params, result.remainingMs);
-    };
-    const lost = (error: unknown): void => {
-      // Whether the mark was set is not known, so nothing is written: reconciliation ends the command by its deadline.
-      this.#deps.log.error({ err: error, command: text }, 'dispatch failed');
-      outlet.window.delete(text);
-      settleIdle(outlet);
+    const attempt = String(++this.#attempts);
+    const ask = () => commands.dispatch(key, outlet.binding, attempt);
+    const failed = (error: unknown): void => {
+      if (isAway(error)) this.#insist(outlet, text, ask);
+      else this.#lost(outlet, text, error);
     };
     try {
-      const pending = andThen(commands.dispatch(key, outlet.binding), done);
-      if (pending instanceof Promise) pending.catch(lost);
+      const pending = andThen(ask(), (result) => this.#answered(outlet, text, result));
+      if (pending instanceof Promise) this.#follow(outlet, pending.catch(failed));
     } catch (error) {
-      lost(error);
+      failed(error);
     }
+  }
+
+  #follow(outlet: Outlet, answer: Promise<void>): void {
+    outlet.asked++;
+    void answer.finally(() => {
+      outlet.asked--;
+      this.pump(outlet);
+    });
+  }
+
+  /** Whether the mark was set is not known, so nothing was written: the same attempt is asked for until the store answers. */
+  #insist(outlet: Outlet, text: string, ask: () => Maybe<DispatchResult>): void {
+    const current = () => outlet.open && this.find(outlet.client) === outlet;
+    const run = async (): Promise<DispatchResult> => (current() ? ask() : { kind: 'skip' });
+    outlet.unanswered++;
+    this.#outbox
+      .take({ lane: clientKeyText(outlet.client), bytes: ENTRY_BYTES, run })
+      .then((result) => this.#answered(outlet, text, current() ? result : { kind: 'skip' }))
+      .catch((error: unknown) => this.#lost(outlet, text, error))
+      .finally(() => {
+        outlet.unanswered--;
+        this.pump(outlet);
+      });
+  }
+
+  #answered(outlet: Outlet, text: string, result: DispatchResult): void {
+    if (result.kind === 'skip') {
+      outlet.window.delete(text);
+      return settleIdle(outlet);
+    }
+    const { command, params, remainingMs } = result;
+    const { userId, clientId, commandId, cancelRequestedAt } = command;
+    this.#deps.metrics.count('commands_dispatched');
+    this.#deps.backend.bus.publish(`command:${text}`, { key: { userId, clientId, commandId }, progress: null });
+    outlet.link.sendCommand(command, params, remainingMs);
+    // Asked for between the mark and its answer: what was sent to the client then was of a command that it did not know.
+    if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
+  }
+
+  /** Nothing is written: reconciliation ends the command by its deadline. */
+  #lost(outlet: Outlet, text: string, error: unknown): void {
+    this.#deps.log.error({ err: error, command: text }, 'dispatch failed');
+    outlet.window.delete(text);
+    settleIdle(outlet);
   }
 }
 

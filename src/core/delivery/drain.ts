@@ -32,12 +32,12 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
 }
 
 /**
- * This node goes away with callers still waiting on it. In shared mode their commands live on and can be awaited from another node; in direct
- * mode nothing of them will be left, so each ends with what is proven, and its callers are told.
+ * This node goes away with callers still waiting on it. In direct mode nothing of their commands will be left, so each ends with what is
+ * proven, and its callers are told.
  */
 export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting: number }): Promise<void> {
   const { deps, acts, waiting } = parts;
-  if (deps.backend.capabilities.shared || waiting === 0) return;
+  if (waiting === 0) return;
   const filter = { userId: null, clientId: null, nodeId: null, callerNodeId: deps.nodeId, minAgeMs: null };
   let after: Position | null = null;
   do {

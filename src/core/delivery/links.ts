@@ -4,7 +4,7 @@ import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
-import { fail } from '../errors.ts';
+import { fail, isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { andThen, orElse, type Maybe } from '../maybe.ts';
@@ -14,10 +14,7 @@ import type { Command } from './command.ts';
 import type { FinishResult } from './commands.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
 import type { LinkSession } from './link.ts';
-import { isAway, type Outbox } from './outbox.ts';
-
-/** What keeping anything costs, beside its payload. */
-const ENTRY_BYTES = 512;
+import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 
 export type LinkParts = {
   readonly deps: Deps;

@@ -1,7 +1,10 @@
 import type { Cancel } from '../clock.ts';
+import type { Connection } from '../connections/connection.ts';
+import type { Deps } from '../deps.ts';
 import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { MailboxRow, NodeListener } from './nodes.ts';
+import { createOutage } from './outage.ts';
 import { reportOf, type ReportParts, type Turns } from './report.ts';
 import type { Reply } from './waiter.ts';
 
@@ -18,9 +21,8 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
   const { clock, nodeId } = deps;
   const { nodes } = deps.backend;
   const turns: Turns = { heardAt: clock.now(), reconciledAt: clock.now() };
-  const quietly = (what: string, run: () => Promise<void>) => (): void => {
-    run().catch((error: unknown) => deps.log.error({ err: error }, `${what} failed`));
-  };
+  const outage = createOutage(deps);
+  const quietly = (what: string, run: () => Promise<void>) => (): void => void outage.run(what, run);
   const beat = quietly('beat', async () => {
     await nodes.beat(nodeId, reportOf(parts, turns));
     await nodes.post(nodeId, { kind: 'pulse' });
@@ -37,6 +39,7 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
       if (row.kind === 'drain') beat();
     },
     lost: parts.onLost,
+    linksLost: (connections) => tellLost(deps, connections),
   });
   beat();
   const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];
@@ -51,6 +54,13 @@ export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>
     for (const key of due) if ((await acts.settle(key, { kind: 'expire' })).kind === 'settled') settled++;
     if (due.length < RECONCILE_BATCH || settled === 0) return;
   }
+}
+
+/** Nobody was there to close these links, so nobody else says that they are gone. */
+function tellLost({ backend, clock }: Deps, connections: readonly Connection[]): void {
+  const change = 'disconnected';
+  for (const connection of connections)
+    backend.bus.publish('connections', { change, connection, cause: connection.disconnectCause, at: clock.now() });
 }
 
 function take({ dispatcher, onReply, onDrain }: LoopParts, row: Exclude<MailboxRow, { kind: 'pulse' }>): void {

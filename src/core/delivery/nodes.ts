@@ -1,4 +1,5 @@
 import type { Cancel } from '../clock.ts';
+import type { Connection } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { Maybe } from '../maybe.ts';
 import type { PageRequest, Scan } from '../page.ts';
@@ -52,6 +53,11 @@ export interface NodeListener {
    * No row is delivered until this resolves; the node then holds its id anew. Never called by a store that cannot lose a node.
    */
   lost(cause: 'fenced' | 'store_lost'): Promise<void>;
+  /**
+   * This node cleared away after one that is gone, itself before it was fenced included, and marked these of its links as lost. Of all nodes
+   * one is told of each, once.
+   */
+  linksLost(connections: readonly Connection[]): void;
 }
 
 /** The processes of a deployment: their mailboxes, their leases, and what is due. */

@@ -1,7 +1,10 @@
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
-import { CallboardError } from '../errors.ts';
+import { CallboardError, isAway } from '../errors.ts';
 import { OUTBOX_BYTES, OUTBOX_ENTRIES, OUTBOX_LANES, OUTBOX_RETRY_MS } from '../limits.ts';
+
+/** What keeping anything costs, beside its payload. */
+export const ENTRY_BYTES = 512;
 
 export type Entry<T> = {
   /** Entries of one lane are never under way at once. */
@@ -60,7 +63,7 @@ export function createOutbox({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outbo
     const full = waiting.length >= OUTBOX_ENTRIES || bytes + entry.bytes > OUTBOX_BYTES;
     if (full || stopped) return entry.reject(awayError());
     if (waiting.length === 0) {
-      log.warn({}, 'the store is away: what clients report is kept for it');
+      log.warn({}, 'the store is away: what it must be told is kept for it');
       timer = clock.after(OUTBOX_RETRY_MS, again);
     }
     waiting.push(entry);
@@ -103,10 +106,6 @@ function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
     lanes.add(lane);
   }
   return waiting.slice(0, lanes.size);
-}
-
-export function isAway(error: unknown): boolean {
-  return error instanceof CallboardError && error.code === 'store_unavailable';
 }
 
 function awayError(): CallboardError {

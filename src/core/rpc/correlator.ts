@@ -35,6 +35,7 @@ export class Expected {
 export class Correlator {
   readonly #waiting = new Map<string, Expected>();
   readonly #metrics: Metrics;
+  #released = false;
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
@@ -61,6 +62,15 @@ export class Correlator {
     if (!expected) return this.#metrics.count('replies_dropped');
     this.#waiting.delete(reply.rpcId);
     expected.resolve(reply);
+  }
+
+  /** From now on nobody waits here. Final. */
+  release(): void {
+    this.#released = true;
+  }
+
+  get released(): boolean {
+    return this.#released;
   }
 
   get size(): number {

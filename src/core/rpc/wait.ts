@@ -34,6 +34,7 @@ const REPLY_GRACE_MS = 1_000;
  * waiter; none but the deadline touches the command.
  */
 export function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
+  if (parts.correlator.released) return giveUp(parts, wait);
   return new Promise((resolve, reject) => new Waiting(parts, wait, { resolve, reject }).begin());
 }
 

@@ -1,4 +1,5 @@
 import type { Cancel } from '../clock.ts';
+import { isAway } from '../errors.ts';
 import type { Deps } from '../deps.ts';
 import { SESSION_WATCH_MS } from '../limits.ts';
 import type { SiteSession } from './session.ts';
@@ -35,7 +36,9 @@ export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch 
     });
   };
   const readSafely = (sessionIds: readonly string[]): void => {
-    read(sessionIds).catch((error: unknown) => log.warn({ err: error }, 'watched sessions could not be read'));
+    read(sessionIds).catch((error: unknown) => {
+      if (!isAway(error)) log.warn({ err: error }, 'watched sessions could not be read');
+    });
   };
   const begin = (sessionId: string): Watched => {
     stop ??= clock.every(SESSION_WATCH_MS, () => readSafely([...watched.keys()]));

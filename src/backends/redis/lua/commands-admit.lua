@@ -40,7 +40,14 @@ lib.commands_begin = function(rec, binding, asked)
   rec.nodeId, rec.queuedOn, rec.queuedAt = binding.nodeId, binding.nodeId, rec.admittedAt
 end
 
-lib.commands_add = function(rec, params)
+-- The place behind all that wait, and behind all that a link that is still coming up has moved.
+lib.commands_place = function(rec, binding)
+  local last = lib.commands_last(key('waiting', rec.ch))
+  if not binding or not binding.moved then return last end
+  return text(math.max(tonumber(last), tonumber(binding.moved) + 1, tonumber(binding.upTo) + 1))
+end
+
+lib.commands_add = function(rec, params, binding)
   local name, ttl = lib.commands_name(rec), text(tonumber(rec.deadline) - now + lib.commands_live_grace + lib.commands_grace)
   call('HSET', key('cmd', rec.kh), unpack(flat(rec)))
   call('PEXPIRE', key('cmd', rec.kh), ttl)
@@ -48,7 +55,7 @@ lib.commands_add = function(rec, params)
   call('ZREM', key('ended'), name .. '\0' .. rec.kh)
   call('ZADD', key('cmds'), 0, name)
   call('ZADD', key('due'), rec.nodeId and rec.deadline or rec.connectDeadline, rec.kh)
-  call('ZADD', key('waiting', rec.ch), lib.commands_last(key('waiting', rec.ch)), rec.kh)
+  call('ZADD', key('waiting', rec.ch), lib.commands_place(rec, binding), rec.kh)
   call('ZADD', key('reserved', rec.sh), rec.deadline, name)
   call('ZADD', key('scopes'), 0, rec.scopeId)
 end
@@ -69,7 +76,7 @@ acts['commands-admit'] = function(a)
   local refusal = lib.commands_refusal(rec, binding, asked)
   if refusal then return { 'refused', refusal } end
   lib.commands_begin(rec, binding, asked)
-  lib.commands_add(rec, given(a[6]))
+  lib.commands_add(rec, given(a[6]), binding)
   lib.commands_retain(rec, {
     id = rec.commandId .. ':command', kind = 'command', payload = given(a[7]), spill = given(a[8]), bytes = given(a[9]),
     instanceId = rec.expectedInstanceId,
@@ -77,6 +84,7 @@ acts['commands-admit'] = function(a)
   if not lib.commands_satisfied(wait.waitFor, rec) then
     lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs)
   end
-  if binding then lib.commands_post(rec, binding.nodeId, 'command') end
+  -- Of a link that is still coming up the next part says so, in the order admitted.
+  if binding and not binding.moved then lib.commands_post(rec, binding.nodeId, 'command') end
   return { 'admitted', flat(rec) }
 end

@@ -7,7 +7,8 @@ lib.commands_grace = 3600000
 -- So long after it fell due nothing of a live command is left, and what still names it is garbage.
 lib.commands_collected = lib.commands_live_grace + 2 * lib.commands_grace
 
--- What the acts are told beside their own arguments (JSON): retentionMs, streamMessages, terminalMs, and words (code -> text) for the ends.
+-- What the acts are told beside their own arguments (JSON): retentionMs, streamMessages, terminalMs, streamsPerUser where it is not the
+-- ordinary one, and words (code -> text) for the ends.
 lib.commands_use = function(json)
   if lib.commands_json == json then return end
   lib.commands_json = json
@@ -86,6 +87,7 @@ lib.commands_retain = function(rec, part)
   part.traceId, part.parentSpanId = rec.traceId, rec.parentSpanId
   part.instanceId = part.instanceId or rec.boundInstanceId
   part.retentionMs, part.streamMessages = settings.retentionMs, settings.streamMessages
+  part.streamsPerUser = settings.streamsPerUser
   return lib.history_retain(part)
 end
 

@@ -26,25 +26,47 @@ lib.nodes_sweep = function(retentionMs)
   lib.history_sweep(retentionMs, 32)
 end
 
--- Parks what waits for a client, and looses it from a node that is gone. Answers how many commands were waiting.
-lib.nodes_loose = function(node, ch)
-  local binding = hash(key('binding', ch))
-  if not binding or binding.nodeId ~= node then return 0 end
-  local waiting = call('ZRANGE', key('waiting', ch), 0, -1)
-  for _, kh in ipairs(waiting) do lib.commands_park(kh) end
-  call('DEL', key('binding', ch))
-  lib.connections_lose(ch, binding.epoch, 'node_lost')
-  return #waiting
+-- Commands that one act parks, and bytes of the rows that one act answers.
+lib.nodes_park_most = 100
+lib.nodes_answer_most = 262144
+
+-- Marks the link that a client had on a node that is gone as lost, and keeps the row in `out` if that was this act's doing.
+lib.nodes_lose_link = function(ch, epoch, out)
+  if not lib.connections_lose(ch, epoch, 'node_lost') then return end
+  call('HSET', key('conn', ch), 'reaped', '1')
+  local row = call('HGETALL', key('conn', ch))
+  for _, value in ipairs(row) do out.size = out.size + #value end
+  out.rows[#out.rows + 1] = row
 end
 
--- At most so many clients that were bound to a node are no more. Answers how many were found.
-lib.nodes_unbind = function(node, limit)
-  local bound = call('SRANDMEMBER', key('bound', node), limit)
+-- Parks what waits for a client, at most `most`, and looses it from a node that is gone once all is parked. Answers how many it parked, and
+-- whether the client is loose.
+lib.nodes_loose = function(node, ch, most, out)
+  local binding = hash(key('binding', ch))
+  if not binding or binding.nodeId ~= node then return 0, true end
   local parked = 0
+  for _, kh in ipairs(call('ZRANGE', key('waiting', ch), 0, -1)) do
+    if parked >= most then return parked, false end
+    if call('HGET', key('cmd', kh), 'stage') == 'queued' then
+      lib.commands_park(kh)
+      parked = parked + 1
+    end
+  end
+  call('DEL', key('binding', ch))
+  lib.nodes_lose_link(ch, binding.epoch, out)
+  return parked, true
+end
+
+-- At most so many clients that were bound to a node are no more; the rows of links that were lost by it go into `out`. Answers how many
+-- were found.
+lib.nodes_unbind = function(node, limit, out)
+  local bound = call('SRANDMEMBER', key('bound', node), limit)
+  local left = lib.nodes_park_most
   for _, ch in ipairs(bound) do
-    parked = parked + lib.nodes_loose(node, ch)
-    call('SREM', key('bound', node), ch)
-    if parked > 200 then break end
+    local parked, loose = lib.nodes_loose(node, ch, left, out)
+    left = left - parked
+    if loose then call('SREM', key('bound', node), ch) end
+    if left <= 0 or out.size > lib.nodes_answer_most then break end
   end
   return #bound
 end

@@ -2,16 +2,16 @@
 -- for them is parked, the waits of its callers end; at last the node itself. A part at a time; what its links were running is left to
 -- the same instance and to the deadline.
 -- a: node; boot, '' for one of another process: that is cleared away only when its lease is over.
--- Returns 1: more is left; 0: nothing is, or it lives.
+-- Returns {1: more is left, or 0: nothing is, or it lives; the rows, as flat lists, of the links that this act found lost}.
 -- class: settle
 acts['nodes-reap'] = function(a)
   local node, boot = a[1], given(a[2])
   local lease = call('ZSCORE', key('nodes'), node)
-  if not lease then return 0 end
+  if not lease then return { 0, {} } end
   local name = key('node', node)
   local row = call('HMGET', name, 'epoch', 'boot', 'fenced')
-  if boot and row[2] ~= boot then return 0 end
-  if not boot and tonumber(lease) > now then return 0 end
+  if boot and row[2] ~= boot then return { 0, {} } end
+  if not boot and tonumber(lease) > now then return { 0, {} } end
   if not row[3] then
     local epoch = row[1] or '0'
     call('HSET', name, 'epoch', text(tonumber(epoch) + 1), 'seq', '0', 'fenced', '1')
@@ -19,8 +19,9 @@ acts['nodes-reap'] = function(a)
     call('ZADD', key('nodes'), 0, node)
     call('DEL', key('mailbox', node .. ':' .. epoch))
   end
-  if lib.nodes_unbind(node, 64) + lib.nodes_unwait(node, 256) > 0 then return 1 end
+  local out = { rows = {}, size = 0 }
+  if lib.nodes_unbind(node, 64, out) + lib.nodes_unwait(node, 256) > 0 then return { 1, out.rows } end
   call('ZREM', key('nodes'), node)
   call('HDEL', name, 'report', 'updatedAt')
-  return 0
+  return { 0, {} }
 end

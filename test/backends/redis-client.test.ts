@@ -1,0 +1,22 @@
+import { describe, expect, inject, it } from 'vitest';
+import { connectCommands } from '../../src/backends/redis/client.ts';
+import { startProxy } from '../faults/proxy.ts';
+
+describe('a connection to Redis whose far end went away without a word', () => {
+  it('fails what is asked of it, and is replaced by one that answers', async () => {
+    const { port } = new URL(inject('redisUrl'));
+    await using proxy = await startProxy(() => [Number(port)]);
+    const client = connectCommands(`redis://127.0.0.1:${proxy.port}`);
+    await client.connect();
+    try {
+      expect(await client.ping()).toBe('PONG');
+      const ready = new Promise((resolve) => client.once('ready', resolve));
+      proxy.halfOpen();
+      await expect(client.ping()).rejects.toThrow();
+      await ready;
+      expect(await client.ping()).toBe('PONG');
+    } finally {
+      client.disconnect();
+    }
+  });
+});

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { commandHash } from '../../src/backends/redis/commands-parts.ts';
+import { toJson } from '../../src/core/json.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+
+const SKIP = { kind: 'skip' };
+
+describe('a dispatch over Redis that is asked for again', () => {
+  let bench: RedisBench;
+  beforeEach(async () => {
+    bench = await redisBench();
+    await openNode(bench);
+    await bench.backend.commands.rebind(ALICE, BOUND, 'up');
+    await bench.backend.commands.admit(admission('c1'));
+  });
+  afterEach(() => bench.close());
+  const dispatch = (attempt?: string, over: Partial<typeof BOUND> = {}) =>
+    bench.backend.commands.dispatch(keyFor('c1'), { ...BOUND, ...over }, attempt);
+
+  it('is answered the same to the attempt that set the mark, params included, and counts once', async () => {
+    const first = await dispatch('7');
+    expect(first).toMatchObject({ kind: 'dispatch', params: toJson({ n: 1 }), command: { attempts: 1 } });
+    expect(await dispatch('7')).toEqual(first);
+  });
+
+  it('is skipped for every other attempt, link and node', async () => {
+    await dispatch('7');
+    expect(await dispatch('8')).toEqual(SKIP);
+    expect(await dispatch()).toEqual(SKIP);
+    await bench.backend.commands.rebind(ALICE, { ...BOUND, epoch: 2 }, 'up');
+    expect(await dispatch('7')).toEqual(SKIP);
+    expect(await dispatch('7', { epoch: 2 })).toEqual(SKIP);
+    expect(await dispatch('7', { nodeId: 'n2' })).toEqual(SKIP);
+  });
+
+  it('is skipped once the client was heard of, or the command ended or is due', async () => {
+    await dispatch('7');
+    await bench.backend.commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null });
+    expect(await dispatch('7')).toEqual(SKIP);
+    await bench.backend.commands.finish(keyFor('c1'), ending());
+    expect(await dispatch('7')).toEqual(SKIP);
+    await bench.backend.commands.admit(admission('c2'));
+    const again = () => bench.backend.commands.dispatch(keyFor('c2'), BOUND, '8');
+    expect(await again()).toMatchObject({ kind: 'dispatch' });
+    await bench.advance(30_000);
+    expect(await again()).toEqual(SKIP);
+  });
+
+  it('keeps the params no longer than the command lives', async () => {
+    const kh = commandHash(bench.store, keyFor('c1'));
+    const partition = bench.store.partitionOfUser('alice');
+    const params = async () => (await bench.store.read([['GET', bench.store.key(partition, 'params', kh)]]))[0];
+    await dispatch('7');
+    const before = await params();
+    await bench.backend.commands.finish(keyFor('c1'), ending());
+    expect([before, await params()]).toEqual([toJson({ n: 1 }), null]);
+  });
+});

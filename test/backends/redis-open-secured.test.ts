@@ -1,0 +1,141 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openRedisBackend, type RedisBackend } from '../../src/backends/redis/open.ts';
+import { trustJson } from '../../src/core/json.ts';
+import { silentLog, type Log } from '../../src/core/log.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { ask } from '../http/kit.ts';
+import { freePort, startRedis, type RedisServer } from '../kit/redis.ts';
+import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
+
+const PASSWORD = 'p@ss/word#1';
+const NO_DISK = ['--save', '', '--appendonly', 'no'];
+
+function open(url: string, log: Log = silentLog): Promise<RedisBackend> {
+  return openRedisBackend({
+    url,
+    namespace: randomUUID(),
+    partitions: 1,
+    durability: 'memory',
+    retentionMs: 3600_000,
+    streamMessages: 100,
+    scopeOf: (userId) => userId,
+    sha256: createCrypto('test').sha256,
+    spillDir: null,
+    legacy: { commandStream: null, pending: null },
+    strictMigration: false,
+    system: systemClock,
+    log,
+  });
+}
+
+/** Opens it, and uses every kind of connection; then closes it. */
+async function works(url: string): Promise<void> {
+  const redis = await open(url);
+  await redis.backend.ready();
+  const { promise: heard, resolve } = Promise.withResolvers<void>();
+  const deliver = (): void => resolve();
+  await redis.backend.nodes.attach('n1', { deliver, lost: () => Promise.resolve(), linksLost: () => {} });
+  await redis.backend.nodes.post('n1', { kind: 'drain', withinMs: 1 });
+  await heard;
+  const ref = await redis.spill.put(trustJson('1'), redis.clock.now() + 60_000);
+  expect(await redis.spill.read(ref)).toMatchObject({ state: 'present' });
+  await redis.backend.close();
+}
+
+const refusal = (reason: string) => ({
+  code: 'store_unavailable',
+  cause: expect.objectContaining({ message: expect.stringContaining(reason) }),
+});
+
+describe('over a Redis with passwords', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    const acl = ['--user', 'relay', 'on', `>${PASSWORD}`, '~*', '&*', '+@all'];
+    server = await startRedis([...NO_DISK, '--requirepass', PASSWORD, ...acl]);
+  });
+  afterAll(() => server.stop());
+  const at = (login: string): string => server.url.replace('redis://', `redis://${login}`);
+
+  it('opens by password, and by user and password, percent-encoded', async () => {
+    await works(at(`:${encodeURIComponent(PASSWORD)}@`));
+    await works(at(`relay:${encodeURIComponent(PASSWORD)}@`));
+  });
+
+  it('is refused at once without one, and with a wrong one', async () => {
+    await expect(open(at(''))).rejects.toMatchObject(refusal('NOAUTH'));
+    await expect(open(at(':wrong@'))).rejects.toMatchObject(refusal('WRONGPASS'));
+  });
+});
+
+describe('over sentinels with passwords', () => {
+  let sentinel: RedisSentinel;
+  beforeAll(async () => {
+    sentinel = await startRedisSentinel({ passwords: { servers: 'of-servers', sentinel: 'of-sentinels' } });
+  });
+  afterAll(() => sentinel.stop());
+
+  it('opens by both, each where it belongs', async () => {
+    const address = `redis+sentinel://:of-servers@${new URL(sentinel.url).host}/${sentinel.name}`;
+    await works(`${address}?sentinel_password=of-sentinels`);
+  });
+});
+
+describe('over TLS', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-tls-'));
+  const authority = join(folder, 'cert.pem');
+  const running = new Set<ChildProcess>();
+  let port: number;
+  let server: RedisServer;
+  beforeAll(async () => {
+    const key = join(folder, 'key.pem');
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+    const made = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', authority];
+    execFileSync('openssl', ['req', ...made, ...subject], { stdio: 'ignore' });
+    port = await freePort();
+    const files = ['--tls-cert-file', authority, '--tls-key-file', key, '--tls-ca-cert-file', authority];
+    server = await startRedis([...NO_DISK, '--tls-port', String(port), ...files, '--tls-auth-clients', 'no']);
+  });
+  afterAll(async () => {
+    for (const child of running) child.kill('SIGKILL');
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const serve = (env: Record<string, string>): ChildProcess => {
+    const bin = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
+    const child = spawn(process.execPath, [bin, 'serve', '--json', '--port', '0', '--durability', 'memory'], {
+      env: {
+        PATH: process.env['PATH'],
+        CALLBOARD_REDIS_URL: `rediss://localhost:${port}`,
+        CALLBOARD_SECRET: 'a secret of more than thirty-two bytes',
+        CALLBOARD_ADMIN_TOKEN: 'the-administrator',
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    running.add(child);
+    return child;
+  };
+
+  it('opens by rediss:// where the certificate is trusted, as Node is told to', async () => {
+    const child = serve({ NODE_EXTRA_CA_CERTS: authority });
+    if (!child.stdout) throw new Error('no output');
+    const lines = createInterface({ input: child.stdout });
+    const [line] = await once(lines, 'line');
+    const { url } = JSON.parse(String(line)) as { readonly url: string };
+    expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);
+    child.kill('SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  }, 30_000);
+
+  it('is refused with the reason where it is not', async () => {
+    await expect(open(`rediss://localhost:${port}`)).rejects.toMatchObject(refusal('self-signed certificate'));
+  });
+});

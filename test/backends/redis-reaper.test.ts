@@ -1,0 +1,114 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Connection } from '../../src/core/connections/connection.ts';
+import { admission, ALICE, keyFor } from '../contract/kit.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { beats, LEASE, Node, REPORT } from './redis-nodes-kit.ts';
+
+describe('the reaper', () => {
+  const benches: RedisBench[] = [];
+  afterEach(async () => {
+    for (const bench of benches.splice(0).reverse()) await bench.close();
+  });
+  const nodes = async (...ids: readonly string[]): Promise<Node[]> => {
+    const first = benches[0] ?? (await redisBench(LEASE));
+    if (benches.length === 0) benches.push(first);
+    const found: Node[] = [];
+    for (const id of ids) {
+      const bench = await redisBench({ ...LEASE, beside: first });
+      benches.push(bench);
+      found.push(await new Node(bench, id).attach());
+    }
+    return found;
+  };
+  const names = (found: readonly Connection[]): string[] => found.map(({ clientId }) => clientId).sort();
+
+  it('tells one node, and that one once, of each link of a dead node, with the row as it then stands', async () => {
+    const [a, b, c] = await nodes('a', 'b', 'c');
+    if (!a || !b || !c) throw new Error('no nodes');
+    const clients = Array.from({ length: 100 }, (_, i) => `tab-${String(i).padStart(3, '0')}`);
+    for (const clientId of clients) await linkUp(a, clientId);
+    await beats([a, b, c], 8_000);
+    await beats([b, c], 12_000);
+    const told = [...b.linksLost, ...c.linksLost];
+    expect(names(told)).toEqual(clients);
+    expect(told[0]).toMatchObject({ nodeId: 'a', disconnectCause: 'node_lost', disconnectedAt: expect.any(Number) });
+    const [row] = await b.bench.backend.connections.get([{ userId: 'alice', clientId: 'tab-000' }]);
+    expect(told.find(({ clientId }) => clientId === 'tab-000')).toEqual(row);
+    expect(a.linksLost).toEqual([]);
+  });
+
+  it('leaves those to their own closing who closed before, and those to the reaper who close after', async () => {
+    const [a, b] = await nodes('a', 'b');
+    if (!a || !b) throw new Error('no nodes');
+    const closed = await linkUp(a, 'closed');
+    const left = await linkUp(a, 'left');
+    const at = (clientId: string) => ({ userId: 'alice', clientId });
+    expect(await a.bench.backend.connections.disconnect(at('closed'), closed, 'client_closed')).toMatchObject({
+      disconnectCause: 'client_closed',
+    });
+    await beats([a, b], 8_000);
+    await beats([b], 8_000);
+    expect(names(b.linksLost)).toEqual(['left']);
+    // As the fenced node does once it wakes, under whatever epoch: the reaper has spoken.
+    expect(await b.bench.backend.connections.disconnect(at('left'), left, 'node_lost')).toBe(null);
+    expect(await b.bench.backend.connections.disconnect(at('closed'), closed, 'client_closed')).toMatchObject({
+      disconnectCause: 'client_closed',
+    });
+  });
+
+  it('parks hundreds of commands of one client in parts, and every one', async () => {
+    const [a, b] = await nodes('a', 'b');
+    if (!a || !b) throw new Error('no nodes');
+    await linkUp(a, ALICE.clientId);
+    const ids = Array.from({ length: 350 }, (_, i) => `c${i}`);
+    await Promise.all(
+      ids.map((id) => a.bench.backend.commands.admit(admission(id, { connectWithinMs: 60_000, scopeLimit: 1_000 }))),
+    );
+    await beats([a, b], 8_000);
+    const before = b.bench.store.roundTrips;
+    await beats([b], 8_000);
+    expect(b.bench.store.roundTrips - before).toBeGreaterThan(8);
+    const records = await b.bench.backend.commands.get(ids.map((id) => keyFor(id)));
+    expect(new Set(records.map((record) => `${record?.stage} ${record?.nodeId}`))).toEqual(new Set(['admitted null']));
+    expect(names(b.linksLost)).toEqual([ALICE.clientId]);
+  });
+
+  it('keeps no beat waiting, however long it takes', async () => {
+    const [a, b] = await nodes('a', 'b');
+    if (!a || !b) throw new Error('no nodes');
+    await linkUp(a, 'tab');
+    await beats([a, b], 8_000);
+    const slow = Promise.withResolvers<void>();
+    const { act } = b.bench.parts.store;
+    Object.assign(b.bench.parts.store, {
+      act: async (...asked: Parameters<typeof act>) => {
+        if (asked[1] === 'nodes-reap') await slow.promise;
+        return act(...asked);
+      },
+    });
+    for (let turn = 0; turn < 4; turn++) {
+      await b.bench.clock.advance(2_000);
+      await b.bench.backend.nodes.beat('b', REPORT);
+    }
+    expect(await b.bench.backend.nodes.get('b')).toMatchObject({ updatedAt: b.bench.now() });
+    expect(b.linksLost).toEqual([]);
+    slow.resolve();
+    await b.until(() => b.linksLost.length === 1);
+  });
+});
+
+/** A link of a client to a node, as a hello makes it; its epoch. */
+async function linkUp({ bench, id }: Node, clientId: string): Promise<number> {
+  const client = { userId: 'alice', clientId };
+  const { connection } = await bench.backend.connections.connect({
+    ...client,
+    instanceId: 'i1',
+    nodeId: id,
+    clientType: 'browser',
+    host: false,
+    metadata: null,
+    actions: [],
+  });
+  await bench.backend.commands.rebind(client, { nodeId: id, instanceId: 'i1', epoch: connection.epoch }, 'up');
+  return connection.epoch;
+}

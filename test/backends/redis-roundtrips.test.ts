@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectCommands } from '../../src/backends/redis/client.ts';
+import { browserWindow, context, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { advertisement, connect, user } from '../kit/core.ts';
+import { startRedis, type RedisServer } from '../kit/redis.ts';
+import { stage, until, type Stage } from '../relay/kit.ts';
+
+const FEW = 5;
+const MANY = 50;
+const CLIENTS = 4;
+
+/** The one that README shows. */
+const SHOWN = readFileSync(join(import.meta.dirname, '../relay/nested.graphql'), 'utf8');
+/** One way down at a time, so that the count is exact; what each costs at most, the list of users included. */
+const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
+  ['users alone', 'id connectionCount streamCount', 2],
+  [
+    'their connections, with actions and load',
+    'connections(first: 10) { nodes { actions { items { name } } queued } }',
+    4,
+  ],
+  ['callers on connections', 'connections(first: 10) { nodes { pendingRpcs(first: 5) { nodes { rpcId ageMs } } } }', 8],
+  ['contexts of connections', 'connections(first: 10) { nodes { contexts(first: 5) { nodes { id taskId } } } }', 6],
+  ['callers', 'pendingRpcs(first: 5) { nodes { rpcId instanceMismatch { observedInstanceId } } }', 6],
+  ['history', 'streams(first: 10) { nodes { suffix messageCount firstAt } }', 4],
+  ['windows and their contexts', 'browserWindows(first: 10) { nodes { contexts(first: 5) { nodes { id } } } }', 6],
+  ['workers', 'workers(first: 10) { available { items { id } } }', 4],
+  ['sites and their hosts', 'sites(first: 5) { nodes { hostConnected host { status } } }', 8],
+];
+const LIST = 2;
+const DEDUP = 2;
+const beyondList = (ways: typeof WAYS): number => ways.reduce((sum, [, , most]) => sum + most - LIST, LIST);
+/** Through every room that a user leads to, at once. */
+const BRANCHES = WAYS.filter(([name]) => !name.includes('with actions'));
+const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.map(([, fields]) => fields).join(' ')} } } }`;
+
+type Place = AsyncDisposable & { readonly server: RedisServer; readonly bench: RedisBench; readonly at: Stage };
+type Cost = { readonly trips: number; readonly programs: number; readonly answer: Record<string, any> };
+
+/** A relay over a Redis of its own, with so many users. */
+async function place(users: number): Promise<Place> {
+  const server = await startRedis();
+  const bench = await redisBench({ partitions: 1, connect: () => connectCommands(server.url) });
+  const at = await stage({}, { backend: bench.backend, clock: bench.clock });
+  for (let i = 0; i < users; i++) await settleUser(at, `user-${String(i).padStart(2, '0')}`);
+  return {
+    server,
+    bench,
+    at,
+    async [Symbol.asyncDispose]() {
+      await at[Symbol.asyncDispose]();
+      await bench.close();
+      await server.stop();
+    },
+  };
+}
+
+/** With clients that report, of which one ended a command, another runs one for a caller who waits, and one hosts a site. */
+async function settleUser(at: Stage, name: string): Promise<void> {
+  const { core } = at.callboard;
+  const ids = Array.from({ length: CLIENTS }, (_, i) => `tab-${i}`);
+  const clients = await Promise.all(
+    ids.map((clientId) => connect(core, user(name), { clientId, actions: [advertisement('open')] })),
+  );
+  const told = report(
+    snapshot(context('mail', { windowId: 'w1' }), worker('flow', { windowId: 'w1' })),
+    snapshot(browserWindow('w1')),
+  );
+  await Promise.all(clients.map(({ session }) => session.report(told)));
+  await core.sites.register(user(name), { siteId: 'board', clientId: 'tab-0' });
+  for (const [i, client] of clients.slice(0, 2).entries()) {
+    const request = { userId: name, clientId: `tab-${i}`, action: 'open', params: null };
+    const called = core.rpc.invoke(user(name), request);
+    await until(() => client.sent.length > 0);
+    if (i > 0) continue;
+    await client.result(client.last);
+    await called;
+  }
+}
+
+let few: Place;
+let many: Place;
+beforeAll(async () => {
+  [few, many] = await Promise.all([place(FEW), place(MANY)]);
+});
+afterAll(() => Promise.all([few, many].map((one) => one[Symbol.asyncDispose]())));
+
+/** What one query costs: round trips as the store counts them, and what Redis itself says that it ran of programs. */
+async function cost({ server, bench, at }: Place, query: string): Promise<Cost> {
+  const hand = new Redis(server.url);
+  try {
+    // The first of a kind loads what the following have.
+    await at.data(query);
+    const [trips, programs] = [bench.store.roundTrips, await programsOf(hand)];
+    const answer = await at.data(query);
+    return { trips: bench.store.roundTrips - trips, programs: (await programsOf(hand)) - programs, answer };
+  } finally {
+    hand.disconnect();
+  }
+}
+
+/** How many calls of the program Redis has run since it started. */
+async function programsOf(hand: Redis): Promise<number> {
+  const found = /^cmdstat_evalsha:calls=(\d+)/m.exec(await hand.info('commandstats'));
+  return Number(found?.[1] ?? 0);
+}
+
+const shown = ({ answer }: Cost): number => answer['users'].nodes.length;
+
+describe('a nested query over Redis', () => {
+  test.each(WAYS)('%s: as many round trips for fifty users as for five', async (_way, fields, most) => {
+    const query = `{ users(first: 50) { nodes { ${fields} } } }`;
+    const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
+    expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);
+    expect(ofMany.trips).toBe(ofFew.trips);
+    expect(ofMany.trips).toBeLessThanOrEqual(most);
+    // So many lists at once may fill a second call beside the first.
+    expect(ofMany.programs).toBeLessThanOrEqual(ofFew.programs + 1);
+  });
+
+  // Branches that happen to ask in one tick travel together, so that each run may cost another number.
+  test.each([
+    ['the one that README shows', SHOWN, 14],
+    ['one through every room', WIDE, beyondList(BRANCHES) + DEDUP],
+  ])(
+    '%s: no more round trips than its branches cost alone, for five users as for fifty',
+    async (_name, query, most) => {
+      const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
+      expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);
+      expect(ofFew.trips).toBeLessThanOrEqual(most);
+      expect(ofMany.trips).toBeLessThanOrEqual(most);
+      expect(ofMany.programs).toBeLessThanOrEqual(ofMany.trips);
+    },
+  );
+});

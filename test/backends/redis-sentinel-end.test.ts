@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { connectTo } from '../../src/backends/redis/client.ts';
+import { readTarget } from '../../src/backends/redis/target.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { startRedisSentinel } from '../kit/redis-sentinel.ts';
+
+test('a connection that a failover ended while it looked for the master comes back, and one that was closed does not', async () => {
+  const servers = await startRedisSentinel();
+  try {
+    const address = `redis+sentinel://${new URL(servers.url).host}/${servers.name}`;
+    const client = connectTo(readTarget(address), 'commands', silentLog);
+    await client.connect();
+    // As ioredis' detector of failovers does when it hears of one; its moment cannot be met from outside.
+    const within = (name: string, act: string): void => {
+      const part: unknown = Reflect.get(client, name);
+      if (typeof part === 'object' && part !== null) Reflect.get(part, act).call(part);
+    };
+    const heard = (event: string): Promise<void> => new Promise((done) => void client.once(event, () => done()));
+    client.once('connecting', () => process.nextTick(() => within('connector', 'disconnect')));
+    within('stream', 'destroy');
+    await heard('end');
+    await heard('ready');
+    expect(await client.ping()).toBe('PONG');
+    client.disconnect();
+    await heard('end');
+    expect(client.status).toBe('end');
+  } finally {
+    await servers.stop();
+  }
+});

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { settle } from '../kit/clock.ts';
+import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
+
+const alice = user('alice');
+const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } as const;
+
+type Losing = TestCore &
+  AsyncDisposable & { readonly world: { lose: 'nothing' | 'requests' | 'answers'; asked: string[] } };
+
+/** A core whose store does not answer dispatches while told so: they do not reach it, or are done and their answers are lost. */
+async function losingCore(): Promise<Losing> {
+  const world: Losing['world'] = { lose: 'nothing', asked: [] };
+  const marked = new Map<string, DispatchResult>();
+  const wrapped = (commands: CommandStore): CommandStore => {
+    const asNow = async (known: DispatchResult): Promise<DispatchResult> => {
+      const [command] = known.kind === 'dispatch' ? await commands.get([known.command]) : [];
+      return known.kind === 'dispatch' && command ? { ...known, command } : known;
+    };
+    return withLosses(commands, asNow);
+  };
+  const withLosses = (
+    commands: CommandStore,
+    asNow: (known: DispatchResult) => Promise<DispatchResult>,
+  ): CommandStore => ({
+    ...commands,
+    async dispatch(key, binding, attempt) {
+      const name = `${binding.epoch} ${attempt}`;
+      world.asked.push(key.commandId);
+      if (world.lose === 'requests') throw new CallboardError('store_unavailable', 'The store does not answer.');
+      const known = marked.get(`${key.commandId} ${name}`);
+      const result = known ? await asNow(known) : await commands.dispatch(key, binding, attempt);
+      if (result.kind === 'dispatch') marked.set(`${key.commandId} ${name}`, result);
+      if (world.lose === 'answers') throw new CallboardError('store_unavailable', 'The store does not answer.');
+      return result;
+    },
+  });
+  const test = await testCore({ wrap: (backend) => ({ ...backend, commands: wrapped(backend.commands) }) });
+  return { ...test, world };
+}
+
+const invoke = ({ core }: TestCore, commandId: string) => core.rpc.invoke(alice, { ...CALL, commandId });
+
+const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
+
+describe('a dispatch that the store does not answer', () => {
+  it.each(['requests', 'answers'] as const)('is asked for again, and written once (lost: %s)', async (lose) => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    test.world.lose = lose;
+    const call = invoke(test, 'c1');
+    await settle();
+    expect(ids(client)).toEqual([]);
+    await test.clock.advance(3_000);
+    expect(ids(client)).toEqual([]);
+    test.world.lose = 'nothing';
+    await test.clock.advance(1_000);
+    expect(ids(client)).toEqual(['c1']);
+    await client.result(client.last);
+    expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed', attempts: 1 } });
+  });
+
+  it('holds back what comes after it, so that commands reach the client in the order admitted', async () => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    test.world.lose = 'answers';
+    for (const id of ['c1', 'c2', 'c3']) void invoke(test, id);
+    await settle();
+    test.world.lose = 'nothing';
+    void invoke(test, 'c4');
+    await settle();
+    expect([test.world.asked, ids(client)]).toEqual([['c1', 'c2', 'c3', 'c1', 'c2', 'c3'], []]);
+    await test.clock.advance(1_000);
+    expect(ids(client)).toEqual(['c1', 'c2', 'c3', 'c4']);
+  });
+
+  it('is not written to a link that another took the place of meanwhile', async () => {
+    await using test = await losingCore();
+    const before = await connect(test.core, alice);
+    test.world.lose = 'answers';
+    void invoke(test, 'c1');
+    await settle();
+    const after = await connect(test.core, alice);
+    test.world.lose = 'nothing';
+    await test.clock.advance(1_000);
+    expect([ids(before), test.world.asked]).toEqual([[], ['c1', 'c1']]);
+    void invoke(test, 'c2');
+    await settle();
+    expect(ids(after)).toEqual(['c2']);
+  });
+
+  it('tells the client to cancel after the command, where that was asked for meanwhile', async () => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    test.world.lose = 'answers';
+    void invoke(test, 'c1');
+    await settle();
+    await test.core.rpc.cancel(alice, { userId: 'alice', clientId: 'tab', commandId: 'c1' }, 'enough');
+    client.cancels.length = 0;
+    test.world.lose = 'nothing';
+    await test.clock.advance(1_000);
+    expect([ids(client), client.cancels]).toEqual([['c1'], ['c1']]);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import type { ConnectionEvent } from '../../src/core/bus.ts';
+import type { NodeListener } from '../../src/core/delivery/nodes.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import type { Log } from '../../src/core/log.ts';
+import { connect, testCore, user, type TestOptions } from '../kit/core.ts';
+
+const LATER_MS = 30_000;
+
+type Line = { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
+
+/** A core whose store a test sends away, with what it logs of it. */
+async function leavingCore() {
+  const lines: Line[] = [];
+  const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) =>
+    void lines.push({ level, message, fields });
+  const log: Log = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') };
+  const world: { fault: Error | null; listener: NodeListener | null } = { fault: null, listener: null };
+  const failing =
+    <A extends unknown[], R>(act: (...asked: A) => R) =>
+    (...asked: A): R => {
+      if (world.fault) throw world.fault;
+      return act(...asked);
+    };
+  const wrap: TestOptions['wrap'] = (backend) => ({
+    ...backend,
+    connections: { ...backend.connections, list: failing(backend.connections.list) },
+    nodes: {
+      ...backend.nodes,
+      attach(nodeId, listener) {
+        world.listener = listener;
+        return backend.nodes.attach(nodeId, listener);
+      },
+      beat: failing(backend.nodes.beat),
+      due: failing(backend.nodes.due),
+    },
+  });
+  const test = await testCore({ log, wrap });
+  return { ...test, lines, world };
+}
+
+function away(): Error {
+  return new CallboardError('store_unavailable', 'The store does not answer.', { retryAfterMs: 1000 });
+}
+
+describe('a node whose store goes away', () => {
+  it('says once that it is away and once that it is back and for how long, and nothing in between, each time', async () => {
+    await using test = await leavingCore();
+    const { lines, world, clock } = test;
+    for (let outage = 0; outage < 2; outage++) {
+      world.fault = away();
+      await clock.advance(LATER_MS);
+      expect(lines.splice(0)).toMatchObject([{ level: 'error', message: expect.stringContaining('is away') }]);
+      world.fault = null;
+      await clock.advance(LATER_MS);
+      const [back, ...more] = lines.splice(0);
+      expect(back).toMatchObject({ level: 'info', message: 'the store is back' });
+      expect(back?.fields.awayMs).toBeGreaterThan(LATER_MS - 2_000);
+      expect(back?.fields.awayMs).toBeLessThanOrEqual(LATER_MS);
+      expect(more).toEqual([]);
+    }
+  });
+
+  it('says each time what went wrong otherwise', async () => {
+    await using test = await leavingCore();
+    test.world.fault = new Error('a defect');
+    await test.clock.advance(4_000);
+    expect(test.lines.filter(({ message }) => message === 'beat failed')).toHaveLength(2);
+    expect(test.lines.filter(({ message }) => message === 'reconciliation failed').length).toBeGreaterThan(2);
+  });
+});
+
+describe('links of a node that is gone', () => {
+  it('are said to be disconnected by the node that cleared them away, with their cause', async () => {
+    await using test = await leavingCore();
+    const heard: ConnectionEvent[] = [];
+    test.backend.bus.subscribe('connections', (event) => void heard.push(event));
+    await connect(test.core, user('alice'));
+    const [connection] = await test.backend.connections.get([{ userId: 'alice', clientId: 'tab' }]);
+    if (!connection) throw new Error('not connected');
+    const lost = { ...connection, disconnectedAt: test.clock.now(), disconnectCause: 'node_lost' } as const;
+    heard.splice(0);
+    test.world.listener?.linksLost([lost]);
+    expect(heard).toEqual([{ change: 'disconnected', connection: lost, cause: 'node_lost', at: test.clock.now() }]);
+  });
+});

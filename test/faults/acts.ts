@@ -1,0 +1,59 @@
+import { ACTS_OF_REDIS } from './acts-redis.ts';
+import { ACTS_OF_RELAYS } from './acts-relays.ts';
+import { ACTS_OF_SPILL } from './acts-spill.ts';
+import type { FaultLog } from './log.ts';
+import type { Proxy } from './proxy.ts';
+import { given, sleep } from './acts-kit.ts';
+import type { Fault, FaultKind } from './schedule.ts';
+import type { World } from './world.ts';
+
+/** Resolves when the fault is over: with words when it cannot be done here. */
+export type Act = (world: World, fault: Fault, log: FaultLog) => Promise<string | void>;
+
+export const ACTS: Readonly<Record<FaultKind, Act>> = {
+  ...ACTS_OF_RELAYS,
+  ...ACTS_OF_REDIS,
+  ...ACTS_OF_SPILL,
+  async hole(world, fault) {
+    await weather(world, fault, { kind: 'black-hole' });
+  },
+  async slow(world, fault) {
+    await weather(world, fault, { kind: 'delay', ms: 100 });
+  },
+  async slices(world, fault) {
+    await weather(world, fault, { kind: 'slice', bytes: 7 });
+  },
+  async reset(world, fault) {
+    wayOf(world, fault).reset();
+  },
+  async 'half-open'(world, fault) {
+    wayOf(world, fault).halfOpen();
+    await sleep(fault.holdMs);
+  },
+  async 'drop-reply'(world, fault) {
+    const way = wayOf(world, fault);
+    const before = way.dropped;
+    way.dropReply();
+    const end = performance.now() + fault.holdMs;
+    while (way.dropped === before && performance.now() < end) await sleep(10);
+  },
+  async 'links-reset'({ front }) {
+    front.reset();
+  },
+  async 'clients-kill'({ clients }, { target }) {
+    const process = clients[target % clients.length];
+    await process?.proc.kill();
+    await process?.restart();
+  },
+};
+
+async function weather(world: World, fault: Fault, set: Parameters<Proxy['set']>[0]): Promise<void> {
+  const way = wayOf(world, fault);
+  way.set(set);
+  await sleep(fault.holdMs);
+  way.set({ kind: 'pass' });
+}
+
+function wayOf({ ways }: World, { target }: Fault): Proxy {
+  return given(ways[target % ways.length]);
+}

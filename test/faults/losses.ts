@@ -1,0 +1,66 @@
+import { MS, verdictsOf, type Evidence } from './evidence.ts';
+import { find, type Judged } from './finding.ts';
+
+/** These make the store lose what it confirmed, in a plan that promises that each loss is noticed. */
+const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover'] as const;
+const TOLD_MS = 5_000;
+
+/**
+ * By the relays' own word. A relay notices that a number is gone which the store had confirmed to it, so what is noticed is by itself a loss of
+ * what was acknowledged.
+ */
+export function judgeNoticed({ of, faults }: Evidence): Judged {
+  const losses = faults(...LOSSES);
+  const words = of('lost').filter(({ cause }) => cause === 'store_lost');
+  const noticed = losses.map((loss, index) => {
+    const until = losses[index + 1]?.from ?? Infinity;
+    const said = words.filter(({ at }) => at >= loss.from && at < until);
+    return {
+      text: `${loss.kind} ${index + 1}`,
+      relays: new Set(said.map((word) => word.of)).size,
+      afterNs: (said[0]?.at ?? Infinity) - loss.from,
+    };
+  });
+  const seen = noticed.filter(({ relays }) => relays > 0);
+  const slowest = Math.max(0, ...seen.map(({ afterNs }) => afterNs)) / MS;
+  return {
+    looked: losses.length,
+    findings: find(
+      'a loss that nobody noticed',
+      noticed.filter(({ relays }) => relays === 0),
+    ),
+    says: `${seen.length} of ${losses.length} losses noticed, by ${noticed.map(({ relays }) => relays).join('+')} relays, ${(slowest / 1000).toFixed(1)} s after the fault at the latest`,
+  };
+}
+
+/** Who waited on a relay when that noticed a loss is answered within five seconds, and nobody is told `completed` of what no client ran. */
+export function judgeTold({ cases, of, faults }: Evidence): Judged {
+  const words = of('lost').filter(({ cause }) => cause === 'store_lost');
+  const all = [...cases.values()];
+  const held = words.flatMap((word) =>
+    all.flatMap((one) =>
+      one.waits
+        .filter(({ attempt }) => attempt.relay === word.of && attempt.at < word.at)
+        .map(({ attempt, ends }) => ({
+          text: `${one.text} ${attempt.wait}`,
+          afterNs: (ends[0]?.at ?? Infinity) - word.at,
+        }))
+        .filter(({ afterNs }) => afterNs > 0),
+    ),
+  );
+  const invented = all.filter(
+    (one) => one.runs.length === 0 && verdictsOf(one).some(({ outcome }) => outcome === 'completed'),
+  );
+  const slowest = Math.max(0, ...held.map(({ afterNs }) => afterNs)) / MS / 1000;
+  return {
+    looked: faults(...LOSSES).length,
+    findings: [
+      ...find(
+        'left waiting after a loss',
+        held.filter(({ afterNs }) => afterNs > TOLD_MS * MS),
+      ),
+      ...find('told completed though no client ran it', invented),
+    ],
+    says: `${held.length} waits through ${words.length} losses noticed, answered within ${slowest.toFixed(1)} s`,
+  };
+}

@@ -1,0 +1,208 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { check } from './checker.ts';
+import { readComplaints } from './complaints.ts';
+import type { FaultEvent, Logged } from './events.ts';
+import { PROMISE_NAMES, PROMISES, type PromiseName } from './promises.ts';
+import { after, ANN, answer, attempt, changed, INSTANCE, later, told, without } from './story.ts';
+
+const annAttempt = { event: 'attempt', user: 'ann' };
+const annRun = { event: 'run-begin', user: 'ann' };
+const annAnswer = { event: 'answer', user: 'ann' };
+const annRecord = { event: 'record', user: 'ann' };
+const LOAD = { event: 'phase', phase: 'load' };
+const UNKNOWN = { outcome: 'outcome_unknown', execution: 'may_have_run', canary: null, by: null };
+const heal: FaultEvent = { event: 'heal', id: 1 };
+const lost: FaultEvent = { event: 'lost', of: 'a', cause: 'store_lost' };
+
+function fault(kind: string, target = 'a', id = 1): FaultEvent {
+  return { event: 'fault', id, kind, target };
+}
+
+function link(up: boolean): FaultEvent {
+  return { event: 'link', user: 'ann', client: 'desk', instance: INSTANCE, up };
+}
+
+function twin(first: 'live' | 'paused', came: 'in' | 'refused', afterMs = 9_000): FaultEvent {
+  return { event: 'twin', of: 'a', first, came, afterMs };
+}
+
+function payload(state: 'whole' | 'unavailable' | 'wrong'): FaultEvent {
+  return { event: 'payload', ...ANN, kind: 'result', state };
+}
+
+const askedAgain = { ...attempt(ANN, 'c1.again1'), how: 'attach' } as const;
+const kill = after(annAttempt, fault('relay-kill'), heal);
+const killAtWork = after(annRun, fault('relay-kill'), link(false), heal);
+const cut = after(LOAD, fault('redis-cut', '0'), heal);
+const stop = after(LOAD, fault('relay-drain'), heal);
+const flip = after(LOAD, fault('spill-flip', '0'), heal);
+const toldUnknown = changed(annAnswer, UNKNOWN);
+const endedUnknown = changed(annRecord, { outcome: UNKNOWN.outcome, execution: UNKNOWN.execution });
+const refused = (code: string) => after(annAttempt, attempt(ANN, 'w5'), { event: 'refused', ...ANN, wait: 'w5', code });
+
+type Told = readonly [says: string, promise: PromiseName, events: () => readonly Logged[]];
+
+const BROKEN: readonly (readonly [...Told, what: string])[] = [
+  ['a wait of 33 s with a budget of 30', 'prompt', () => told(later(annAnswer, 33_000)), 'a wait that hung'],
+  [
+    'a caller of a killed relay who is told after 16 s',
+    'recovery',
+    () => told(kill, later(annRun, 16_000)),
+    'not taken up within 15 s',
+  ],
+  [
+    'a client at work whose link was back after 16 s',
+    'recovery',
+    () =>
+      told(
+        killAtWork,
+        after({ event: 'run-end', user: 'ann' }, link(true)),
+        later({ event: 'run-end', user: 'ann' }, 16_000),
+      ),
+    'not taken up within 15 s',
+  ],
+  [
+    'an asking anew that finds nothing',
+    'reattached',
+    () => told(after(annAnswer, askedAgain, { event: 'refused', ...ANN, wait: 'c1.again1', code: 'not_found' })),
+    'a recorded end that was not given',
+  ],
+  ['a cut that nobody noticed', 'noticed', () => told(cut), 'a loss that nobody noticed'],
+  [
+    'a relay that was fenced, and noticed no loss',
+    'noticed',
+    () => told(cut, after(annAttempt, { ...lost, cause: 'fenced' })),
+    'a loss that nobody noticed',
+  ],
+  [
+    'a caller who is told 6 s after the loss was noticed',
+    'told',
+    () => told(cut, after(annAttempt, lost), later(annAnswer, 6_000)),
+    'left waiting after a loss',
+  ],
+  [
+    'an end that no client reported',
+    'told',
+    () => told(cut, without(annRun), without({ event: 'run-end', user: 'ann' })),
+    'told completed though no client ran it',
+  ],
+  ['an unknown outcome', 'drained', () => told(stop, toldUnknown, endedUnknown), 'an outcome that a stop cost'],
+  ['a refusal after the stop', 'drained', () => told(stop, refused('draining')), 'refused though others take work'],
+  [
+    'a refusal of another kind',
+    'drained',
+    () => told(after(LOAD, fault('relay-drain')), refused('not_connected')),
+    'refused though others take work',
+  ],
+  [
+    'two relays stopped at once',
+    'drained',
+    () => told(after(LOAD, fault('relay-drain'), fault('relay-drain', 'b', 2), heal, { event: 'heal', id: 2 })),
+    'stopped before the one before was back',
+  ],
+  ['a second process', 'single', () => told(after(LOAD, twin('live', 'in'))), 'two processes of one node'],
+  [
+    'a second process after two seconds',
+    'single',
+    () => told(after(LOAD, twin('paused', 'in', 2_000), { ...lost, cause: 'fenced' })),
+    'taken over before the lease was over',
+  ],
+  [
+    'a first process that never noticed',
+    'single',
+    () => told(after(LOAD, twin('paused', 'in'))),
+    'taken over, and the first never said so',
+  ],
+  ['other bytes', 'payloads', () => told(flip, after(annAnswer, payload('wrong'))), 'bytes that were never sent'],
+];
+
+const KEPT: readonly Told[] = [
+  ['a wait of 31 s with a budget of 30', 'prompt', () => told(later(annAnswer, 31_000))],
+  [
+    'a wait at a relay that was held still',
+    'prompt',
+    () => told(after(annAttempt, fault('relay-pause')), later(annRun, 40_000), after(annRun, heal)),
+  ],
+  ['a caller of a killed relay who is told after 14 s', 'recovery', () => told(kill, later(annRun, 14_000))],
+  [
+    'a client at work whose link was back at once',
+    'recovery',
+    () => told(killAtWork, after({ event: 'heal' }, link(true)), later({ event: 'run-end', user: 'ann' }, 16_000)),
+  ],
+  [
+    'a dispatch that never reached its client, whose link was back at once',
+    'recovery',
+    () =>
+      told(
+        after(annAttempt, fault('relay-kill'), link(false), link(true), heal),
+        without(annRun),
+        without({ event: 'run-end', user: 'ann' }),
+        later(annAnswer, 29_000),
+        toldUnknown,
+        endedUnknown,
+      ),
+  ],
+  [
+    'an asking anew that is given the end',
+    'reattached',
+    () => told(after(annAnswer, askedAgain, answer(ANN, 'c1.again1'))),
+  ],
+  ['a cut that a relay noticed', 'noticed', () => told(cut, after(annAttempt, lost))],
+  ['a caller who is told 4 s after', 'told', () => told(cut, after(annAttempt, lost), later(annAnswer, 4_000))],
+  [
+    'a refusal by the relay that stops',
+    'drained',
+    () => told(after(LOAD, fault('relay-drain')), refused('draining'), after(annAnswer, heal)),
+  ],
+  ['a second process that is refused', 'single', () => told(after(LOAD, twin('live', 'refused')))],
+  [
+    'a process that takes over after the lease',
+    'single',
+    () => told(after(LOAD, twin('paused', 'in'), { ...lost, cause: 'fenced' })),
+  ],
+  ['a payload that is said to be missing', 'payloads', () => told(flip, after(annAnswer, payload('unavailable')))],
+];
+
+describe('a plan', () => {
+  const judged = (events: readonly Logged[], promise: PromiseName) =>
+    check(events, { loss: true, promises: [promise] }).violations.filter(({ invariant }) => invariant === promise);
+
+  test.each(BROKEN)('does not keep its promise with %s', (_says, promise, events, what) => {
+    expect(judged(events(), promise).map((found) => found.what)).toEqual([what]);
+  });
+
+  test.each(KEPT)('keeps its promise with %s', (_says, promise, events) => {
+    const { violations, unproven, says } = check(events(), { loss: true, promises: [promise] });
+    expect([violations.filter(({ invariant }) => invariant === promise), unproven]).toEqual([[], []]);
+    if (promise !== 'prompt') expect(says).toHaveLength(1);
+  });
+
+  test('is judged by every promise that there is, each tried both ways', () => {
+    expect(PROMISES.map(({ name }) => name)).toEqual(PROMISE_NAMES);
+    expect(new Set(BROKEN.map(([, promise]) => promise))).toEqual(new Set(PROMISE_NAMES));
+    expect(new Set(KEPT.map(([, promise]) => promise))).toEqual(new Set(PROMISE_NAMES));
+  });
+
+  test('proves nothing by logs that hold nothing of it', () => {
+    const some = PROMISE_NAMES.filter((name) => name !== 'prompt');
+    expect(check(told(), { loss: false, promises: some }).unproven).toEqual(some);
+  });
+});
+
+test('what relays say of a loss joins the logs at its time', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-complaints-'));
+  const line = { level: 'error', time: new Date().toISOString(), node: 'north', cause: 'store_lost' };
+  const loss = JSON.stringify({ ...line, msg: 'this node lost what it held' });
+  writeFileSync(
+    join(folder, 'north.2.err'),
+    `${JSON.stringify({ ...line, msg: 'else' })}\n${loss}\n${loss.slice(0, 90)}`,
+  );
+  const [found, ...more] = readComplaints(folder);
+  rmSync(folder, { recursive: true });
+  expect(more).toEqual([]);
+  expect(found).toMatchObject({ proc: 'north', boot: '2', event: 'lost', of: 'north', cause: 'store_lost' });
+  expect(Math.abs((found?.at ?? 0) / 1e6 - Number(process.hrtime.bigint()) / 1e6)).toBeLessThan(5_000);
+});

@@ -1,0 +1,142 @@
+import { MS, type Evidence } from './evidence.ts';
+import { find, type Judged } from './finding.ts';
+import { judgeNoticed, judgeTold } from './losses.ts';
+import { judgeReattached, judgeRecovery } from './recovery.ts';
+
+/** What a run is judged by beside the invariants, where its plan says so. */
+export const PROMISE_NAMES = [
+  'prompt',
+  'recovery',
+  'reattached',
+  'noticed',
+  'told',
+  'drained',
+  'single',
+  'payloads',
+] as const;
+export type PromiseName = (typeof PROMISE_NAMES)[number];
+
+export type PlanPromise = {
+  readonly name: PromiseName;
+  readonly says: string;
+  readonly judge: (evidence: Evidence) => Judged;
+};
+
+export const PROMISES: readonly PlanPromise[] = [
+  { name: 'prompt', says: 'no wait outlives its budget by more than 2 s', judge: judgePrompt },
+  { name: 'recovery', says: 'what a killed relay held is taken up within 15 s', judge: judgeRecovery },
+  { name: 'reattached', says: 'every relay gives the recorded end to who asks again', judge: judgeReattached },
+  { name: 'noticed', says: 'each loss of the store is noticed', judge: judgeNoticed },
+  { name: 'told', says: 'who waits through a loss is told within 5 s, and nothing false', judge: judgeTold },
+  { name: 'drained', says: 'a relay that is asked to stop costs no outcome and refuses alone', judge: judgeDrained },
+  { name: 'single', says: 'one process of a node at a time', judge: judgeSingle },
+  { name: 'payloads', says: 'a payload that is kept apart is whole or said to be missing', judge: judgePayloads },
+];
+
+const OVER_MS = 2_000;
+/** These hold a relay still, and with it the clock of those who wait there. */
+const PAUSES = ['relay-pause', 'relay-swap'] as const;
+
+/** Time for which the very relay that was asked was held still is not counted. */
+function judgePrompt({ cases, faults }: Evidence): Judged {
+  const pauses = faults(...PAUSES);
+  const held = (relay: string, from: number, to: number): number =>
+    pauses
+      .filter(({ target }) => target === relay)
+      .reduce((sum, pause) => sum + Math.max(0, Math.min(to, pause.to) - Math.max(from, pause.from)), 0);
+  const waits = [...cases.values()].flatMap((one) =>
+    one.waits.flatMap(({ attempt, ends }) => {
+      const end = ends[0];
+      if (!end) return [];
+      const overNs = end.at - attempt.at - attempt.budgetMs * MS - held(attempt.relay, attempt.at, end.at);
+      return [{ text: `${one.text} ${attempt.wait}`, overNs }];
+    }),
+  );
+  return {
+    looked: waits.length,
+    findings: find(
+      'a wait that hung',
+      waits.filter(({ overNs }) => overNs > OVER_MS * MS),
+    ),
+  };
+}
+
+/**
+ * Handlers of such a plan work less than the ten seconds that a stop waits for. `draining` is a word of the relay that stops alone; whoever is
+ * refused by it asks the others.
+ */
+function judgeDrained({ cases, final, faults }: Evidence): Judged {
+  const drains = faults('relay-drain');
+  const all = [...cases.values()];
+  const unknown = all.filter((one) => final(one)?.outcome === 'outcome_unknown');
+  const refused = all.flatMap((one) =>
+    one.waits.flatMap(({ attempt, ends }) => {
+      const [end] = ends;
+      if (end?.event !== 'refused') return [];
+      const stopping = drains.some(
+        ({ target, from, to }) => target === attempt.relay && from <= end.at && end.at <= to,
+      );
+      return end.code === 'draining' && stopping ? [] : [{ text: `${one.text} ${attempt.wait} ${end.code}` }];
+    }),
+  );
+  const together = drains.filter(({ from }, index) => from < (drains[index - 1]?.to ?? 0));
+  return {
+    looked: drains.length,
+    findings: [
+      ...find('an outcome that a stop cost', unknown),
+      ...find('refused though others take work', refused),
+      ...find(
+        'stopped before the one before was back',
+        together.map(({ target }) => ({ text: target })),
+      ),
+    ],
+    says: `${drains.length} stops, ${slowestOf(drains)} s the longest`,
+  };
+}
+
+function slowestOf(faults: readonly { readonly from: number; readonly to: number }[]): string {
+  return (Math.max(0, ...faults.map(({ from, to }) => to - from)) / MS / 1000).toFixed(1);
+}
+
+/** A beat renews the lease of 8 s every 2 s, so that what is left of it when a process stands still is at least 6 s; one is for what a loaded machine is late by. */
+const LEASE_LEFT_MS = 5_000;
+
+function judgeSingle({ of }: Evidence): Judged {
+  const twins = of('twin');
+  const beside = twins.filter(({ first, came }) => first === 'live' && came === 'in');
+  const early = twins.filter(
+    ({ first, came, afterMs }) => first === 'paused' && came === 'in' && afterMs < LEASE_LEFT_MS,
+  );
+  const swapped = twins.filter(({ first, came }) => first === 'paused' && came === 'in');
+  const fences = of('lost').filter(({ cause }) => cause === 'fenced');
+  const unfenced = swapped.filter(({ of: node, at }) => !fences.some((fence) => fence.of === node && fence.at > at));
+  const named = (list: typeof twins) => list.map((twin) => ({ text: `${twin.of} after ${twin.afterMs} ms` }));
+  return {
+    looked: twins.length,
+    findings: [
+      ...find('two processes of one node', named(beside)),
+      ...find('taken over before the lease was over', named(early)),
+      ...find('taken over, and the first never said so', named(unfenced)),
+    ],
+    says: `${twins.filter(({ came }) => came === 'refused').length} refused, ${swapped.length} took over after the lease`,
+  };
+}
+
+function judgePayloads({ of, faults }: Evidence): Judged {
+  const payloads = of('payload');
+  const count = (state: string): number => payloads.filter((payload) => payload.state === state).length;
+  const skipped = of('skipped').map(({ kind, why }) => `; ${kind} not done: ${why}`);
+  return {
+    looked: Math.min(
+      payloads.length,
+      faults('spill-flip', 'spill-remove', 'spill-link', 'spill-shut', 'spill-full').length,
+    ),
+    findings: find(
+      'bytes that were never sent',
+      payloads
+        .filter(({ state }) => state === 'wrong')
+        .map((one) => ({ text: `${one.user}/${one.client}/${one.command} ${one.kind}` })),
+    ),
+    says: `${count('whole')} whole, ${count('unavailable')} said to be missing, ${count('wrong')} wrong${skipped.join('')}`,
+  };
+}

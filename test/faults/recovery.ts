@@ -1,0 +1,132 @@
+import { answersOf, MS, verdictsOf, type Case, type Evidence, type FaultTime } from './evidence.ts';
+import { find, type Judged } from './finding.ts';
+
+/** A client that hangs on a killed process says within this that its link is gone. */
+const FALL_MS = 2_000;
+export const RECOVERY_MAX_MS = 15_000;
+
+type Held = {
+  readonly one: Case;
+  readonly text: string;
+  /** Nanoseconds; Infinity: never. */
+  readonly again: number;
+  readonly told: number;
+};
+
+/**
+ * What was live on a killed relay: commands tried before the kill and told to nobody yet, of which a caller waited there, or whose client's
+ * link fell within two seconds of the kill. Measured from the kill until the first of: a caller was told the end; the handler began,
+ * where it had not; the link of the client that has begun it is up again (at once where it never fell), since a client keeps its report until it
+ * is taken. What was marked as dispatched and never reached its client counts from that link too: it may not be sent again, and ends as unknown at
+ * its deadline. Not counted: what no relay ever admitted, and who asked that relay while it was still down after an earlier kill, since it held nothing of
+ * theirs yet. A command of two kills counts twice.
+ *
+ * `told` is until a caller knew the end: the time that callers feel, with their libraries' ways of asking again in it.
+ */
+export function recoveriesOf(evidence: Evidence): readonly Held[] {
+  const kills = evidence.faults('relay-kill');
+  const links = linksOf(evidence);
+  return [...evidence.cases.values()].flatMap((one) => {
+    const from = one.waits[0]?.attempt.at ?? Infinity;
+    const to = verdictsOf(one)[0]?.at ?? Infinity;
+    if (answersOf(one).length === 0 && !evidence.final(one)) return [];
+    const own = links.get(clientOf(one.key)) ?? [];
+    return kills.flatMap((kill) => {
+      if (kill.from < from || kill.from >= to) return [];
+      const fell = own.some(({ up, at }) => !up && at >= kill.from && at <= kill.from + FALL_MS * MS);
+      if (!fell && !waitedThere(one, kill, kills)) return [];
+      const marked = evidence.final(one)?.dispatched ?? false;
+      const linkedAt = fell ? upAfter(own, kill.from) : kill.from;
+      const again = Math.min(to, takenUp(one, { kill: kill.from, linkedAt, marked }));
+      return [
+        {
+          one,
+          text: `${one.text} after ${seconds(again - kill.from)} s`,
+          again: again - kill.from,
+          told: to - kill.from,
+        },
+      ];
+    });
+  });
+}
+
+type LinkEvent = { readonly up: boolean; readonly at: number };
+
+function linksOf({ of }: Evidence): ReadonlyMap<string, readonly LinkEvent[]> {
+  return Map.groupBy(of('link'), clientOf);
+}
+
+function clientOf({ user, client }: { readonly user: string; readonly client: string }): string {
+  return `${user}/${client}`;
+}
+
+function waitedThere({ waits }: Case, { target, from }: FaultTime, kills: readonly FaultTime[]): boolean {
+  const down = kills.filter((kill) => kill.target === target && kill.from < from);
+  return waits.some(
+    ({ attempt: { relay, at }, ends }) =>
+      relay === target &&
+      at <= from &&
+      (ends[0]?.at ?? Infinity) > from &&
+      !down.some((kill) => kill.from <= at && at <= kill.to),
+  );
+}
+
+type Kill = { readonly kill: number; readonly linkedAt: number; readonly marked: boolean };
+
+function takenUp({ runs }: Case, { kill, linkedAt, marked }: Kill): number {
+  const [run] = runs;
+  if (run) return run.at <= kill ? linkedAt : run.at;
+  return marked ? linkedAt : Infinity;
+}
+
+function upAfter(links: readonly LinkEvent[], at: number): number {
+  return links.find((link) => link.up && link.at > at)?.at ?? Infinity;
+}
+
+export function judgeRecovery(evidence: Evidence): Judged {
+  const held = recoveriesOf(evidence);
+  const late = held.filter(({ again }) => again > RECOVERY_MAX_MS * MS);
+  const kills = evidence.faults('relay-kill').length;
+  const again = spread(held.map((one) => one.again));
+  const told = spread(held.map((one) => one.told));
+  const unknown = held.filter(({ one }) => evidence.final(one)?.outcome === 'outcome_unknown').length;
+  return {
+    looked: held.length,
+    findings: find('not taken up within 15 s', late),
+    says: `${held.length} commands held at ${kills} kills, taken up again after ${again}; told after ${told}; ${unknown} unknown`,
+  };
+}
+
+function spread(values: readonly number[]): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): string =>
+    seconds(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
+  return `p50 ${at(0.5)} p99 ${at(0.99)} max ${at(1)} s`;
+}
+
+function seconds(ns: number): string {
+  return (ns / MS / 1000).toFixed(2);
+}
+
+/** Once more asked of each relay after the load: `again` in the name of the wait says so. */
+export function judgeReattached({ cases, final }: Evidence): Judged {
+  const asked = [...cases.values()].flatMap((one) => {
+    const record = final(one);
+    if (record?.stage !== 'terminal') return [];
+    return one.waits
+      .filter(({ attempt }) => attempt.wait.includes('.again'))
+      .map(({ attempt, ends: [end] }) => ({
+        text: `${one.text} of ${attempt.relay}`,
+        given: end?.event === 'answer' && end.outcome === record.outcome && end.execution === record.execution,
+      }));
+  });
+  const given = asked.filter((one) => one.given).length;
+  return {
+    looked: asked.length,
+    findings: find(
+      'a recorded end that was not given',
+      asked.filter((one) => !one.given),
+    ),
+    says: `${given} of ${asked.length} askings anew were given the recorded end`,
+  };
+}

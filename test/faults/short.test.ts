@@ -1,0 +1,63 @@
+import { rmSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
+import { MUTANTS, plantMutant } from './mutants.ts';
+import { planOf, type Plan } from './schedule.ts';
+
+/** Boots of eight processes, a lease, and what a machine that others use needs. */
+const LONG = 120_000;
+const SMALL = { seed: 1, commands: 150, perSecond: 60, direct: false } as const;
+
+type Short = Omit<EpisodeOptions, keyof typeof SMALL> & { readonly commands?: number };
+
+async function run(options: Short): Promise<Episode> {
+  const episode = await runEpisode({ ...SMALL, ...options });
+  if (episode.report.green) rmSync(episode.folder, { recursive: true });
+  return episode;
+}
+
+function expectGood({ report, faults, folder }: Episode, commands: number, done: number): void {
+  const { violations, unproven, counts, green } = report;
+  expect({ violations, unproven, folder: green ? null : folder }).toEqual({
+    violations: [],
+    unproven: [],
+    folder: null,
+  });
+  expect(counts).toMatchObject({ attempts: commands, lost: 0, unexpected: 0, duplicates: 0 });
+  expect(faults).toBe(done);
+}
+
+describe('three relays over one Redis', () => {
+  test(
+    'lose nothing, run nothing twice and take up all that a relay held which is killed',
+    async () => {
+      const plan: Plan = { ...planOf('F1'), respondMs: 10_000, gap: [2_000, 2_000] };
+      const episode = await run({ plan, faults: 1 });
+      expectGood(episode, SMALL.commands, 1);
+      expect(episode.report.says.join()).toContain('at 1 kills');
+    },
+    LONG,
+  );
+
+  test(
+    'lose nothing and run nothing twice while their ways to Redis break and every command is asked for by two callers at once',
+    async () => {
+      const plan: Plan = { ...planOf('F8'), doubled: 1, respondMs: 10_000, gap: [500, 1_000], hold: [500, 1_000] };
+      expectGood(await run({ plan, faults: 3 }), SMALL.commands, 3);
+    },
+    LONG,
+  );
+
+  test(
+    'are caught when their ends leave reservations behind',
+    async () => {
+      const leak = MUTANTS.find(({ mode, name }) => mode === 'shared' && name === 'leak');
+      if (!leak) throw new Error('there is no such mutant');
+      await using planted = plantMutant(leak);
+      const { report, folder } = await run({ plan: planOf('F0'), faults: 0, commands: 50, source: planted.source });
+      rmSync(folder, { recursive: true });
+      expect(new Set(report.violations.map(({ invariant }) => invariant))).toEqual(new Set(['I6']));
+    },
+    LONG,
+  );
+});

@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const SIZE = '256m';
+const REMOUNTS = 50;
+
+/** The directory in which the relays of a run keep large payloads. Where the machine allows, a small file system of its own. */
+export type SpillFolder = Disposable & {
+  readonly path: string;
+  /** It has a size of its own and can be made read-only for root too. */
+  readonly mounted: boolean;
+  /** Every file of the store. */
+  files(): readonly string[];
+  /** False when that is not possible here. */
+  setWritable(writable: boolean): boolean;
+};
+
+export function makeSpillFolder(): SpillFolder {
+  const path = mkdtempSync(join(tmpdir(), 'callboard-faults-spill-'));
+  const mounted = run('mount', '-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', path);
+  return {
+    path,
+    mounted,
+    files: () =>
+      readdirSync(path, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && /^[0-9a-f]{32}$/.test(entry.name))
+        .map((entry) => join(entry.parentPath, entry.name)),
+    setWritable(writable) {
+      if (mounted) return remount(path, writable);
+      if (process.getuid?.() === 0) return false;
+      for (const folder of foldersIn(path)) chmodSync(folder, writable ? 0o700 : 0o500);
+      return true;
+    },
+    [Symbol.dispose]() {
+      if (mounted) run('umount', '-l', path);
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+/** While a file is being written, it is refused: then once more. */
+function remount(path: string, writable: boolean): boolean {
+  for (let turn = 0; turn < REMOUNTS; turn++) {
+    if (run('mount', '-o', `remount,${writable ? 'rw' : 'ro'}`, path)) return true;
+  }
+  return false;
+}
+
+function foldersIn(path: string): readonly string[] {
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true });
+  return [path, ...entries.filter((entry) => entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name))];
+}
+
+function run(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+}
