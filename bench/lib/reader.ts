@@ -29,7 +29,7 @@ export interface Reader extends AsyncDisposable {
 }
 
 const STALL_MS = 8_000;
-const QUIET_MS = 250;
+const QUIET_MS = 120;
 const OPEN_MS = 60_000;
 
 /** The command that runs the reader, and whether it is the one in C. */
