@@ -14,6 +14,16 @@ export const INTEGRATION: readonly string[] = [
   ...['test/clients/*with-relay.test.ts', 'test/clients/admin.test.ts'],
 ];
 
+/**
+ * What one relay over Redis runs of them: where it matters that caller and client meet on one node, which then writes to itself and hears itself.
+ * Everything else goes through the same acts and reads as with two relays, and is run there.
+ */
+export const ONE_RELAY: readonly string[] = [
+  ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
+  ...['callers', 'closing', 'commands', 'resume', 'window'].map((name) => `test/gateway/${name}.test.ts`),
+  ...['test/graphql/*.test.ts', 'test/http/life.test.ts', 'test/clients/with-relay.test.ts'],
+];
+
 /** Those of them that have a reason to run in direct mode alone. */
 export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
