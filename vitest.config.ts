@@ -1,5 +1,5 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
-import { INTEGRATION, NOT_SHARED, TOPOLOGIES, type Topology } from './test/topologies.ts';
+import { INTEGRATION, NOT_SHARED, ONE_RELAY, TOPOLOGIES, type Topology } from './test/topologies.ts';
 
 /** As Node resolves them: with vite's own `development`, tests would load a second copy of graphql beside the one of its libraries. */
 const conditions = ['module', 'node'];
@@ -10,7 +10,10 @@ function project(topology: Topology): TestProjectInlineConfiguration {
   const files =
     topology === 'direct'
       ? { include: ['test/**/*.test.ts'] }
-      : { include: [...INTEGRATION], exclude: NOT_SHARED.flatMap(({ files }) => files) };
+      : {
+          include: [...(topology === 'shared-one' ? ONE_RELAY : INTEGRATION)],
+          exclude: NOT_SHARED.flatMap(({ files }) => files),
+        };
   // Hours of a clock that stands still are thousands of turns, each of which waits for Redis.
   const testTimeout = topology === 'direct' ? 20_000 : 120_000;
   const test = { name: topology, ...files, provide: { topology }, testTimeout, hookTimeout: 60_000 };

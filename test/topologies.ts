@@ -14,6 +14,16 @@ export const INTEGRATION: readonly string[] = [
   ...['test/clients/*with-relay.test.ts', 'test/clients/admin.test.ts'],
 ];
 
+/**
+ * What one relay over Redis runs of them: where it matters that caller and client meet on one node, which then writes to itself and hears itself.
+ * Everything else goes through the same acts and reads as with two relays, and is run there.
+ */
+export const ONE_RELAY: readonly string[] = [
+  ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
+  ...['callers', 'closing', 'commands', 'resume', 'window'].map((name) => `test/gateway/${name}.test.ts`),
+  ...['test/graphql/*.test.ts', 'test/http/life.test.ts', 'test/clients/with-relay.test.ts'],
+];
+
 /** Those of them that have a reason to run in direct mode alone. */
 export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
@@ -25,12 +35,19 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'shows fixed rows that no store holds',
   },
   {
-    files: ['audit', 'door', 'limits', 'mask', 'sse', 'sse-client'].map((name) => `test/graphql/${name}.test.ts`),
+    files: ['audit', 'door', 'limits', 'mask', 'sse', 'sse-client', 'sse-share'].map(
+      (name) => `test/graphql/${name}.test.ts`,
+    ),
     reason: 'tries the door over a small schema of its own that asks no store',
   },
   {
-    files: ['at-time', 'linter', 'plan', 'unproven'].map((name) => `test/graphql/${name}.test.ts`),
+    files: ['at-time', 'linter', 'plan', 'sse-wire', 'unproven'].map((name) => `test/graphql/${name}.test.ts`),
     reason: 'tries a function or the schema: nothing is opened',
+  },
+  {
+    files: ['test/graphql/writer.test.ts'],
+    reason:
+      'compares two ways of writing hundreds of answers over memory; over Redis plan-documents does, for a corpus',
   },
   {
     files: ['answers', 'bodies', 'compile', 'requests'].map((name) => `test/rest/${name}.test.ts`),
@@ -39,6 +56,10 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   {
     files: ['test/rest/openapi.test.ts', 'test/rest/openapi-lint.test.ts'],
     reason: 'reads the description, which is the same in every mode',
+  },
+  {
+    files: ['advertisement', 'encode', 'write'].map((name) => `test/gateway/${name}.test.ts`),
+    reason: 'tries a function: no relay is opened',
   },
   {
     files: ['auth', 'config', 'log', 'policy'].map((name) => `test/http/${name}.test.ts`),

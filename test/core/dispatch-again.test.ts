@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
 import { CallboardError } from '../../src/core/errors.ts';
+import { DISPATCHING } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 
@@ -74,6 +75,19 @@ describe('a dispatch that the store does not answer', () => {
     expect([test.world.asked, ids(client)]).toEqual([['c1', 'c2', 'c3', 'c1', 'c2', 'c3'], []]);
     await test.clock.advance(1_000);
     expect(ids(client)).toEqual(['c1', 'c2', 'c3', 'c4']);
+  });
+
+  it('is one of a few at most, since each may bring the socket a frame of the largest size', async () => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    const all = Array.from({ length: DISPATCHING + 2 }, (_, i) => `c${i}`);
+    test.world.lose = 'answers';
+    for (const id of all) void invoke(test, id);
+    await settle();
+    expect(new Set(test.world.asked)).toEqual(new Set(all.slice(0, DISPATCHING)));
+    test.world.lose = 'nothing';
+    await test.clock.advance(1_000);
+    expect(ids(client)).toEqual(all);
   });
 
   it('is not written to a link that another took the place of meanwhile', async () => {

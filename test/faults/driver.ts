@@ -44,7 +44,8 @@ const OPEN_MAX = 1_000;
 const AGAIN_AT_ONCE = 20;
 const TICK_MS = 20;
 const TRIES = 60;
-const PAUSE_MS = 250;
+/** After a refusal or no word; doubles each time up to the second, which is what a refusal asks for and more. */
+const PAUSE_MS = { first: 250, most: 2_000 } as const;
 /** What proves that the command was not admitted by this very request; anything else proves nothing. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'not_connected',
@@ -145,7 +146,7 @@ async function insist(load: Load, callers: Callers, { command, caller }: Ask): P
     const told = await askOnce(load, callers, { command, wait, how: admitted ? 'attach' : 'invoke' });
     if (told === 'ended' || (told === 'refused' && admitted)) return;
     admitted ||= told === 'admitted';
-    if (told !== 'admitted') await sleep(PAUSE_MS);
+    if (told !== 'admitted') await sleep(Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** (turn - 1)));
   }
 }
 

@@ -88,6 +88,8 @@ async function openProcess(
   const store = watched(createStore({ ...options, client, programs, sha256 }), traffic);
   const parts = { ...options, store, connect, sha256, system: systemClock, log: silentLog, leaseMs: NODE_LEASE_MS };
   const rooms = createRedisRooms(parts) as Backend;
+  // What another process publishes before the subscription stands is never heard.
+  await rooms.ready?.();
   const { backend, upToNow } = pulsed(rooms);
   return {
     backend: { ...backend, ready: async () => void (await store.read([['EXISTS', store.key(0, 'meta')]])) },

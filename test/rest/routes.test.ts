@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { meanwhile } from '../kit/clock.ts';
 import { connect, user } from '../kit/core.ts';
 import { startRelay } from './kit.ts';
 import { askSites } from './sites-answers.ts';
@@ -67,8 +68,11 @@ describe('descriptions', () => {
     }
     await askSites(relay, client);
     // Last: of these nothing comes back.
-    await relay.ask({ method: 'POST', path: '/connections/alice/tab/disconnect', body: { reason: 'over' } });
-    await relay.ask({ method: 'POST', path: '/delivery/nodes/n1/drain', body: { within_ms: 0 } });
+    for (const [path, body] of [
+      ['/connections/alice/tab/disconnect', { reason: 'over' }],
+      ['/delivery/nodes/n1/drain', { within_ms: 0 }],
+    ] as const)
+      await meanwhile(relay.clock, relay.ask({ method: 'POST', path, body }));
     const missing = relay.door.operations
       .flatMap(({ method, path }) => {
         const invokes = path.includes('/actions/{') || path === '/commands/{user_id}/{client_id}/{command_id}';

@@ -20,7 +20,6 @@ export type BatchOptions = {
   readonly programs: Programs;
   readonly time?: (() => number) | undefined;
   readonly metaOf: (partition: number) => string;
-  /** Told once of all that leaves at once for one partition, however many calls that fills: none of them waits for another. */
   readonly counted: () => void;
 };
 
@@ -41,15 +40,13 @@ export function createBatches(options: BatchOptions): Batches {
     scheduled = false;
     const all = [...queues.values()];
     queues.clear();
-    for (const { partition, of, asked } of all) {
-      options.counted();
+    for (const { partition, of, asked } of all)
       for (const part of parts(asked)) {
         const call = { partition, program: programs.of[of], asked: part, caller: callers.get(partition) };
         void run(options, call).then((verdict) => {
           if (verdict) for (const listener of listeners) listener(partition, verdict);
         });
       }
-    }
   };
   return {
     add(partition, name, args) {
@@ -84,6 +81,7 @@ async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
   const { asked, caller } = call;
   const number = caller ? ++caller.sent : 0;
   try {
+    options.counted();
     const [verdict, ...replies] = await evaluate(options, call, number);
     if (verdict === 'FENCED' || verdict === 'LOST') {
       for (const { reject } of asked) reject(unavailable(new Error(`the store refused this node: ${verdict}`)));

@@ -38,7 +38,7 @@ export interface Store {
   identify(partition: number, identity: Identity | null): void;
   /** Told of each call that was refused for who made it. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
-  /** Round trips so far: what leaves at once for one partition, be it the acts of a tick (by class) or a list of reads. Partitions count each. */
+  /** Round trips so far: an act's call, or a list of reads. Those made at once over several partitions count once each. */
   readonly roundTrips: number;
 }
 

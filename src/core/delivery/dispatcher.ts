@@ -18,6 +18,8 @@ export type Outlet = {
   readonly window: Set<string>;
   /** False until the client was welcomed. */
   open: boolean;
+  /** True: nothing more is dispatched on it, and what is queued waits for the client's next link. */
+  quiet: boolean;
   /** Dispatches that the store was asked for and has not answered: each may bring a frame that the socket does not know of yet. */
   asked: number;
   /** Dispatches that the store has not answered yet for being away: until it has, none is begun, so that the order holds. */
@@ -46,7 +48,7 @@ export class Dispatcher {
     const text = clientKeyText(client);
     const previous = this.#outlets.get(text);
     const own = { queue: new Map(), window: new Set<string>(), idle: [] };
-    const outlet: Outlet = { client, binding, link, ...own, open: false, asked: 0, unanswered: 0 };
+    const outlet: Outlet = { client, binding, link, ...own, open: false, quiet: false, asked: 0, unanswered: 0 };
     this.#outlets.set(text, outlet);
     return { outlet, previous };
   }
@@ -82,7 +84,7 @@ export class Dispatcher {
   }
 
   pump(outlet: Outlet): void {
-    if (!outlet.open || outlet.unanswered > 0 || outlet.queue.size === 0) return;
+    if (!outlet.open || outlet.quiet || outlet.unanswered > 0 || outlet.queue.size === 0) return;
     for (const [text, key] of outlet.queue) {
       if (outlet.window.size >= IN_FLIGHT || outlet.asked >= DISPATCHING) return;
       if (outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
@@ -111,7 +113,7 @@ export class Dispatcher {
       .toArray().length;
   }
 
-  /** Resolves once the link has no command queued or in flight, or is not this node's any more. */
+  /** Resolves once the link has nothing left to do (a quiet one: nothing in flight), or is not this node's any more. */
   idle(outlet: Outlet): Promise<void> {
     return new Promise((resolve) => {
       outlet.idle.push(resolve);
@@ -181,6 +183,12 @@ export class Dispatcher {
   }
 }
 
-function settleIdle({ idle, queue, window }: Outlet): void {
-  if (idle.length > 0 && queue.size + window.size === 0) for (const resolve of idle.splice(0)) resolve();
+/** Whether it has commands to see to the end of: those in flight, and, unless it is quiet, those queued. */
+export function isBusy({ quiet, queue, window }: Outlet): boolean {
+  return window.size > 0 || (!quiet && queue.size > 0);
+}
+
+function settleIdle(outlet: Outlet): void {
+  const { idle } = outlet;
+  if (idle.length > 0 && !isBusy(outlet)) for (const resolve of idle.splice(0)) resolve();
 }

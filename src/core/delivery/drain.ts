@@ -3,12 +3,13 @@ import type { Deps } from '../deps.ts';
 import { DRAIN_LAST_WORD_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';
 import type { Position, Scan } from '../page.ts';
 import type { DeliveryActs } from './acts.ts';
-import type { Dispatcher, Outlet } from './dispatcher.ts';
+import { isBusy, type Dispatcher, type Outlet } from './dispatcher.ts';
 import type { PendingWait } from './waiters.ts';
 
 /**
- * Closes this node's links, one after another and each once nothing is queued or in flight on it; those that are not done `withinMs` from
- * now are closed then. Resolves when all are.
+ * Closes this node's links, one after another and each once it has nothing left to do; those that are not done `withinMs` from now are
+ * closed then. In shared mode other nodes go on admitting, so nothing more is dispatched on a link whose turn has come: what is queued moves
+ * on with its client. Resolves when all are closed.
  */
 export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
   const { deps, dispatcher, withinMs } = parts;
@@ -19,7 +20,8 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
   const closeInTurn = async (outlet: Outlet, turn: number): Promise<void> => {
     if (turn > 0) await after(turn * stepMs);
     const bound = (): boolean => dispatcher.find(outlet.client) === outlet;
-    while (bound() && outlet.queue.size + outlet.window.size > 0) {
+    outlet.quiet = deps.backend.capabilities.shared;
+    while (bound() && isBusy(outlet)) {
       await dispatcher.idle(outlet);
       // The client is still to be told that its last report was taken.
       await after(DRAIN_LAST_WORD_MS);
