@@ -13,9 +13,10 @@ const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report
   rpc: async () => (await import('./suites/rpc.ts')).rpc,
   durable: async () => (await import('./suites/durable.ts')).durable,
   memory: async () => (await import('./suites/memory.ts')).memory,
+  growth: async () => (await import('./suites/growth.ts')).growth,
 };
 
-const HELP = `npm run bench [-- <suite>...] [--quick] [--json] [--only <text>] [--rounds <n>] [--ms <n>]
+const HELP = `npm run bench [-- <suite>...] [--quick] [--json] [--write] [--only <text>] [--rounds <n>] [--ms <n>]
 
 Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
   --quick      one short round, to see that it works
@@ -23,6 +24,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
   --rounds n   rounds (${PACE.rounds}), of which the median counts
   --ms n       length of one timed part (${PACE.timedMs})
   --json       one JSON text instead of tables
+  --write      keep the figures of growth: its plots, and its section of README.md
 `;
 
 const say = (text: string): void => {
@@ -35,6 +37,7 @@ async function main(): Promise<void> {
     options: {
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
       only: { type: 'string' },
       rounds: { type: 'string' },
@@ -49,6 +52,7 @@ async function main(): Promise<void> {
   const run: Run = {
     pace: { ...base, rounds: Number(values.rounds ?? base.rounds), timedMs: Number(values.ms ?? base.timedMs) },
     quick: values.quick,
+    write: values.write,
     wanted: (name) => !only || only.some((part) => name.includes(part)),
     say,
   };

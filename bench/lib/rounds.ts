@@ -12,6 +12,8 @@ export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
 export type Run = {
   readonly pace: Pace;
   readonly quick: boolean;
+  /** Whether what a suite keeps in this folder is to be written anew. */
+  readonly write: boolean;
   /** Whether a row of this name is wanted. */
   wanted(name: string): boolean;
   /** Tells whoever waits what is under way. */

@@ -29,6 +29,8 @@ export type Topics = {
  * that nobody listens to costs a look-up.
  */
 export interface Bus {
+  /** False: nobody can hear any topic of this kind now, so that publishing one may be left out. */
+  hears(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
   subscribe<T extends keyof Topics & string>(topic: T, listener: (event: Topics[T]) => void): Cancel;
 }

@@ -71,7 +71,7 @@ export interface Users {
   /** Admin. Users that the connection and history inspectors observe, merged in order of user. */
   list(who: Who, page: PageArgs): Promise<Page<UserView>>;
   /** Admin, or the user itself. Null when no inspector knows the user (a user asking for itself always gets an answer). */
-  get(who: Who, userId: string): Promise<UserView | null>;
+  get(who: Who, userId: string): Maybe<UserView | null>;
 }
 
 // --- connections and actions -----------------------------------------------------------------------------------------
@@ -126,9 +126,9 @@ export interface Rpc {
     readonly completeness: Completeness;
   }>;
   /** For nested fields, after the parent was authorised: the page that `pending` gives for that user or client alone. One round trip. */
-  ofUsers(who: Who, userIds: readonly string[], first: number): Promise<readonly Summary<PendingRpc>[]>;
-  ofClients(who: Who, keys: readonly ClientKey[], first: number): Promise<readonly Summary<PendingRpc>[]>;
-  ofCommands(keys: readonly CommandKey[]): Promise<readonly (readonly PendingRpc[])[]>;
+  ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<PendingRpc>[]>;
+  ofClients(who: Who, keys: readonly ClientKey[], first: number): Maybe<readonly Summary<PendingRpc>[]>;
+  ofCommands(keys: readonly CommandKey[]): Maybe<readonly (readonly PendingRpc[])[]>;
   /** Says whenever the oldest wait crosses the bound or all are back under it; begins with the present state. */
   alerts(who: Who, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
 }

@@ -22,6 +22,8 @@ export class Cursors {
   readonly #crypto: Crypto;
   /** A page that is read again and again ends at the same place. By what was signed. */
   readonly #sealed = new Map<string, string>();
+  /** Where the rows of a first page end, for whoever asked last. */
+  readonly #ends = new WeakMap<readonly unknown[], { readonly asker: string; readonly cursor: string }>();
 
   constructor(crypto: Crypto) {
     this.#crypto = crypto;
@@ -60,6 +62,40 @@ export class Cursors {
       hasNextPage: scan.next !== null,
       completeness: completenessOf([own, ...scan.gaps]),
     };
+  }
+
+  /**
+   * As `page`, of the first rows of a listing. `nodes` is the very array of rows, and positions are made when they are asked for. One array
+   * must always come with one listing, whoever asks.
+   */
+  firstPage<T>(
+    listing: Listing,
+    found: { readonly total: number; readonly rows: readonly T[]; readonly gaps?: readonly ObservedSource[] },
+    source: Omit<ObservedSource, 'complete' | 'observed' | 'limit' | 'reason'>,
+    position: (row: T) => Position,
+  ): Page<T> & { readonly total: number } {
+    const { total, rows, gaps = [] } = found;
+    const own: ObservedSource = { ...source, complete: true, observed: rows.length, limit: null, reason: null };
+    const last = rows.at(-1);
+    return {
+      nodes: rows,
+      cursors: {
+        at: (index) => this.#seal(macPrefix(listing), rows[index] === undefined ? [] : position(rows[index])),
+        end: () => (last === undefined ? null : this.#endOf(listing, rows, () => position(last))),
+      },
+      hasNextPage: last !== undefined && total > rows.length,
+      completeness: completenessOf([own, ...gaps]),
+      total,
+    };
+  }
+
+  #endOf(listing: Listing, rows: readonly unknown[], position: () => Position): string {
+    const { asker } = listing;
+    const known = this.#ends.get(rows);
+    if (known?.asker === asker) return known.cursor;
+    const cursor = this.#seal(macPrefix(listing), position());
+    this.#ends.set(rows, { asker, cursor });
+    return cursor;
   }
 
   #cursorsOf(listing: Listing, { rows, next }: Scan<unknown>): PageCursors {

@@ -23,14 +23,12 @@ export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
   let text = '{';
-  for (const [key, member] of Object.entries(value).sort(byKey)) {
+  const members: Readonly<Record<string, unknown>> = { ...value };
+  for (const key of Object.keys(members).sort()) {
+    const member = members[key];
     if (member !== undefined) text += `${text.length > 1 ? ',' : ''}${JSON.stringify(key)}:${canonicalJson(member)}`;
   }
   return `${text}}`;
-}
-
-function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : 1;
 }
 
 /** Length in bytes of a text as UTF-8, without encoding it. */

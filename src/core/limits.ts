@@ -63,8 +63,6 @@ export const BAD_FRAMES_MS = 60_000;
 /** Dispatching stops above the first; above the second, or after the time, the link is closed. */
 export const BACK_PRESSURE_BYTES = 1024 * 1024;
 export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
-/** Dispatches of one link that a store may be asked for at a time: with frames of the largest size they stay below what closes the link. */
-export const DISPATCHING = 6;
 export const BACK_PRESSURE_MS = 30_000;
 /** The header line of a frame: a token of 8192 characters and room to spare. */
 export const HEADER_CHARS = 16 * 1024;

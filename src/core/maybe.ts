@@ -6,6 +6,12 @@ export function andThen<T, U>(value: Maybe<T>, map: (value: T) => Maybe<U>): May
   return value instanceof Promise ? value.then(map) : map(value);
 }
 
+/** Maps two, which were both begun before either is waited for. */
+export function both<A, B, T>(first: Maybe<A>, second: Maybe<B>, map: (first: A, second: B) => T): Maybe<T> {
+  if (!(first instanceof Promise) && !(second instanceof Promise)) return map(first, second);
+  return Promise.all([first, second]).then(([one, other]) => map(one, other));
+}
+
 /** As a promise, in the same tick as far as the answer is there; what is thrown at once rejects too. */
 export function promised<T>(run: () => Maybe<T>): Promise<T> {
   try {

@@ -1,34 +1,48 @@
+import type { Command } from '../core/delivery/command.ts';
+import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { ClientLink } from '../core/delivery/link.ts';
+import type { JsonText } from '../core/json.ts';
 import { reasonOfCause } from './close.ts';
 import type { Reports } from './reports.ts';
 import type { Wire } from './wire.ts';
 
 /** A client's socket as core sees it. */
-export function createClientLink(wire: Wire, reports: Reports, onAskedBehind: () => void): ClientLink {
-  return {
-    sendCommand(command, params, remainingMs) {
-      reports.expect(command);
-      const { commandId, action, traceId, parentSpanId } = command;
-      const header = {
-        type: 'command',
-        command_id: commandId,
-        action,
-        remaining_ms: Math.max(0, Math.floor(remainingMs)),
-        trace_id: traceId ?? undefined,
-        parent_span_id: parentSpanId ?? undefined,
-      } as const;
-      wire.send(header, params);
-    },
-    sendCancel(commandId, reason) {
-      wire.send({ type: 'cancel', command_id: commandId, reason: reason ?? undefined });
-    },
-    backlog() {
-      if (wire.behind) onAskedBehind();
-      return wire.backlog;
-    },
-    close(cause, instanceId) {
-      if (cause === 'replaced' && instanceId !== null) wire.send({ type: 'replaced', instance_id: instanceId });
-      wire.close(reasonOfCause(cause));
-    },
-  };
+export class SocketLink implements ClientLink {
+  readonly #wire: Wire;
+  readonly #reports: Reports;
+  readonly #onAskedBehind: () => void;
+
+  constructor(wire: Wire, reports: Reports, onAskedBehind: () => void) {
+    this.#wire = wire;
+    this.#reports = reports;
+    this.#onAskedBehind = onAskedBehind;
+  }
+
+  sendCommand(command: Command, params: JsonText | null, remainingMs: number): void {
+    this.#reports.expect(command);
+    const { commandId, action, traceId, parentSpanId } = command;
+    const header = {
+      type: 'command',
+      command_id: commandId,
+      action,
+      remaining_ms: Math.max(0, Math.floor(remainingMs)),
+      trace_id: traceId ?? undefined,
+      parent_span_id: parentSpanId ?? undefined,
+    } as const;
+    this.#wire.send(header, params);
+  }
+
+  sendCancel(commandId: string, reason: string | null): void {
+    this.#wire.send({ type: 'cancel', command_id: commandId, reason: reason ?? undefined });
+  }
+
+  backlog(): number {
+    if (this.#wire.behind) this.#onAskedBehind();
+    return this.#wire.backlog;
+  }
+
+  close(cause: DisconnectCause, instanceId: string | null): void {
+    if (cause === 'replaced' && instanceId !== null) this.#wire.send({ type: 'replaced', instance_id: instanceId });
+    this.#wire.close(reasonOfCause(cause));
+  }
 }

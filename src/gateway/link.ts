@@ -4,7 +4,7 @@ import type { DisconnectCause } from '../core/connections/connection.ts';
 import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
-import { createClientLink } from './client-link.ts';
+import { SocketLink } from './client-link.ts';
 import { causeOfReason, reasonOfRefusal } from './close.ts';
 import { Conduct } from './conduct.ts';
 import { Conversation } from './conversation.ts';
@@ -131,7 +131,7 @@ export class Link implements SocketHandler {
   #open(hello: HelloFrame): void {
     this.#phase = 'opening';
     this.#stopHelloTimer();
-    const link = createClientLink(this.#wire, this.#reports, () => (this.#owesDrained = true));
+    const link = new SocketLink(this.#wire, this.#reports, () => (this.#owesDrained = true));
     this.#pending = openLink(this.#parts, hello, link)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));

@@ -1,5 +1,6 @@
 import {
   connectionStatus,
+  derivedChangeAt,
   heartbeat,
   recentlyReplaced,
   type ClientType,
@@ -13,7 +14,7 @@ import { fromJson } from '../core/json.ts';
 import type { Live } from '../core/live.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
-import { DERIVED, ENTITY, PURE } from './nature.ts';
+import { DERIVED, PURE, timedEntity } from './nature.ts';
 import { fresh } from './live.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 
@@ -63,7 +64,7 @@ const ConnectionChangeEnum = wireEnum<ConnectionChange>('ConnectionChange', 'Wha
 
 export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnapshot').implement({
   description: 'A client’s link to one node, live or lost less than a minute ago, as its node last recorded it.',
-  extensions: ENTITY,
+  extensions: timedEntity(derivedChangeAt),
   fields: (t) => ({
     userId: t.exposeID('userId', { description: 'The user that the client belongs to.' }),
     clientId: t.exposeID('clientId', { description: 'The client’s stable identity.' }),

@@ -3,6 +3,7 @@ import type { ClientType } from '../core/connections/connection.ts';
 import type { WorkerList, WorkerView } from '../core/contexts/room.ts';
 import { completenessOf } from '../core/cursor.ts';
 import { PAGE_DEFAULT, WORKER_LIST } from '../core/limits.ts';
+import type { Maybe } from '../core/maybe.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
 import type { Context } from './context.ts';
@@ -13,7 +14,7 @@ import { User } from './users.ts';
 /** Whose workers, of which clients, and how many of each list. Each list is read when it is asked for. */
 type Asked = { readonly userId: string; readonly clientType: ClientType | null | undefined; readonly first: number };
 
-function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerView): Promise<WorkerList> {
+function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerView): Maybe<WorkerList> {
   return loaders.workers({ ...whose, ...view }, first);
 }
 

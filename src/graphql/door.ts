@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { GraphQLSchema } from 'graphql';
+import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
@@ -7,23 +7,28 @@ import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { createContext } from './context.ts';
 import { createExecutor, type MakeContext } from './executor.ts';
-import { createHotPath } from './hot.ts';
+import { createHotPath, type HotPath } from './hot.ts';
 import { createGraphiqlPage, wantsPage } from './graphiql.ts';
 import type { Introspection } from './limits.ts';
 import { createMask } from './mask.ts';
+import { plainReply, type Reply } from './reply.ts';
 import { acceptedTypes, pathOf, readParams, sendError } from './request.ts';
-import { createGraphqlServer } from './server.ts';
+import { createGraphqlServer, type GraphqlServer } from './server.ts';
 import { createSseDoor, type SseDoor } from './sse.ts';
 
 export type Exchange = {
   readonly who: Principal | null;
   /** The parsed JSON of a POST; the HTTP front has enforced its size, its content type and its syntax. */
   readonly body: unknown;
+  /** How to answer; absent: the response is as Node made it. */
+  readonly reply?: Reply;
 };
 
 export type GraphqlDoor = {
   /** Answers everything at the endpoint and under `<endpoint>/stream`. */
   handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): void;
+  /** Whether this body may be given again, the same object, for the same bytes: it asks for a query that is known. */
+  knows(body: unknown): boolean;
   /** For streams that are not GraphQL's: they count with these, and end with them. */
   readonly streams: SseDoor['streams'];
   /** Answers a fault that the front found (a body too large, not JSON, ...) in GraphQL's response form, with the code's status. */
@@ -52,21 +57,17 @@ export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
   const { core, endpoint = '/graphql', makeContext = createContext, fastPath = true } = options;
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
-  const hot = fastPath ? createHotPath(executor) : null;
+  const hot = fastPath ? createHotPath(executor, endpoint) : null;
   const onWritten = hot ? hot.learn : () => {};
   const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint, onWritten });
   const sse = createSseDoor({ server, executor, clock: core.clock, fastPath });
   const page = createGraphiqlPage(endpoint);
-  const query = (req: PostRequest, res: ServerResponse, { who, body }: Exchange): void => {
-    // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
-    const params = req.method === 'GET' || req.method === 'POST' ? readParams(req, body) : null;
-    if (req.method === 'POST') req.body = body;
-    const taken = params && hot?.take({ req, res, who, params }, (result) => server.answer(req, res, { who, result }));
-    if (!taken) server.answer(req, res, { who });
-  };
+  const query = createQuery(server);
+  const quick = createQuick(server, hot);
   return {
     handle(req, res, exchange) {
       try {
+        if (quick(req, res, exchange)) return;
         if (wantsPage(req) && pathOf(req) === endpoint) return page(req, res);
         checkOrigin(req);
         if (pathOf(req) !== endpoint || wantsStream(req)) return toStream(req, res, { exchange, sse, endpoint });
@@ -75,6 +76,7 @@ export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
+    knows: (body) => hot?.knows(body) ?? false,
     streams: sse.streams,
     refuse: sendError,
     async close() {
@@ -85,6 +87,29 @@ export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
 }
 
 type PostRequest = IncomingMessage & { body?: unknown };
+
+function createQuery(server: GraphqlServer) {
+  return (req: PostRequest, res: ServerResponse, { who, body }: Exchange): void => {
+    // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
+    if (req.method === 'GET' || req.method === 'POST') readParams(req, body);
+    if (req.method === 'POST') req.body = body;
+    server.answer(req, res, { who });
+  };
+}
+
+/** Asked before anything else is: what the hot path takes is for nobody else. False: it did not, and the response is open. */
+function createQuick(server: GraphqlServer, hot: HotPath | null) {
+  return (req: PostRequest, res: ServerResponse, { who, body, reply = plainReply(res) }: Exchange): boolean => {
+    const instead = (result: ExecutionResult): void => {
+      reply.open();
+      req.body = body;
+      server.answer(req, res, { who, result });
+    };
+    if (hot?.take({ req, who, body, reply }, instead)) return true;
+    reply.open();
+    return false;
+  };
+}
 
 function toStream(
   req: IncomingMessage,

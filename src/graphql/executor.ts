@@ -13,7 +13,7 @@ import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import { QUERY_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
-import { andThen, type Maybe } from '../core/maybe.ts';
+import { andThen, orElse, type Maybe } from '../core/maybe.ts';
 import { createSharer } from './executor-share.ts';
 import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
@@ -51,7 +51,7 @@ export type Executor = {
   /** Queries and mutations. */
   execute(operation: Operation): Promise<ExecutionResult>;
   /** As `execute`; the data as JSON text, where it comes without errors and can be written so. */
-  answer(operation: Operation): Promise<ExecutionResult | WrittenData>;
+  answer(operation: Operation): Maybe<ExecutionResult | WrittenData>;
   /** Subscriptions: the group that gives their results to many, or their own results, or the one answer that refuses them. */
   subscribe(operation: Operation): Promise<Joining<unknown> | Results | ExecutionResult>;
   readonly mask: Mask;
@@ -73,7 +73,7 @@ export type ExecutorOptions = {
 export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
-  const plans = createPlans(schema, { fast });
+  const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
   const contextOf = ({ who, signal }: Operation): object => options.makeContext({ core, who, log, signal });
   const admit = (operation: Operation): Plan => {
     const plan = plans.of(operation.document, operation.operationName);
@@ -98,15 +98,16 @@ export function createExecutor(options: ExecutorOptions): Executor {
         return { errors: [mask(error)] };
       }
     },
-    async answer(operation) {
-      try {
-        const plan = admit(operation);
-        const answer = answerOf(plan, contextOf(operation), operation.variables);
-        const done = await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer);
-        return 'written' in done ? done : masked(done);
-      } catch (error) {
-        return { errors: [mask(error)] };
-      }
+    answer(operation) {
+      return orElse<Answer, Answer>(
+        () => {
+          const plan = admit(operation);
+          const answer = answerOf(plan, contextOf(operation), operation.variables);
+          const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
+          return andThen<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
+        },
+        (error) => ({ errors: [mask(error)] }),
+      );
     },
     async subscribe(operation) {
       try {
@@ -125,12 +126,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   };
 }
 
-function answerOf(
-  plan: Plan,
-  context: object,
-  variables: Operation['variables'],
-): Maybe<ExecutionResult | WrittenData> {
-  return andThen<string | null, ExecutionResult | WrittenData>(plan.write(context, variables), (written) =>
+type Answer = ExecutionResult | WrittenData;
+
+function answerOf(plan: Plan, context: object, variables: Operation['variables']): Maybe<Answer> {
+  return andThen<string | null, Answer>(plan.write(context, variables), (written) =>
     written === null ? plan.run(context, variables) : { written },
   );
 }

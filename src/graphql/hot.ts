@@ -1,16 +1,18 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { DocumentNode, ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
+import { CallboardError } from '../core/errors.ts';
 import { createDocumentCache } from './cache.ts';
-import type { Executor } from './executor.ts';
-import type { Params } from './request.ts';
+import type { Executor, Operation, WrittenData } from './executor.ts';
+import type { Reply } from './reply.ts';
+import { checkParams } from './request.ts';
 
-/** A request of the endpoint whose asker is known and whose parameters have their types. */
+/** A request whose asker is known. `body`: the parsed JSON of a POST. */
 export type HotRequest = {
   readonly req: IncomingMessage;
-  readonly res: ServerResponse;
   readonly who: Principal | null;
-  readonly params: Params;
+  readonly body: unknown;
+  readonly reply: Reply;
 };
 
 /**
@@ -22,6 +24,8 @@ export type HotPath = {
   take(request: HotRequest, instead: (result: ExecutionResult) => void): boolean;
   /** Notes a text whose document is valid and was written without errors. The second time it is kept. */
   learn(query: string, document: DocumentNode): void;
+  /** Whether this very body was taken: it asks for a query, and nobody changes it, so it may be given again for the same bytes. */
+  knows(body: unknown): boolean;
 };
 
 const DOCUMENTS = 500;
@@ -29,39 +33,64 @@ const LONGEST = 16 * 1024;
 
 /** What Yoga chooses by these headers; whoever sends others is answered by Yoga. */
 const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
-  [undefined, 'application/json'],
-  ['*/*', 'application/json'],
-  ['application/json', 'application/json'],
-  ['application/graphql-response+json', 'application/graphql-response+json'],
-  ['application/graphql-response+json, application/json', 'application/graphql-response+json'],
+  [undefined, 'application/json; charset=utf-8'],
+  ['*/*', 'application/json; charset=utf-8'],
+  ['application/json', 'application/json; charset=utf-8'],
+  ['application/graphql-response+json', 'application/graphql-response+json; charset=utf-8'],
+  ['application/graphql-response+json, application/json', 'application/graphql-response+json; charset=utf-8'],
 ]);
 
-export function createHotPath(executor: Executor): HotPath {
+type Asked = Pick<Operation, 'document' | 'operationName' | 'variables'>;
+
+export function createHotPath(executor: Executor, endpoint: string): HotPath {
   const seen = createDocumentCache<true>({ most: DOCUMENTS, longest: LONGEST });
   const known = createDocumentCache<DocumentNode>({ most: DOCUMENTS, longest: LONGEST });
+  const taken = new WeakMap<object, Asked>();
+  const read = (body: unknown): Asked | null => {
+    const params = paramsOf(body);
+    const document = params && params.query.length <= LONGEST ? known.get(params.query) : undefined;
+    if (!params || !document || params.extensions) return null;
+    const { operationName, variables } = params;
+    return executor.kindOf({ document, operationName }) === 'query' ? { document, operationName, variables } : null;
+  };
+  const askedOf = (body: unknown): Asked | null => {
+    if (typeof body !== 'object' || body === null) return null;
+    const found = taken.get(body);
+    if (found) return found;
+    const asked = read(body);
+    if (!asked) return null;
+    // It may be asked again: what is made of its variables is kept with them.
+    if (asked.variables) Object.freeze(asked.variables);
+    taken.set(body, asked);
+    return asked;
+  };
   return {
-    take({ req, res, who, params }, instead) {
-      const { query, operationName, variables, extensions } = params;
+    take({ req, who, body, reply }, instead) {
       const type = MEDIA_TYPES.get(req.headers.accept);
-      if (type === undefined || req.method !== 'POST' || extensions || req.url?.includes('?')) return false;
-      const document = query.length > LONGEST ? undefined : known.get(query);
-      if (!document || executor.kindOf({ document, operationName }) !== 'query') return false;
-      void executor.answer({ document, operationName, variables, who }).then((answer) => {
-        if ('written' in answer) send(res, type, answer.written);
-        else instead(answer);
-      });
+      if (type === undefined || req.method !== 'POST' || req.url !== endpoint) return false;
+      const asked = askedOf(body);
+      if (!asked) return false;
+      const show = (answer: ExecutionResult | WrittenData): void =>
+        'written' in answer ? reply.json(type, `{"data":${answer.written}}`) : instead(answer);
+      const answer = executor.answer({ ...asked, who });
+      if (answer instanceof Promise) void answer.then(show);
+      else show(answer);
       return true;
     },
     learn(query, document) {
       if (seen.get(query)) known.set(query, document);
       else seen.set(query, true);
     },
+    knows: (body) => typeof body === 'object' && body !== null && taken.has(body),
   };
 }
 
-function send(res: ServerResponse, type: string, data: string): void {
-  if (res.destroyed) return;
-  const text = `{"data":${data}}`;
-  res.writeHead(200, { 'Content-Type': `${type}; charset=utf-8`, 'content-length': Buffer.byteLength(text) });
-  res.end(text);
+/** Null: they are wrong, and the long way says how. */
+function paramsOf(body: unknown): ReturnType<typeof checkParams> | null {
+  try {
+    return checkParams(body);
+  } catch (error) {
+    if (error instanceof CallboardError) return null;
+    throw error;
+  }
 }

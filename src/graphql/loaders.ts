@@ -8,32 +8,35 @@ import type { Core, PendingRpc, Summary } from '../core/core.ts';
 import type { StreamSummary } from '../core/history/store.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../core/ids.ts';
 import { canonicalJson } from '../core/json.ts';
-import type { Maybe } from '../core/maybe.ts';
+import { CallboardError } from '../core/errors.ts';
+import { andThen, type Maybe } from '../core/maybe.ts';
 import type { Page } from '../core/page.ts';
 import type { SiteView } from '../core/sites/room.ts';
 import { createPayloads, type Payloads } from './history-payload.ts';
 
 /**
- * Nested fields by batch: however many parents ask in one tick, core is asked once. What was loaded is remembered until `forget`,
- * which a subscription calls before each event so that every event is seen with fresh eyes.
+ * Nested fields by batch: however many parents ask in one tick, core is asked once, unless all there is lies in this process' memory, where
+ * asking at once costs less. What was loaded is remembered until `forget`, which a subscription calls before each event so that every event
+ * is seen with fresh eyes.
  */
 export type Loaders = {
-  readonly connection: (key: ClientKey) => Promise<Connection | null>;
-  readonly connectionsOfUser: (userId: string, first: number) => Promise<Summary<Connection>>;
-  readonly streamsOfUser: (userId: string, first: number) => Promise<Summary<StreamSummary>>;
-  readonly pendingOfUser: (userId: string, first: number) => Promise<Summary<PendingRpc>>;
-  readonly pendingOfClient: (key: ClientKey, first: number) => Promise<Summary<PendingRpc>>;
-  readonly waitersOfCommand: (key: CommandKey) => Promise<readonly PendingRpc[]>;
-  readonly contexts: (query: ContextQuery, first: number) => Promise<Page<ExecutionContext>>;
-  readonly windows: (query: WindowQuery, first: number) => Promise<Page<CountedWindow>>;
-  readonly workers: (query: WorkerQuery, first: number) => Promise<WorkerList>;
-  readonly sitesOfUser: (userId: string, first: number) => Promise<Summary<SiteView>>;
+  readonly connection: (key: ClientKey) => Maybe<Connection | null>;
+  readonly connectionsOfUser: (userId: string, first: number) => Maybe<Summary<Connection>>;
+  readonly streamsOfUser: (userId: string, first: number) => Maybe<Summary<StreamSummary>>;
+  readonly pendingOfUser: (userId: string, first: number) => Maybe<Summary<PendingRpc>>;
+  readonly pendingOfClient: (key: ClientKey, first: number) => Maybe<Summary<PendingRpc>>;
+  readonly waitersOfCommand: (key: CommandKey) => Maybe<readonly PendingRpc[]>;
+  readonly contexts: (query: ContextQuery, first: number) => Maybe<Page<ExecutionContext>>;
+  readonly windows: (query: WindowQuery, first: number) => Maybe<Page<CountedWindow>>;
+  readonly workers: (query: WorkerQuery, first: number) => Maybe<WorkerList>;
+  readonly sitesOfUser: (userId: string, first: number) => Maybe<Summary<SiteView>>;
   /** Payloads that were asked for; asking is for the resolver to judge. */
   readonly payload: Payloads['load'];
   readonly forget: () => void;
 };
 
 export function createLoaders(core: Core, who: Principal | null): Loaders {
+  const { single, pages } = core.mode === 'direct' ? AT_ONCE : BATCHED;
   const connection = single(clientKeyText, (keys: readonly ClientKey[]) => core.connections.many(keys));
   const waiters = single(commandKeyText, (keys: readonly CommandKey[]) => core.rpc.ofCommands(keys));
   const connections = pages(itself, (ids: readonly string[], first) => core.connections.ofUsers(who, ids, first));
@@ -71,20 +74,66 @@ export function createLoaders(core: Core, who: Principal | null): Loaders {
 
 const itself = (key: string): string => key;
 
-function single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => Maybe<readonly V[]>) {
-  const loader = new DataLoader<K, V, string>(async (keys) => batch(keys), { cacheKeyFn: keyOf });
-  return { load: (key: K): Promise<V> => loader.load(key), forget: () => void loader.clearAll() };
+type Load<K, V> = { readonly load: (key: K) => Maybe<V>; readonly forget: () => void };
+type LoadPage<K, V> = { readonly load: (key: K, first: number) => Maybe<V>; readonly forget: () => void };
+type Loading = {
+  single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => Maybe<readonly V[]>): Load<K, V>;
+  /** One batch per page size: rows of one size cannot serve another. */
+  pages<K, V>(
+    keyOf: (key: K) => string,
+    batch: (keys: readonly K[], first: number) => Maybe<readonly V[]>,
+  ): LoadPage<K, V>;
+};
+
+/** Made when it is first needed: most requests need few of them. */
+const BATCHED: Loading = {
+  single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => Maybe<readonly V[]>): Load<K, V> {
+    let loader: DataLoader<K, V, string> | undefined;
+    const made = (): DataLoader<K, V, string> =>
+      (loader ??= new DataLoader<K, V, string>(async (keys) => batch(keys), { cacheKeyFn: keyOf }));
+    return { load: (key) => made().load(key), forget: () => void loader?.clearAll() };
+  },
+  pages(keyOf, batch) {
+    return bySize((first) => BATCHED.single(keyOf, (keys) => batch(keys, first)));
+  },
+};
+
+const AT_ONCE: Loading = {
+  single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => Maybe<readonly V[]>): Load<K, V> {
+    const loaded = new Map<string, Maybe<V>>();
+    return {
+      load(key) {
+        const text = keyOf(key);
+        const known = loaded.get(text);
+        if (known !== undefined) return known;
+        const value = andThen(batch([key]), onlyOne);
+        loaded.set(text, value);
+        return value;
+      },
+      forget: () => loaded.clear(),
+    };
+  },
+  pages(keyOf, batch) {
+    return bySize((first) => AT_ONCE.single(keyOf, (keys) => batch(keys, first)));
+  },
+};
+
+function bySize<K, V>(make: (first: number) => Load<K, V>): LoadPage<K, V> {
+  const sizes = new Map<number, Load<K, V>>();
+  return {
+    load(key, first) {
+      const known = sizes.get(first);
+      if (known) return known.load(key);
+      const loader = make(first);
+      sizes.set(first, loader);
+      return loader.load(key);
+    },
+    forget: () => sizes.clear(),
+  };
 }
 
-/** One batch per page size: rows of one size cannot serve another. */
-function pages<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[], first: number) => Maybe<readonly V[]>) {
-  const sizes = new Map<number, DataLoader<K, V, string>>();
-  const loaderOf = (first: number): DataLoader<K, V, string> => {
-    const known = sizes.get(first);
-    if (known) return known;
-    const loader = new DataLoader<K, V, string>(async (keys) => batch(keys, first), { cacheKeyFn: keyOf });
-    sizes.set(first, loader);
-    return loader;
-  };
-  return { load: (key: K, first: number): Promise<V> => loaderOf(first).load(key), forget: () => sizes.clear() };
+function onlyOne<V>(values: readonly V[]): V {
+  const [value] = values;
+  if (value === undefined) throw new CallboardError('internal', 'A batch of one key was answered with none.');
+  return value;
 }

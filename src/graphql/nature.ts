@@ -11,3 +11,21 @@ export const PURE = { pure: true } as const;
 
 /** A leaf that the resolver makes cheaply and at once out of its parent and the time. It is asked each time. */
 export const DERIVED = { derived: true } as const;
+
+/**
+ * Of an entity some of whose fields are derived: `changesAt` is when, after `now` (epoch milliseconds), any of them may next be another
+ * although the entity is the same; Infinity when never. Lists of such entities can then be kept.
+ */
+export function timedEntity<T extends object>(changesAt: (entity: T, now: number) => number) {
+  return { entity: true, changesAt } as const;
+}
+
+/** Null where the type does not say. */
+export function changesAtOf({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }) {
+  const { changesAt } = extensions;
+  return isChangesAt(changesAt) ? changesAt : null;
+}
+
+function isChangesAt(value: unknown): value is (entity: unknown, now: number) => number {
+  return typeof value === 'function';
+}

@@ -47,20 +47,28 @@ export type PlansOptions = {
   readonly eager?: boolean;
   /** Default true. False: nothing is written as text. */
   readonly fast?: boolean;
+  /**
+   * Default true. False: no text of an entity is kept. For a store that makes its entities anew each time that they are read, where keeping
+   * costs and is never of use.
+   */
+  readonly keep?: boolean;
 };
 
 /** Texts of entities, kept by all plans over one schema; at two bytes a character in the worst case. */
 const FRAGMENT_CHARS = 32 * 1024 * 1024;
 
 /** The only way to execute a document. Plans live as long as their document. */
-export function createPlans(schema: GraphQLSchema, { eager = false, fast = true }: PlansOptions = {}): Plans {
-  const fragments = fast ? createFragmentStores(FRAGMENT_CHARS) : null;
+export function createPlans(
+  schema: GraphQLSchema,
+  { eager = false, fast = true, keep = true }: PlansOptions = {},
+): Plans {
+  const fragments = keep ? createFragmentStores(FRAGMENT_CHARS) : null;
   const plans = new WeakMap<OperationDefinitionNode, Plan>();
   return {
     of(document, operationName) {
       const operation = getOperationAST(document, operationName);
       if (!operation) return null;
-      const plan = plans.get(operation) ?? createPlan({ schema, document, operation }, { eager, fragments });
+      const plan = plans.get(operation) ?? createPlan({ schema, document, operation }, { eager, fast, fragments });
       plans.set(operation, plan);
       return plan;
     },
@@ -74,9 +82,9 @@ type Source = {
 };
 type Run = (context: unknown, variables: Variables) => Maybe<ExecutionResult>;
 
-type Ways = { readonly eager: boolean; readonly fragments: FragmentStores | null };
+type Ways = { readonly eager: boolean; readonly fast: boolean; readonly fragments: FragmentStores | null };
 
-function createPlan(source: Source, { eager, fragments }: Ways): Plan {
+function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
   const { schema, document, operation } = source;
   const roots = rootFields(document, operation.selectionSet);
   return {
@@ -85,7 +93,7 @@ function createPlan(source: Source, { eager, fragments }: Ways): Plan {
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
     cost: createCost(schema, document, operation),
     run: settled(runByJs(source), operation),
-    write: fragments ? writeFromSecond(() => createWriter({ ...source, fragments }), eager) : () => null,
+    write: fast ? writeFromSecond(() => createWriter({ ...source, fragments }), eager) : () => null,
   };
 }
 

@@ -5,8 +5,14 @@ const MAX_EPOCH_MS = 8.64e15;
 
 /** Epoch milliseconds as RFC 3339 in UTC with milliseconds. */
 export function printTime(epochMs: number): string {
-  return new Date(epochMs).toISOString();
+  if (epochMs === last.epochMs) return last.text;
+  const text = new Date(epochMs).toISOString();
+  last = { epochMs, text };
+  return text;
 }
+
+/** Rows of one answer are often of one moment. */
+let last = { epochMs: 0, text: '1970-01-01T00:00:00.000Z' };
 
 /** Takes RFC 3339 with any offset, or epoch milliseconds; answers epoch milliseconds. Throws a GraphQLError on anything else. */
 export function parseTime(value: unknown): number {

@@ -1,5 +1,6 @@
 import type { UserView } from '../core/core.ts';
 import { completenessOf } from '../core/cursor.ts';
+import { andThen, both } from '../core/maybe.ts';
 import type { ObservedSource, Page } from '../core/page.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum } from './connections.ts';
@@ -24,10 +25,11 @@ export const User = builder.objectRef<UserView>('User').implement({
       description:
         'Which of the user’s connections and streams do not fit on a first page of this size, or were not seen.',
       args: { first: pageArguments.first },
-      resolve: async ({ id }, asked, { loaders }) => {
+      resolve: ({ id }, asked, { loaders }) => {
         const { first } = pageOf(asked);
-        const pages = await Promise.all([loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first)]);
-        return completenessOf(pages.flatMap((page) => cutSources(page, first)));
+        return both(loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first), (connections, streams) =>
+          completenessOf([...cutSources(connections, first), ...cutSources(streams, first)]),
+        );
       },
     }),
     connections: t.field({
@@ -38,8 +40,9 @@ export const User = builder.objectRef<UserView>('User').implement({
         status: t.arg({ type: ConnectionStatusEnum, description: 'Only those with this status.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, { status, ...asked }, { core, who, loaders }) => {
+      resolve: ({ id }, asked, { core, who, loaders }) => {
         const page = pageOf(asked);
+        const { status } = asked;
         const plain = !status && !page.after;
         return plain
           ? loaders.connectionsOfUser(id, page.first)
@@ -51,15 +54,16 @@ export const User = builder.objectRef<UserView>('User').implement({
       description: 'The user’s streams in order of suffix.',
       complexity: pageCost,
       args: { prefix: t.arg.string({ description: 'Only suffixes that begin so.' }), ...pageArguments },
-      resolve: ({ id }, { prefix, ...asked }, { core, who, loaders }) => {
+      resolve: ({ id }, asked, { core, who, loaders }) => {
         const page = pageOf(asked);
+        const { prefix } = asked;
         const plain = !prefix && !page.after;
         return plain ? loaders.streamsOfUser(id, page.first) : core.history.streams(who, id, prefix ?? null, page);
       },
     }),
     pendingRpcCount: t.int({
       description: 'How many callers still wait on clients of the user.',
-      resolve: async ({ id }, _, { loaders }) => (await loaders.pendingOfUser(id, 1)).total,
+      resolve: ({ id }, _, { loaders }) => andThen(loaders.pendingOfUser(id, 1), ({ total }) => total),
     }),
     pendingRpcs: t.field({
       type: PendingRpcConnection,

@@ -1,6 +1,7 @@
 import type { Maybe } from '../core/maybe.ts';
 import type { Fragments, FragmentStores } from './fragments.ts';
-import type { Run, Text, WriteValue } from './writer-values.ts';
+import { flat, keptList, type ChangesAt } from './writer-lists.ts';
+import type { ObjectWriter, Run, Text, WriteValue } from './writer-values.ts';
 
 /**
  * One member of an object, as `"key":value`. `pure`: a function of the object alone. `derived`: of the object and of the time, and cheap, and
@@ -13,12 +14,26 @@ export type Member = {
   readonly peek: (parent: unknown, run: Run) => unknown;
 };
 
-/** Writes an object of these members. Of an entity, what does not change with time is written once. */
-export function objectWriter(members: readonly Member[], stores: FragmentStores | null): WriteValue {
-  const write = membersWriter(stores ? merged(members, stores) : members.map((member) => member.write));
-  if (!stores || members.length === 0 || members.some(({ nature }) => nature === 'live')) return write;
+/** Writes an object of these members. Of an entity, what does not change with time is written once, and so are lists of it. */
+export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
+  const plain = members.map((member) => member.write);
+  if (!keeping) return { write: membersWriter(joinedWriter(plain)), kept: null };
+  const { stores } = keeping;
+  if (members.length === 0 || members.some(({ nature }) => nature === 'live'))
+    return { write: membersWriter(joinedWriter(merged(members, stores))), kept: null };
   const derived = members.filter(({ nature }) => nature === 'derived').map(({ peek }) => peek);
-  return remembering(membersWriter(members.map((member) => member.write)), derived, stores.create());
+  return {
+    write: remembering(membersWriter(flatWriter(plain)), derived, stores.create()),
+    kept: keptLists(derived.length > 0, keeping),
+  };
+}
+
+/** What a text needs to be kept. `changesAt`: when what is derived of an entity is next another; absent where the type does not say. */
+export type Keeping = { readonly stores: FragmentStores; readonly changesAt: ChangesAt | null };
+
+function keptLists(timed: boolean, { stores, changesAt }: Keeping): ObjectWriter['kept'] {
+  if (timed && !changesAt) return null;
+  return (writeList) => keptList(writeList, { changesAt: timed ? changesAt : null, kept: stores.create() });
 }
 
 /** Runs of pure members between live ones, each as one. */
@@ -26,7 +41,7 @@ function merged(members: readonly Member[], stores: FragmentStores): readonly Wr
   const writers: WriteValue[] = [];
   let pure: WriteValue[] = [];
   const close = (): void => {
-    if (pure.length > 1) writers.push(remembering(joinedWriter(pure), [], stores.create()));
+    if (pure.length > 1) writers.push(remembering(flatWriter(pure), [], stores.create()));
     else writers.push(...pure);
     pure = [];
   };
@@ -61,8 +76,7 @@ function remembering(write: WriteValue, derived: readonly Member['peek'][], kept
   };
 }
 
-function membersWriter(writers: readonly WriteValue[]): WriteValue {
-  const write = joinedWriter(writers);
+function membersWriter(write: WriteValue): WriteValue {
   return (parent, run) => {
     const text = write(parent, run);
     if (typeof text === 'string') return `{${text}}`;
@@ -70,19 +84,28 @@ function membersWriter(writers: readonly WriteValue[]): WriteValue {
   };
 }
 
+/** What is kept must be one flat text, not a tree of its pieces. */
+function flatWriter(writers: readonly WriteValue[]): WriteValue {
+  const write = joinedWriter(writers);
+  return (parent, run) => {
+    const text = write(parent, run);
+    return typeof text === 'string' ? flat(text) : text;
+  };
+}
+
 /** All members are begun before any is waited for, so that nested fields can be asked for in one batch. */
 function joinedWriter(writers: readonly WriteValue[]): WriteValue {
   return (parent, run) => {
-    const pieces: Maybe<Text>[] = [];
-    let later = false;
-    for (const write of writers) {
-      const piece = write(parent, run);
+    let text = '';
+    let pieces: Maybe<Text>[] | null = null;
+    for (let i = 0; i < writers.length; i++) {
+      const piece = writers[i]?.(parent, run) ?? null;
       if (piece === null) return null;
-      later ||= typeof piece !== 'string';
-      pieces.push(piece);
+      if (pieces) pieces.push(piece);
+      else if (typeof piece !== 'string') pieces = i === 0 ? [piece] : [text, piece];
+      else text = i === 0 ? piece : `${text},${piece}`;
     }
-    // Joined and not added up: what is kept must be one flat text, not a tree of its pieces.
-    return later ? joinLater(pieces) : pieces.join(',');
+    return pieces ? joinLater(pieces) : text;
   };
 }
 

@@ -1,4 +1,11 @@
-import { isLeafType, isListType, isNonNullType, type GraphQLLeafType, type GraphQLOutputType } from 'graphql';
+import {
+  getNullableType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  type GraphQLLeafType,
+  type GraphQLOutputType,
+} from 'graphql';
 import type { VariableValues } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 
@@ -16,13 +23,19 @@ export type Text = string | null;
 /** Writes a value that a resolver gave. Never throws and never rejects. */
 export type WriteValue = (value: unknown, run: Run) => Maybe<Text>;
 
+/** How an object type is written; `kept`: how lists of it may be kept as one text. */
+export type ObjectWriter = {
+  readonly write: WriteValue;
+  readonly kept: ((writeList: WriteValue) => WriteValue) | null;
+};
+
 /**
  * The writer of a type's values, as graphql-js completes them; anything that it would make an error of is given up. `ofObject` writes the
  * object types in it; null where one cannot be written.
  */
 export function valueWriter(
   type: GraphQLOutputType,
-  ofObject: (type: GraphQLOutputType) => WriteValue | null,
+  ofObject: (type: GraphQLOutputType) => ObjectWriter | null,
 ): WriteValue | null {
   if (isNonNullType(type)) return nullableWriter(type.ofType, ofObject);
   const some = nullableWriter(type, ofObject);
@@ -31,16 +44,26 @@ export function valueWriter(
 
 function nullableWriter(
   type: GraphQLOutputType,
-  ofObject: (type: GraphQLOutputType) => WriteValue | null,
+  ofObject: (type: GraphQLOutputType) => ObjectWriter | null,
 ): WriteValue | null {
   if (isListType(type)) {
-    const item = valueWriter(type.ofType, ofObject);
-    return item && listWriter(item);
+    let kept: ObjectWriter['kept'] = null;
+    const item = valueWriter(type.ofType, (below) => {
+      const object = ofObject(below);
+      if (object && getNullableType(type.ofType) === below) kept = object.kept;
+      return object;
+    });
+    return item && listWriter(item, kept);
   }
-  return isLeafType(type) ? leafWriter(type) : ofObject(type);
+  return isLeafType(type) ? leafWriter(type) : (ofObject(type)?.write ?? null);
 }
 
-function listWriter(writeItem: WriteValue): WriteValue {
+function listWriter(writeItem: WriteValue, kept: ObjectWriter['kept']): WriteValue {
+  const write = plainListWriter(writeItem);
+  return kept ? kept(write) : write;
+}
+
+function plainListWriter(writeItem: WriteValue): WriteValue {
   return (value, run) => {
     if (!Array.isArray(value)) return null;
     const pieces: Maybe<Text>[] = [];
@@ -76,6 +99,8 @@ function leafWriter(type: GraphQLLeafType): WriteValue {
     try {
       const coerced = type.coerceOutputValue(value);
       if (coerced === null || coerced === undefined) return null;
+      // As JSON.stringify gives them.
+      if (typeof coerced === 'boolean') return coerced ? 'true' : 'false';
       return JSON.stringify(coerced) ?? null;
     } catch {
       return null;

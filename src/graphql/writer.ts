@@ -22,13 +22,22 @@ import {
 import type { Maybe } from '../core/maybe.ts';
 import type { FragmentStores } from './fragments.ts';
 import { conditionVariables, createCollect, type Collect } from './writer-fields.ts';
+import { changesAtOf } from './nature.ts';
 import { objectWriter, type Member } from './writer-object.ts';
-import { isThenable, settle, valueWriter, type Run, type Text, type WriteValue } from './writer-values.ts';
+import {
+  isThenable,
+  settle,
+  valueWriter,
+  type ObjectWriter,
+  type Run,
+  type Text,
+  type WriteValue,
+} from './writer-values.ts';
 
 /**
  * Writes the data of a query as JSON text, the very text that JSON.stringify gives of graphql-js's data. Null: given up, for the answer
  * would hold an error or something that is not written here; the query must then be run in the ordinary way, with the same context. Never
- * throws and never rejects.
+ * throws and never rejects. What is made of variables that are frozen is kept with them.
  */
 export type Writer = (context: unknown, variables: Readonly<Record<string, unknown>>) => Maybe<Text>;
 
@@ -36,7 +45,8 @@ export type WriterSource = {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
-  readonly fragments: FragmentStores;
+  /** Null: nothing is kept. */
+  readonly fragments: FragmentStores | null;
 };
 
 /** `@include` and `@skip` make other operations of one; so many of them are kept. */
@@ -57,12 +67,27 @@ export function createWriter(source: WriterSource): Writer | null {
     return made;
   };
   if (conditions.length === 0 && variantOf(NO_VARIABLES) === null) return null;
-  return (context, given) => {
+  const read = (given: Given): Prepared | null => {
     const { variableValues } = getVariableValues(schema, operation.variableDefinitions ?? [], given);
     const write = variableValues && variantOf(variableValues);
-    return write ? write({ context, variables: variableValues, args: [] }) : null;
+    return write ? { write, variables: variableValues, args: [] } : null;
+  };
+  const known = new WeakMap<Given, Prepared>();
+  const prepare = (given: Given): Prepared | null => {
+    const found = known.get(given);
+    if (found) return found;
+    const prepared = read(given);
+    if (prepared && Object.isFrozen(given)) known.set(given, prepared);
+    return prepared;
+  };
+  return (context, given) => {
+    const prepared = prepare(given);
+    return prepared && prepared.write({ context, variables: prepared.variables, args: prepared.args });
   };
 }
+
+type Given = Readonly<Record<string, unknown>>;
+type Prepared = { readonly write: WriteRoot; readonly variables: VariableValues; readonly args: unknown[] };
 
 type WriteRoot = (run: Run) => Maybe<Text>;
 const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
@@ -90,11 +115,11 @@ function compile(
 
 type Compiling = {
   readonly collect: Collect;
-  readonly fragments: FragmentStores;
+  readonly fragments: FragmentStores | null;
   /** How many fields with arguments there are so far. */
   fields: number;
 };
-type Compiled = { readonly write: WriteValue; readonly pure: boolean };
+type Compiled = ObjectWriter & { readonly pure: boolean };
 
 function compileObject(
   compiling: Compiling,
@@ -110,9 +135,11 @@ function compileObject(
     members.push(member);
   }
   const entity = type.extensions['entity'] === true;
-  const object = objectWriter(members, entity ? compiling.fragments : null);
-  const write: WriteValue = (value, run) => (value instanceof Error ? null : object(value, run));
-  return { write, pure: entity && members.every(({ nature }) => nature === 'pure') };
+  const { fragments } = compiling;
+  const keeping = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
+  const object = objectWriter(members, keeping);
+  const write: WriteValue = (value, run) => (value instanceof Error ? null : object.write(value, run));
+  return { write, kept: object.kept, pure: entity && members.every(({ nature }) => nature === 'pure') };
 }
 
 type MemberSource = { readonly key: string; readonly nodes: readonly [FieldNode, ...FieldNode[]] };
@@ -130,7 +157,7 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
   const write = valueWriter(field.type, (type) => {
     const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
     below.object = isObjectType(type) ? compileObject(compiling, type, sets) : null;
-    return below.object?.write ?? null;
+    return below.object;
   });
   if (!write) return null;
   const resolve = resolverOf(compiling, field, node);

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError, fail } from '../core/errors.ts';
+import { andThen, type Maybe } from '../core/maybe.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import type { Failures } from './failures.ts';
 import type { Visit } from './visit.ts';
 
 /** Says who asks, once for each request. */
-export type Admission = (visit: Visit) => Promise<Principal | null>;
+export type Admission = (visit: Visit) => Maybe<Principal | null>;
 
 /**
  * Only `Authorization: Bearer` counts; cookies and the query never do. Null: no token was shown. Throws `unauthenticated`, `invalid_user`
@@ -14,11 +15,7 @@ export type Admission = (visit: Visit) => Promise<Principal | null>;
  * then, so that a neighbour's broken script locks nobody out.
  */
 export function createAdmission(authenticator: BearerAuthenticator, failures: Failures): Admission {
-  return async ({ request, address }) => {
-    const token = bearerOf(request);
-    if (token === null) return null;
-    const known = await authenticator.recall(token);
-    if (known) return known;
+  const verify = async (token: string, address: string): Promise<Principal | null> => {
     const retryAfterMs = failures.waitOf(address);
     if (retryAfterMs > 0) fail('rate_limited', 'Too many bad tokens came from this address.', { retryAfterMs });
     try {
@@ -27,6 +24,11 @@ export function createAdmission(authenticator: BearerAuthenticator, failures: Fa
       if (error instanceof CallboardError && error.status === 401) failures.count(address);
       throw error;
     }
+  };
+  return ({ request, address }) => {
+    const token = bearerOf(request);
+    if (token === null) return null;
+    return andThen(authenticator.recall(token), (known) => known ?? verify(token, address));
   };
 }
 

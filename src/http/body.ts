@@ -2,21 +2,23 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { CallboardError } from '../core/errors.ts';
 import { JSON_DEPTH } from '../core/limits.ts';
+import type { Maybe } from '../core/maybe.ts';
 
 /**
  * The JSON body of a request; undefined when it has none. Never holds more than `maxBytes`, whatever length was announced. Throws
  * `payload_too_large`, `unsupported_media_type` or `invalid_argument`; what is left of the body is then not read, so the connection
- * must be closed after the answer.
+ * must be closed after the answer. `parse` reads the bytes.
  */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+export function readBody(request: IncomingMessage, maxBytes: number, parse = parseBody): Maybe<unknown> {
   if (!mayHaveBody(request)) return undefined;
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > 0) requireJson(request);
   if (announced > maxBytes) throw tooLarge(maxBytes);
-  const bytes = await collect(request, maxBytes);
-  if (bytes.length === 0) return undefined;
-  requireJson(request);
-  return parse(bytes);
+  return collect(request, maxBytes).then((bytes) => {
+    if (bytes.length === 0) return undefined;
+    if (announced === 0) requireJson(request);
+    return parse(bytes);
+  });
 }
 
 /** Without either header a request has no body (RFC 9112, 6.3). */
@@ -25,6 +27,7 @@ function mayHaveBody({ headers }: IncomingMessage): boolean {
 }
 
 function requireJson({ headers }: IncomingMessage): void {
+  if (headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) return;
   const [type = '', ...parameters] = (headers['content-type'] ?? '')
     .split(';')
     .map((part) => part.trim().toLowerCase());
@@ -62,7 +65,8 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return promise;
 }
 
-function parse(bytes: Buffer): unknown {
+/** Throws `invalid_argument`. */
+export function parseBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   const text = bytes.toString('utf8');
   if (deeperThan(text, JSON_DEPTH)) throw malformed(`The body is nested deeper than ${JSON_DEPTH} levels.`);

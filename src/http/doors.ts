@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
 import type { Maybe } from '../core/maybe.ts';
+import type { Reply } from '../graphql/reply.ts';
 
 /** The GraphQL ring as the front uses it. */
 export interface GraphqlFace {
@@ -10,8 +11,10 @@ export interface GraphqlFace {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    asked: { readonly who: Principal | null; readonly body: unknown },
+    asked: { readonly who: Principal | null; readonly body: unknown; readonly reply: Reply },
   ): Maybe<void>;
+  /** Whether the same object may be given again for the same bytes of a body. */
+  knows(body: unknown): boolean;
   /** Answers an error in GraphQL's form. */
   refuse(response: ServerResponse, error: CallboardError): void;
   /** Ends all streams. */
@@ -29,6 +32,7 @@ export interface RestFace {
       readonly path: string;
       readonly query: string;
       readonly body: unknown;
+      readonly reply: Reply;
     },
   ): Maybe<boolean>;
   /** Answers an error as problem+json. */

@@ -77,7 +77,7 @@ export function createFaces(options: FacesOptions): Faces {
 function createRest({ core, log, meter, basePath, version, fastPath = true }: FacesOptions): RestDoor {
   const door = createRestDoor({
     schema: wireSchema,
-    plans: createPlans(wireSchema, { eager: true, fast: fastPath }),
+    plans: createPlans(wireSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
     contextOf: ({ who, signal }) => createContext({ core, log, who, signal }),
     basePath,

@@ -4,15 +4,19 @@ import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { andThen, type Maybe } from '../core/maybe.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
+import type { Reply } from '../graphql/reply.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess } from './access.ts';
 import type { Admission } from './admission.ts';
-import { readBody } from './body.ts';
+import { createBodies } from './bodies.ts';
+import { parseBody, readBody } from './body.ts';
 import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
-import { createHouse } from './house.ts';
+import { createHouse, type HouseRoute } from './house.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
+import { createReply } from './reply.ts';
 import type { SiteEvents } from './site-events.ts';
 import { pathOf, visitOf, type Visit } from './visit.ts';
 
@@ -45,18 +49,23 @@ type Door = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
 export function createFront(options: FrontOptions): Front {
   const { log, meter, basePath, origins } = options;
   const route = createRouter(options);
+  const counted = (door: Door): void => meter.count('requests', door);
   return {
     request(request, response) {
       const visit = visitOf(request, response, { id: options.randomId(), basePath, trustProxy: origins.trustProxy });
-      const access = logAccess(visit, log);
-      securityHeaders(visit);
-      route(visit, access).then(
-        (door) => meter.count('requests', door),
-        (error: unknown) => {
-          meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
-          refuse(visit, explain(error, visit, options), options);
-        },
-      );
+      const asked = { access: logAccess(visit, log), reply: createReply(visit) };
+      const failed = (error: unknown): void => {
+        meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
+        asked.reply.open();
+        refuse(visit, explain(error, visit, options), options);
+      };
+      try {
+        const done = route(visit, asked);
+        if (done instanceof Promise) done.then(counted, failed);
+        else counted(done);
+      } catch (error) {
+        failed(error);
+      }
     },
     shouldUpgrade: (request) =>
       pathOf(request, basePath) === '/connect' && request.headers.upgrade?.toLowerCase() === 'websocket',
@@ -72,32 +81,57 @@ export function createFront(options: FrontOptions): Front {
   };
 }
 
-type Router = (visit: Visit, access: { who: Principal | null }) => Promise<Door>;
+type Asked = { readonly access: { who: Principal | null }; readonly reply: Reply };
+type Router = (visit: Visit, asked: Asked) => Maybe<Door>;
 
 function createRouter(options: FrontOptions): Router {
-  const { admission, graphql, rest, siteEvents, origins, maxBodyBytes } = options;
+  const { admission, siteEvents, origins } = options;
   const house = createHouse({ ...options, openapi: options.rest.openapi });
-  return async (visit, access) => {
-    const { request, response, path, query, method } = visit;
+  const answer = createDoors(options);
+  const enter = (visit: Visit, asked: Asked, own: HouseRoute | undefined): Maybe<Door> =>
+    andThen(own?.open ? null : admission(visit), (who) => {
+      asked.access.who = who;
+      if (!own) return answer(visit, asked);
+      return andThen(own.handle(visit, who), () => 'house');
+    });
+  return (visit, asked) => {
+    const { request, path } = visit;
+    const own = path === null ? undefined : house.get(path);
+    // Whoever answers in one piece writes the headers of the front with it.
+    if (own || request.headers.origin !== undefined || path?.endsWith('/events')) asked.reply.open();
     if (crossOrigin(visit, origins)) return 'preflight';
     if (path === null) notFound();
-    const own = house.get(path);
     if (own) requireReading(visit);
     const page = own?.open || (path === '/graphql' && wantsPage(request));
     if (!page) requireOwnPage(visit, origins);
-    if (await siteEvents(visit, access)) return 'events';
-    const who = own?.open ? null : await admission(visit);
-    access.who = who;
-    if (own) {
-      await own.handle(visit, who);
-      return 'house';
-    }
-    const body = method === 'GET' || method === 'HEAD' ? undefined : await readBody(request, maxBodyBytes);
-    if (isGraphql(path)) {
-      await graphql.handle(request, response, { who, body });
-      return 'graphql';
-    }
-    return (await rest.handle(request, response, { who, path, query, body })) ? 'rest' : notFound();
+    return andThen(siteEvents(visit, asked.access), (taken) => (taken ? 'events' : enter(visit, asked, own)));
+  };
+}
+
+/** The doors behind which askers are known. */
+function createDoors({ graphql, rest, maxBodyBytes }: FrontOptions): Router {
+  const bodies = createBodies();
+  const toGraphql: Router = ({ request, response, method }, { access: { who }, reply }) => {
+    let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
+    const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;
+    const body = isReading(method) ? undefined : readBody(request, maxBodyBytes, parse);
+    return andThen(body, (body) =>
+      andThen(graphql.handle(request, response, { who, body, reply }), () => {
+        if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
+        return 'graphql';
+      }),
+    );
+  };
+  return (visit, asked) => {
+    const { request, response, path, query, method } = visit;
+    if (path === null) notFound();
+    if (isGraphql(path)) return toGraphql(visit, asked);
+    const { who } = asked.access;
+    return andThen(isReading(method) ? undefined : readBody(request, maxBodyBytes), (body) =>
+      andThen(rest.handle(request, response, { who, path, query, body, reply: asked.reply }), (found) =>
+        found ? 'rest' : notFound(),
+      ),
+    );
   };
 }
 
@@ -105,18 +139,14 @@ function isGraphql(path: string | null): boolean {
   return path === '/graphql' || path === '/graphql/stream';
 }
 
-function requireReading({ method, response }: Visit): void {
-  if (method === 'GET' || method === 'HEAD') return;
-  response.setHeader('allow', 'GET, HEAD');
-  fail('method_not_allowed', 'This path can only be read.');
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
-/** Doors may set stricter or milder ones of their own. */
-function securityHeaders({ response, id }: Visit): void {
-  response.setHeader('x-request-id', id);
-  response.setHeader('x-content-type-options', 'nosniff');
-  response.setHeader('referrer-policy', 'no-referrer');
-  response.setHeader('cache-control', 'no-store');
+function requireReading({ method, response }: Visit): void {
+  if (isReading(method)) return;
+  response.setHeader('allow', 'GET, HEAD');
+  fail('method_not_allowed', 'This path can only be read.');
 }
 
 /** What was not meant to be thrown is logged under the request's id and shown as nothing but that id. */

@@ -1,5 +1,6 @@
 import type { Sites } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
+import { orElse } from '../core/maybe.ts';
 import { isGrantToken } from '../core/sites/tokens.ts';
 import type { BearerAuthenticator } from './auth.ts';
 
@@ -9,15 +10,13 @@ import type { BearerAuthenticator } from './auth.ts';
  */
 export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
   return {
-    async recall(token) {
-      if (!isGrantToken(token)) return bearer.recall(token);
-      try {
-        return await sites.holder(token);
-      } catch (error) {
-        if (error instanceof CallboardError && error.code === 'unauthenticated') return null;
-        throw error;
-      }
-    },
+    recall: (token) =>
+      isGrantToken(token) ? orElse(() => sites.holder(token), nobodyWhereUnknown) : bearer.recall(token),
     authenticate: (token) => (token !== null && isGrantToken(token) ? sites.holder(token) : bearer.authenticate(token)),
   };
+}
+
+function nobodyWhereUnknown(error: unknown): null {
+  if (error instanceof CallboardError && error.code === 'unauthenticated') return null;
+  throw error;
 }

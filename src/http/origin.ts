@@ -10,7 +10,6 @@ const EXPOSED = 'retry-after, www-authenticate, x-request-id';
 /** Lets pages of the allowed origins read the answer. Returns true when that was all: a preflight, now answered. */
 export function crossOrigin({ request, response }: Visit, rule: OriginRule): boolean {
   const { origin } = request.headers;
-  response.setHeader('vary', 'origin');
   if (origin === undefined || !originAllowed(request, rule)) return false;
   response.setHeader('access-control-allow-origin', origin);
   response.setHeader('access-control-expose-headers', EXPOSED);

@@ -3,6 +3,7 @@ import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
 import type { Live } from '../core/live.ts';
 import type { Log } from '../core/log.ts';
+import type { Maybe } from '../core/maybe.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
 import type { GraphqlDoor } from '../graphql/door.ts';
 import { Chunk } from '../graphql/sse-frame.ts';
@@ -16,7 +17,7 @@ import type { Visit } from './visit.ts';
  * Answers `GET /site-sessions/{session_id}/events` as a plain event stream. False: the path is another, and nothing was answered. Fills in
  * who asks.
  */
-export type SiteEvents = (visit: Visit, access: { who: Principal | null }) => Promise<boolean>;
+export type SiteEvents = (visit: Visit, access: { who: Principal | null }) => Maybe<boolean>;
 
 export type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites'>;
@@ -35,9 +36,7 @@ const PATH = /^\/site-sessions\/([^/]+)\/events$/;
 
 export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
   const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
-  return async (visit, access) => {
-    const sessionId = sessionOf(visit.path);
-    if (sessionId === null) return false;
+  const open = async (visit: Visit, sessionId: string, access: { who: Principal | null }): Promise<boolean> => {
     if (visit.method !== 'GET') {
       visit.response.setHeader('allow', 'GET');
       fail('method_not_allowed', 'This path can only be listened to.');
@@ -48,13 +47,18 @@ export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
     await answer(options, visit, { who, sessionId, names: namesOf(query) }, groups);
     return true;
   };
+  return (visit, access) => {
+    const sessionId = sessionOf(visit.path);
+    return sessionId === null ? false : open(visit, sessionId, access);
+  };
 }
 
 type Asked = { readonly who: Principal; readonly sessionId: string; readonly names: readonly string[] | null };
 
 /** Null: another path. A session id that is not one names nothing. */
 function sessionOf(path: string | null): string | null {
-  const [, raw] = PATH.exec(path ?? '') ?? [];
+  if (!path?.startsWith('/site-sessions/')) return null;
+  const [, raw] = PATH.exec(path) ?? [];
   if (raw === undefined) return null;
   try {
     return decodeURIComponent(raw);

@@ -17,14 +17,56 @@ export function createLog({ level, secrets = [], sink }: LogOptions): Log {
   const options: pino.LoggerOptions = {
     level,
     base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: createStamp(),
     formatters: { level: (label) => ({ level: label }) },
   };
-  const logger = sink ? pino(options, sink) : pino(options, pino.destination({ dest: 2, sync: true }));
+  const logger = pino(options, sink ?? createBatches());
   const write =
     (method: 'debug' | 'info' | 'warn' | 'error') =>
     (fields: Record<string, unknown>, message: string): void => {
       if (logger.isLevelEnabled(method)) logger[method](scrub.fields(fields), scrub.text(message));
     };
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+/** The time as pino writes it; all but the milliseconds once a second. */
+function createStamp(): () => string {
+  let second = -1;
+  let head = '';
+  return () => {
+    const now = Date.now();
+    const current = Math.floor(now / 1000);
+    if (current !== second) {
+      second = current;
+      head = `,"time":"${new Date(current * 1000).toISOString().slice(0, -'000Z'.length)}`;
+    }
+    return `${head}${String(now - current * 1000).padStart(3, '0')}Z"`;
+  };
+}
+
+/** More than this is written at once; pino allows less than 16 KiB. */
+const BATCH_BYTES = 8 * 1024;
+
+/** Standard error, written once for all lines of a tick. What is left when the process ends is written then. */
+function createBatches(): { write(line: string): void } {
+  const destination = pino.destination({ dest: 2, sync: true, minLength: BATCH_BYTES });
+  let planned = false;
+  const flush = (): void => {
+    planned = false;
+    try {
+      destination.flushSync();
+    } catch (error) {
+      // As it says of any write: it forgives a reader that has gone.
+      destination.emit('error', error);
+    }
+  };
+  process.once('exit', flush);
+  return {
+    write(line) {
+      destination.write(line);
+      if (planned) return;
+      planned = true;
+      setImmediate(flush);
+    },
+  };
 }

@@ -1,5 +1,5 @@
 /** The frames of PROTOCOL.md, name by name: what a client or caller sends (`UP`), what the relay sends (`DOWN`). */
-import { faultIn, membersOf, type Fields, type Member, type Table } from './fields.ts';
+import { faultIn, ID, membersOf, type Fields, type Member, type Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
 /** Client or caller to relay. A payload is allowed where PAYLOAD says so, and then it is the frame's second part. */
@@ -160,7 +160,7 @@ export type DownHeader = { [K in DownType]: { readonly type: K } & Fields<(typeo
 
 /** Total. The payload is not looked into: whoever uses it checks that it is JSON. */
 export function parseUp(text: string): UpFrame | FrameFault {
-  return parse(UP_FORMS, text) as UpFrame | FrameFault;
+  return (parseReport(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
 
 /** Total. */
@@ -171,6 +171,31 @@ export function parseDown(text: string): DownFrame | FrameFault {
 export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is FrameFault {
   return 'fault' in frame;
 }
+
+const REPORT_HEADS = [
+  { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
+  { type: 'result', head: '{"type":"result","command_id":"', takesPayload: true },
+] as const;
+
+/**
+ * The two frames that come for each command, where they are written without a space and nothing more is said: an id holds nothing that JSON
+ * escapes, so such a header says just what it shows. Null: any other text, which is read as JSON.
+ */
+function parseReport(text: string): Extract<UpFrame, { type: 'ack' | 'result' }> | null {
+  for (const { type, head, takesPayload } of REPORT_HEADS) {
+    if (!text.startsWith(head)) continue;
+    const end = text.indexOf('"', head.length);
+    const command_id = text.slice(head.length, end);
+    if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END || !ID.test(command_id)) return null;
+    if (text.length === end + 2) return { type, payload: null, command_id };
+    if (!takesPayload || text.charCodeAt(end + 2) !== NEWLINE) return null;
+    return { type, payload: text.slice(end + 3), command_id };
+  }
+  return null;
+}
+
+const BRACE_END = 0x7d;
+const NEWLINE = 0x0a;
 
 type Form = { readonly members: readonly Member[]; readonly takesPayload: boolean };
 type Forms = ReadonlyMap<string, Form>;

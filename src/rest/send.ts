@@ -1,9 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import type { Reply } from '../graphql/reply.ts';
 import { PROBLEM_TYPE, type Answer } from './problem.ts';
 
 /** Writes an answer, unless its asker has gone. A HEAD gets the headers of the GET that it stands for. */
-export function send(res: ServerResponse, { status, body, text: written, headers }: Answer): void {
+export function send(res: ServerResponse, { status, body, text: written, headers }: Answer, reply?: Reply): void {
   if (res.destroyed) return;
+  if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
+    return reply.json('application/json; charset=utf-8', written);
+  reply?.open();
   const text = Buffer.from(written ?? JSON.stringify(body));
   res.writeHead(status, {
     'content-type': status < 400 ? 'application/json; charset=utf-8' : PROBLEM_TYPE,

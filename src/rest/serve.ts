@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../core/auth/principal.ts';
 import { andThen } from '../core/maybe.ts';
+import type { Reply } from '../graphql/reply.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Route } from './compile.ts';
@@ -20,6 +21,8 @@ export type Exchange = {
   readonly query: string;
   /** The parsed JSON of a POST or PUT; undefined when there was no body. */
   readonly body: unknown;
+  /** How to answer; absent: the response is as Node made it. */
+  readonly reply?: Reply;
 };
 
 /** What every request needs. */
@@ -34,15 +37,17 @@ type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; reado
 /** Answers one request of a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
   const { req, res, exchange } = call;
+  const { reply } = exchange;
   const route = resource.routes.get(req.method ?? '');
   if (route === undefined) {
     const answer = problem({ code: 'method_not_allowed', detail: `This path takes ${resource.allow}.` });
-    return send(res, { ...answer, headers: { allow: resource.allow } });
+    return send(res, { ...answer, headers: { allow: resource.allow } }, reply);
   }
+  const failed = (error: unknown): void => send(res, problem(serving.explain(error)), reply);
   try {
     checkAccess(route.access, exchange.who);
     const { variables, faults } = readVariables(route, { path, query: exchange.query, body: exchange.body });
-    if (faults.length > 0) return send(res, problem(invalidInput(faults)));
+    if (faults.length > 0) return send(res, problem(invalidInput(faults)), reply);
     const context = serving.contextOf(askedBy(route, call));
     const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
     const answer = andThen(writtenBody(route, context, variables), (text) => {
@@ -51,11 +56,10 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
         answerOf({ ...route, onlyItem }, executed, serving.explain),
       );
     });
-    const failed = (error: unknown): void => send(res, problem(serving.explain(error)));
-    if (answer instanceof Promise) answer.then((done) => send(res, done)).catch(failed);
-    else send(res, answer);
+    if (answer instanceof Promise) answer.then((done) => send(res, done, reply)).catch(failed);
+    else send(res, answer, reply);
   } catch (error) {
-    send(res, problem(serving.explain(error)));
+    failed(error);
   }
 }
 

@@ -135,6 +135,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
         'plan',
         'print',
         'refusal',
+        'reply',
         'request',
         'schema',
         'server',

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryHistory, type HistoryLimits } from '../../src/backends/memory/history.ts';
-import { ROW_BYTES } from '../../src/backends/memory/history-rows.ts';
+import { ROW_BYTES } from '../../src/backends/memory/history-row.ts';
 import type { Message } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
 import { newMessage } from '../contract/history-model.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { DISPATCHING } from '../../src/core/limits.ts';
+import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 
@@ -77,17 +77,17 @@ describe('a dispatch that the store does not answer', () => {
     expect(ids(client)).toEqual(['c1', 'c2', 'c3', 'c4']);
   });
 
-  it('is one of a few at most, since each may bring the socket a frame of the largest size', async () => {
+  it('is one of a window at most', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
-    const all = Array.from({ length: DISPATCHING + 2 }, (_, i) => `c${i}`);
+    const all = Array.from({ length: IN_FLIGHT + 2 }, (_, i) => `c${i}`);
     test.world.lose = 'answers';
     for (const id of all) void invoke(test, id);
     await settle();
-    expect(new Set(test.world.asked)).toEqual(new Set(all.slice(0, DISPATCHING)));
+    expect(new Set(test.world.asked)).toEqual(new Set(all.slice(0, IN_FLIGHT)));
     test.world.lose = 'nothing';
     await test.clock.advance(1_000);
-    expect(ids(client)).toEqual(all);
+    expect(ids(client)).toEqual(all.slice(0, IN_FLIGHT));
   });
 
   it('is not written to a link that another took the place of meanwhile', async () => {
@@ -116,5 +116,42 @@ describe('a dispatch that the store does not answer', () => {
     test.world.lose = 'nothing';
     await test.clock.advance(1_000);
     expect([ids(client), client.cancels]).toEqual([['c1'], ['c1']]);
+  });
+});
+
+describe('a dispatch that is answered while the socket is behind', () => {
+  it('is held until the socket took what had piled up, and its cancel comes after it', async () => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    for (const id of ['c1', 'c2', 'c3']) void invoke(test, id);
+    while (test.world.asked.length < 3) await Promise.resolve();
+    client.backlog = BACK_PRESSURE_BYTES;
+    await settle();
+    void invoke(test, 'c4');
+    await settle();
+    await test.core.rpc.cancel(alice, { userId: 'alice', clientId: 'tab', commandId: 'c2' }, 'enough');
+    await settle();
+    expect([test.world.asked, ids(client), client.cancels]).toEqual([['c1', 'c2', 'c3'], [], []]);
+    await test.clock.advance(1_500);
+    client.backlog = 0;
+    await client.session.drained();
+    await settle();
+    expect([ids(client), client.cancels]).toEqual([['c1', 'c2', 'c3', 'c4'], ['c2']]);
+    const [first, , , last] = client.sent.map(({ remainingMs }) => remainingMs);
+    expect((last ?? 0) - (first ?? 0)).toBe(0);
+  });
+
+  it('is not written once its command ended', async () => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    void test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1', respondWithinMs: 2_000 });
+    while (test.world.asked.length < 1) await Promise.resolve();
+    client.backlog = BACK_PRESSURE_BYTES;
+    await settle();
+    await test.clock.advance(4_000);
+    client.backlog = 0;
+    await client.session.drained();
+    await settle();
+    expect(ids(client)).toEqual([]);
   });
 });

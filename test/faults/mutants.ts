@@ -90,7 +90,7 @@ const DIRECT: readonly Omit<Mutant, 'mode'>[] = [
     file: 'backends/memory/commands-finish.ts',
     find: 'const command = conclude(',
     replace:
-      'acts.retain(row(entry.command, { id: `${commandId}:end`, kind: ROW_KIND[end.kind], ...end.kept }));\n  const command = conclude(',
+      'acts.keep(row(entry, { id: `${commandId}:end`, kind: ROW_KIND[end.kind], kept: end.kept }));\n  const command = conclude(',
     plan: 'F0',
     caughtBy: ['I3'],
   },

@@ -3,6 +3,7 @@ import type { Core } from '../../src/core/core.ts';
 import type { DisconnectCause } from '../../src/core/connections/connection.ts';
 import type { ClientLink } from '../../src/core/delivery/link.ts';
 import { CLOSE } from '../../src/protocol/close.ts';
+import { changed } from '../kit/changed.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
 import { caller, client, house, Peer } from './kit.ts';
@@ -29,7 +30,7 @@ describe('closes that core asks for', () => {
           async open(who, hello, given) {
             link = given;
             const session = await core.links.open(who, hello, given);
-            return { ...session, closed: (why) => (told.push(why), session.closed(why)) };
+            return changed(session, { closed: (why) => (told.push(why), session.closed(why)) });
           },
         },
       }),
@@ -132,10 +133,10 @@ describe('going away', () => {
       wrap: (core) => ({
         ...core,
         links: {
-          open: async (...args) => ({
-            ...(await core.links.open(...args)),
-            closed: () => Promise.reject(new Error('the store is away')),
-          }),
+          async open(...args) {
+            const closed = (): Promise<never> => Promise.reject(new Error('the store is away'));
+            return changed(await core.links.open(...args), { closed });
+          },
         },
       }),
     });

@@ -3,6 +3,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import type { Core } from '../../src/core/core.ts';
 import type { LinkSession } from '../../src/core/delivery/link.ts';
 import { trustJson } from '../../src/core/json.ts';
+import { changed } from '../kit/changed.ts';
 import { admin, user } from '../kit/core.ts';
 import { caller, client, house, invoke, type House } from './kit.ts';
 
@@ -22,7 +23,7 @@ const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => 
     links: {
       async open(...args) {
         const session = await core.links.open(...args);
-        return { ...session, ...change(session) };
+        return changed(session, change(session));
       },
     },
   }),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { CallboardError } from '../../src/core/errors.ts';
+import { changed } from '../kit/changed.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
 import { caller, client, house, Peer, type House } from './kit.ts';
@@ -51,7 +52,7 @@ describe('the heartbeat', () => {
               if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
               return session.alive();
             };
-            return { ...session, alive };
+            return changed(session, { alive });
           },
         },
       }),
@@ -79,7 +80,7 @@ describe('the heartbeat', () => {
         links: {
           async open(...args) {
             const session = await core.links.open(...args);
-            return { ...session, alive: () => (touched++, session.alive()) };
+            return changed(session, { alive: () => (touched++, session.alive()) });
           },
         },
       }),
@@ -127,7 +128,7 @@ describe('the heartbeat', () => {
       wrap: (core) => ({
         ...core,
         links: {
-          open: async (...args) => ({ ...(await core.links.open(...args)), alive: () => Promise.resolve(false) }),
+          open: async (...args) => changed(await core.links.open(...args), { alive: () => Promise.resolve(false) }),
         },
       }),
     });

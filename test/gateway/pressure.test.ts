@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
-import { DISPATCHING } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
 import { caller, client, house, type House, type Peer } from './kit.ts';
@@ -99,11 +98,11 @@ test('the frames of one turn leave in one write', async () => {
   });
   const peer = await client(at);
   writes.length = 0;
-  for (let i = 0; i < DISPATCHING; i++) {
+  for (let i = 0; i < 6; i++) {
     const request = { userId: 'alice', clientId: 'tab', action: 'open', params: null, commandId: `c${i}` };
     void at.core.rpc.invoke(user('alice'), request);
   }
-  for (let i = 0; i < DISPATCHING; i++) await peer.next('command');
+  for (let i = 0; i < 6; i++) await peer.next('command');
   expect(writes).toHaveLength(1);
 });
 

@@ -1,5 +1,11 @@
 import { NoUnusedVariablesRule, execute, parse, specifiedRules, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import {
+  connectionStatus,
+  derivedChangeAt,
+  heartbeat,
+  recentlyReplaced,
+} from '../../src/core/connections/connection.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/context.ts';
 import { createFragmentStores } from '../../src/graphql/fragments.ts';
@@ -46,6 +52,7 @@ describe.each([
       await using test = await testCore({ rawMessages: true });
       await populate(test);
       const plans = createPlans(of, { eager: true });
+      const forgetful = createPlans(of, { eager: true, keep: false });
       let written = 0;
       let answered = 0;
       for (let seed = batch * 1000; seed < batch * 1000 + 100; seed++) {
@@ -64,6 +71,7 @@ describe.each([
         const { data, errors } = await execute(args);
         for (let run = 0; run < 3; run++) {
           const own = await plan?.write(context(), variables);
+          expect(await forgetful.of(document)?.write(context(), variables), text).toBe(own);
           if (errors) expect(own, text).toBeNull();
           else if (own !== null) expect(own, text).toBe(JSON.stringify(data));
           if (run === 0 && !errors) (answered++, (written += own === null ? 0 : 1));
@@ -126,6 +134,56 @@ describe('what is kept of an entity', () => {
     answers.push(await test.ask());
     expect(new Set(answers).size).toBe(5);
     expect(link.sent).toEqual([]);
+  });
+
+  it('holds for a whole list until the moment that any of it changes, for any time that the clock shows', async () => {
+    await using test = await testCore();
+    const { backend, clock } = test;
+    for (const clientId of ['a', 'b', 'c']) {
+      await connect(test.core, user('alice'), { clientId });
+      await clock.advance(7_000);
+    }
+    await connect(test.core, user('alice'), { clientId: 'b', instanceId: 'another' });
+    const LIST = parse(`{ user(id: "alice") { connectionCount connections { nodes {
+      clientId status heartbeat recentlyReplaced lastSeenAt disconnectCause actions { items { name } } } } } }`);
+    const plan = createPlans(schema, { eager: true }).of(LIST);
+    const context = () => createContext({ core: test.core, who: admin, log: silentLog });
+    const seen = new Set<string>();
+    const look = async (): Promise<void> => {
+      const { data } = await execute({ schema, document: LIST, contextValue: context() });
+      for (let time = 0; time < 2; time++) expect(await plan?.write(context(), {})).toBe(JSON.stringify(data));
+      seen.add(JSON.stringify(data));
+    };
+    const [row] = await backend.connections.get([{ userId: 'alice', clientId: 'c' }]);
+    for (let second = 0; second < 130; second++) {
+      await look();
+      if (second === 20) await backend.connections.touch({ userId: 'alice', clientId: 'c' }, row?.epoch ?? 0);
+      if (second === 22) await backend.connections.advertise({ userId: 'alice', clientId: 'c' }, row?.epoch ?? 0, []);
+      if (second === 40)
+        await backend.connections.disconnect({ userId: 'alice', clientId: 'c' }, row?.epoch ?? 0, 'operator');
+      await clock.advance(1_000 - 1);
+      await look();
+      await clock.advance(1);
+    }
+    expect(seen.size).toBeGreaterThan(10);
+  });
+
+  it('is written anew at the very millisecond that derivedChangeAt names, and is the same up to it', async () => {
+    await using test = await testCore();
+    await connect(test.core, user('alice'));
+    await connect(test.core, user('alice'), { instanceId: 'another' });
+    const [row] = await test.backend.connections.get([{ userId: 'alice', clientId: 'tab' }]);
+    if (!row) throw new Error('There is no connection.');
+    const derived = (now: number): string =>
+      [connectionStatus(row, now), heartbeat(row, now), recentlyReplaced(row, now)].join();
+    const changes: string[] = [];
+    for (let now = row.lastSeenAt, next = now; next < Infinity; now = next) {
+      next = derivedChangeAt(row, now);
+      if (next === Infinity) break;
+      expect(derived(next - 1)).toBe(derived(now));
+      if (derived(next) !== derived(now)) changes.push(derived(next));
+    }
+    expect(changes.length).toBeGreaterThanOrEqual(3);
   });
 
   it('is bounded: what is over the bound is dropped, and written anew', () => {

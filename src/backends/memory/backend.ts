@@ -38,14 +38,13 @@ export function createMemoryBackend({
   const waiters = new WaiterIndex(clock, mailboxes);
   const dedup = createMemoryDedup(clock);
   const history = createMemoryHistory({ clock, limits, dedup });
-  const retain = history.retain;
   const sites = createSites();
   const connections = createMemoryConnections({ clock, onGone: sites.drop });
   return {
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     connections,
     contexts: createMemoryContexts({ clock, sites, peek: connections.peek }),
-    commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, retain, dedup, sha256 }),
+    commands: createMemoryCommands({ clock, ledger, waiters, mailboxes, keep: history.keep, dedup, sha256 }),
     waiters: createMemoryWaiters(clock, ledger, waiters),
     nodes: createMemoryNodes(clock, mailboxes, ledger),
     inspector: createMemoryInspector(clock, ledger),

@@ -6,7 +6,9 @@ type Listener = (event: never) => void;
 /** core's Bus in one process: a listener hears an event before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
   const topics = new Map<string, Set<Listener>>();
+  let listenersOfCommands = 0;
   return {
+    hears: () => listenersOfCommands > 0,
     publish(topic, event) {
       for (const listener of topics.get(topic) ?? []) {
         try {
@@ -22,8 +24,10 @@ export function createMemoryBus(log: Log): Bus {
       // A wrapper of its own, so that one function may listen twice.
       const own: Listener = (event) => listener(event);
       listeners.add(own);
+      const ofCommands = topic.startsWith('command:') ? 1 : 0;
+      listenersOfCommands += ofCommands;
       return () => {
-        listeners.delete(own);
+        if (listeners.delete(own)) listenersOfCommands -= ofCommands;
         if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
       };
     },

@@ -1,7 +1,8 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
-import { clientStream, type Message, type NewMessage } from '../../core/history/message.ts';
+import type { NewMessage } from '../../core/history/message.ts';
 import type { JsonText } from '../../core/json.ts';
+import { CommandMessage, type MessagePart } from './commands-message.ts';
 import type { MemoryDedup } from './dedup.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
@@ -13,7 +14,8 @@ export type Acts = {
   readonly ledger: Ledger;
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
-  readonly retain: (message: NewMessage) => Message;
+  /** Into history. */
+  readonly keep: (message: NewMessage) => void;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
 };
@@ -24,13 +26,13 @@ export function move(entry: Entry, change: Partial<Command>): Command {
   return entry.command;
 }
 
-/** A history row of a command, in its client's stream. */
-export function row(command: Command, part: Pick<NewMessage, 'id' | 'kind'> & Partial<NewMessage>): NewMessage {
-  const { userId, clientId, commandId, boundInstanceId, traceId, parentSpanId } = command;
-  const { id, kind, payload = null, spill = null, error = null, instanceId = boundInstanceId } = part;
-  const suffix = clientStream(clientId);
-  return { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId, payload, spill, error };
+/** A history row of a command, in its client's stream. Its id is `<command>:<kind>` where none is given. */
+export function row({ head, command }: Entry, part: RowPart): NewMessage {
+  const { instanceId = command.boundInstanceId } = part;
+  return new CommandMessage(head, { ...part, instanceId });
 }
+
+type RowPart = Omit<MessagePart, 'instanceId'> & Partial<Pick<MessagePart, 'instanceId'>>;
 
 /** Ends a command: record, reservation, replies, in this order. The only place where a command becomes terminal. */
 export function conclude(

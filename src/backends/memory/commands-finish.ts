@@ -22,7 +22,7 @@ export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishRe
   if (isTerminal(entry.command)) return { kind: 'late', command: keepLate(acts, entry, end, messageId) };
   if (entry.command.boundInstanceId !== end.instanceId)
     return { kind: 'fenced', command: keepLate(acts, entry, end, messageId) };
-  acts.retain(row(entry.command, { id: messageId, kind: ROW_KIND[end.kind], ...end.kept, error: end.error }));
+  acts.keep(row(entry, { id: messageId, kind: ROW_KIND[end.kind], kept: end.kept, error: end.error }));
   const command = conclude(
     acts,
     entry,
@@ -43,15 +43,8 @@ function keepLate(acts: Acts, entry: Entry, end: End, messageId: string): Comman
   const { command } = entry;
   const { instanceId, kind } = end;
   if (command.sightings.length < SIGHTINGS_PER_COMMAND) {
-    acts.retain(
-      row(command, {
-        id: `${messageId}:late`,
-        kind: 'late_result',
-        instanceId,
-        ...end.kept,
-        error: end.error,
-      }),
-    );
+    const { kept, error } = end;
+    acts.keep(row(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error }));
   }
   const digest = acts.sha256(`${kind}\n${end.payload ?? ''}\n${end.error?.code ?? ''}`);
   return move(entry, {

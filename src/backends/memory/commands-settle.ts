@@ -19,7 +19,7 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
 export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_WORDS[code] ?? code };
   const before = entry.command;
-  acts.retain(row(before, { id: `${before.commandId}:end`, kind: 'error', error }));
+  acts.keep(row(entry, { id: `${before.commandId}:end`, kind: 'error', error }));
   const unknown = wasDispatched(before) || code === 'store_lost';
   const command = conclude(acts, entry, {
     outcome: unknown ? 'outcome_unknown' : 'expired',
@@ -34,13 +34,8 @@ export function end(acts: Acts, entry: Entry, code: Code): Command {
 function cancel(acts: Acts, entry: Entry, { reason, by }: Extract<Settlement, { kind: 'cancel' }>): SettleResult {
   const before = entry.command;
   if (before.cancelRequestedAt === null) {
-    acts.retain(
-      row(before, {
-        id: `${before.commandId}:cancel`,
-        kind: 'cancel',
-        error: reason === null ? null : { code: 'cancelled', message: reason },
-      }),
-    );
+    const error = reason === null ? null : { code: 'cancelled', message: reason };
+    acts.keep(row(entry, { kind: 'cancel', error }));
   }
   const cancelRequestedAt = before.cancelRequestedAt ?? acts.clock.now();
   if (!wasDispatched(before)) {

@@ -46,8 +46,10 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   }
   const { binding } = client;
   const command = newCommand(request, binding, acts.clock.now());
+  const { userId, clientId, commandId, traceId, parentSpanId } = command;
   const entry: Entry = {
     command,
+    head: { userId, clientId, commandId, suffix: client.suffix, traceId, parentSpanId },
     client,
     queuedOn: command.nodeId,
     params: request.params,
@@ -58,14 +60,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     rememberedUntil: Infinity,
     waiters: NO_WAITERS,
   };
-  acts.retain(
-    row(command, {
-      id: `${command.commandId}:command`,
-      kind: 'command',
-      ...request.kept,
-      instanceId: command.expectedInstanceId,
-    }),
-  );
+  acts.keep(row(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }));
   acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
   if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter);
   if (binding) acts.mailboxes.post(binding.nodeId, { kind: 'command', key: keyOf(command) });
@@ -160,9 +155,7 @@ function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): 
   } else if (kind === 'ack') return false;
   if (kind === 'progress' && kept && now - entry.progressRowAt >= PROGRESS_ROW_MS) {
     entry.progressRowAt = now;
-    acts.retain(
-      row(command, { id: `${command.commandId}:progress:${++entry.progressRows}`, kind: 'progress', ...kept }),
-    );
+    acts.keep(row(entry, { id: `${command.commandId}:progress:${++entry.progressRows}`, kind: 'progress', kept }));
   }
   return true;
 }

@@ -8,8 +8,15 @@ import { createList, type Entry, type List } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /** `lostAt` is null while the link is up. `place`: among the live in order of last sign of life, or among the lost in order of loss. */
-export type Row = { connection: Connection; lostAt: number | null; place: Entry<Row> | null };
-type User = { readonly userId: string; readonly clients: SortedMap<Row> };
+export type Row = {
+  readonly user: User;
+  connection: Connection;
+  lostAt: number | null;
+  place: Entry<Row> | null;
+};
+/** `first`: the first rows as they were read last; null once any row of the user is another. */
+type User = { readonly userId: string; readonly clients: SortedMap<Row>; first: First | null };
+type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
 
 /** The rows of the connection store, in order, with their forgetting. Every method first forgets what is due, each row once. */
 export interface Rows {
@@ -18,12 +25,15 @@ export interface Rows {
   peek(key: ClientKey): Connection | null;
   /** A link that has just shown life: as a new row, or in place of what the row held. */
   put(connection: Connection): Connection;
+  /** Another state of a link, which has shown no life by it. */
+  replace(row: Row, connection: Connection): Connection;
   /** From now on the link counts as down; one that was silent for too long already did. */
   lose(row: Row, cause: DisconnectCause): Connection;
   /** In order of (user, client), of one user or of all. */
   from(userId: string | null, after: Position | null): IteratorObject<Connection>;
   users(after: Position | null): IteratorObject<UserRow>;
-  count(userId: string): number;
+  /** The first `most` of one user, and how many there are. The very array of the last time, unless one of the user's rows changed. */
+  first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] };
 }
 
 export type RowsOptions = {
@@ -40,8 +50,7 @@ export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): Rows
 
   const lose = (row: Row, cause: DisconnectCause): Connection => {
     if (row.lostAt === null) move(row, { from: live, to: lost, lostAt: clock.now() });
-    row.connection = { ...row.connection, disconnectedAt: row.lostAt, disconnectCause: cause };
-    return row.connection;
+    return replace(row, { ...row.connection, disconnectedAt: row.lostAt, disconnectCause: cause });
   };
   const observe = (row: Row): Connection =>
     row.lostAt !== null || nodeAlive(row.connection.nodeId) ? row.connection : lose(row, 'node_lost');
@@ -62,9 +71,9 @@ export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): Rows
       forget();
       const row = rowOf(users, connection);
       move(row, { from: row.lostAt === null ? live : lost, to: live, lostAt: null });
-      row.connection = connection;
-      return connection;
+      return replace(row, connection);
     },
+    replace,
     lose,
     *from(userId, after) {
       forget();
@@ -81,18 +90,37 @@ export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): Rows
         yield { userId, count: clients.size };
       }
     },
-    count(userId) {
+    first(userId, most) {
       forget();
-      return users.get(userId)?.clients.size ?? 0;
+      const user = users.get(userId);
+      if (!user) return { total: 0, rows: [] };
+      const total = user.clients.size;
+      const known = user.first;
+      const enough = known !== null && known.most >= Math.min(most, total) && known.nodes.every(nodeAlive);
+      const rows = enough ? known.rows : firstOf(user, most, observe);
+      return { total, rows: rows.length > most ? rows.slice(0, most) : rows };
     },
   };
+}
+
+function replace(row: Row, connection: Connection): Connection {
+  row.connection = connection;
+  row.user.first = null;
+  return connection;
+}
+
+function firstOf(user: User, most: number, observe: (row: Row) => Connection): readonly Connection[] {
+  const rows = [...user.clients.values().take(most)].map(observe);
+  const nodes = new Set(rows.filter((row) => row.disconnectedAt === null).map(({ nodeId }) => nodeId));
+  user.first = { most, rows, nodes: [...nodes] };
+  return rows;
 }
 
 /** The row of this client, made where there is none. */
 function rowOf(users: SortedMap<User>, connection: Connection): Row {
   const { userId, clientId } = connection;
-  const user = users.get(userId) ?? { userId, clients: createSortedMap<Row>() };
-  const row = user.clients.get(clientId) ?? { connection, lostAt: null, place: null };
+  const user = users.get(userId) ?? { userId, clients: createSortedMap<Row>(), first: null };
+  const row = user.clients.get(clientId) ?? { user, connection, lostAt: null, place: null };
   users.set(userId, user);
   user.clients.set(clientId, row);
   return row;
@@ -116,10 +144,11 @@ function forgetDue({ users, live, lost }: Held, now: number): readonly ClientKey
   }
   for (let head = lost.first(); head && forgottenAt(head.value) <= now; head = lost.first()) {
     lost.remove(head);
-    const { userId, clientId } = head.value.connection;
-    const clients = users.get(userId)?.clients;
-    clients?.delete(clientId);
-    if (clients?.size === 0) users.delete(userId);
+    const { user, connection } = head.value;
+    const { userId, clientId } = connection;
+    user.clients.delete(clientId);
+    user.first = null;
+    if (user.clients.size === 0) users.delete(userId);
     forgotten.push({ userId, clientId });
   }
   return forgotten;

@@ -90,7 +90,7 @@ export function createMemoryConnections({
     },
     advertise(key, epoch, actions) {
       const row = up(key, epoch);
-      return row && (row.connection = { ...row.connection, actions });
+      return row && rows.replace(row, { ...row.connection, actions });
     },
     disconnect(key, epoch, cause) {
       const row = rows.find(key);
@@ -105,11 +105,7 @@ export function createMemoryConnections({
         (filter.status === null || connectionStatus(connection, now) === filter.status);
       return scanSorted(rows.from(filter.userId, page.after), page, positionOf, keep);
     },
-    ofUsers: (userIds, first) =>
-      userIds.map((userId) => ({
-        total: rows.count(userId),
-        rows: [...rows.from(userId, null).take(first)],
-      })),
+    ofUsers: (userIds, first) => userIds.map((userId) => rows.first(userId, first)),
     users: (page) => scanSorted(rows.users(page.after), page, ({ userId }) => [userId]),
   };
 }

@@ -1,9 +1,11 @@
+import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_MARKS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import { createQueue } from './list-queue.ts';
 
-/** A message as the deduplicator knows it. None of the three holds a `\n`. */
+/** A message as the deduplicator knows it. */
 export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
 export interface MemoryDedup extends DedupStore {
@@ -18,7 +20,7 @@ export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS):
   return {
     see({ userId, clientId, messageId }) {
       const now = clock.now();
-      const first = marks.set(`${userId}\n${clientId}\n${messageId}`, now);
+      const first = marks.set({ userId, clientId }, messageId, now);
       counters.count(now, first);
       return first;
     },
@@ -36,24 +38,33 @@ export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS):
 
 type Marks = {
   /** True when there was no live mark; it is then set. Constant time. */
-  set(key: string, now: number): boolean;
+  set(client: ClientKey, messageId: string, now: number): boolean;
   expire(now: number): void;
   size(): number;
   /** When the last mark was dropped for lack of room. */
   evictedAt(): number;
 };
 
+/** The marks of one client: its ids alone are hashed, and a message's id is shared with its row. */
+type ClientMarks = { readonly client: ClientKey; readonly ids: Set<string> };
+
 function createMarks(maxMarks: number): Marks {
-  const live = new Set<string>();
+  const clients = new ByClient<ClientMarks>();
   // A set of its own order finds its first key only past all that were deleted before it, hence the queues.
   const keys = createQueue<string>();
+  const owners = createQueue<ClientMarks>();
   const ends = createQueue<number>();
+  let size = 0;
   let evictedAt = -Infinity;
   const dropFirst = (): void => {
     const oldest = keys.first();
-    if (oldest === undefined) return;
-    live.delete(oldest);
+    const owner = owners.first();
+    if (oldest === undefined || owner === undefined) return;
+    owner.ids.delete(oldest);
+    if (owner.ids.size === 0) clients.delete(owner.client);
+    size--;
     keys.shift();
+    owners.shift();
     ends.shift();
   };
   const expire = (now: number): void => {
@@ -61,19 +72,23 @@ function createMarks(maxMarks: number): Marks {
   };
   return {
     expire,
-    set(key, now) {
+    set(client, messageId, now) {
       expire(now);
-      const before = live.size;
-      if (live.add(key).size === before) return false;
-      keys.push(key);
+      const owner = clients.get(client) ?? { client, ids: new Set<string>() };
+      const before = owner.ids.size;
+      if (owner.ids.add(messageId).size === before) return false;
+      if (before === 0) clients.set(client, owner);
+      size++;
+      keys.push(messageId);
+      owners.push(owner);
       ends.push(now + DEDUP_TTL_MS);
-      if (live.size > maxMarks) {
+      if (size > maxMarks) {
         dropFirst();
         evictedAt = now;
       }
       return true;
     },
-    size: () => live.size,
+    size: () => size,
     evictedAt: () => evictedAt,
   };
 }

@@ -1,8 +1,8 @@
-import type { Message, NewMessage } from '../../core/history/message.ts';
-import { utf8Length } from '../../core/json.ts';
+import type { NewMessage } from '../../core/history/message.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
+import { Row, RowList, type Stream, type User } from './history-row.ts';
 import { createEvictions, type Evictions } from './evictions.ts';
-import { createList, type Entry, type List } from './list.ts';
+import { createList } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 export type HistoryLimits = {
@@ -21,37 +21,7 @@ export const HISTORY_LIMITS: HistoryLimits = {
   streamsPerUser: STREAMS_PER_USER,
 };
 
-/**
- * What a message costs beside its payload: its object, its ids, and its places in its stream, among all messages and among those of its
- * command. Measured on Node 24 as the growth of the heap over 200,000 messages with ids of 36 characters: 768 bytes each; the rest is for
- * longer ids and a terminal error.
- */
-export const ROW_BYTES = 1024;
-
-export type Row = {
-  readonly message: Message;
-  readonly bytes: number;
-  readonly stream: Stream;
-  place: Entry<Row> | null;
-};
-
-/** Its messages are `rows` from `head` on, of consecutive `seq`. `evictedAt`: time of the newest one dropped for lack of room. */
-export type Stream = {
-  readonly user: User;
-  readonly suffix: string;
-  readonly rows: (Row | undefined)[];
-  head: number;
-  nextSeq: number;
-  evictedAt: number;
-  place: Entry<Stream> | null;
-};
-
-export type User = {
-  readonly userId: string;
-  readonly streams: SortedMap<Stream>;
-  readonly byLastWrite: List<Stream>;
-  readonly byCommand: Map<string, Row[]>;
-};
+export type { Stream } from './history-row.ts';
 
 export type Totals = { messages: number; bytes: number; evictedMessages: number; evictedStreams: number };
 
@@ -63,7 +33,7 @@ export interface Rows {
   /** Of all streams, newest first. */
   newest(): Iterable<Row>;
   /** `at` never goes back from one call to the next. Amortised constant time. */
-  add(message: NewMessage, at: number): Message;
+  add(message: NewMessage, at: number): Row;
   /** Drops what was retained at this time or before. */
   expire(before: number): void;
 }
@@ -71,7 +41,7 @@ export interface Rows {
 type State = {
   readonly limits: HistoryLimits;
   readonly users: SortedMap<User>;
-  readonly byAge: List<Row>;
+  readonly byAge: RowList;
   readonly evictions: Evictions;
   readonly totals: Totals;
   /** No stream that is gone had given a `seq` of this or above, so one that comes again begins here. */
@@ -85,7 +55,7 @@ export function createRows(limits: HistoryLimits): Rows {
   const state: State = {
     limits,
     users: createSortedMap(),
-    byAge: createList(),
+    byAge: new RowList(),
     evictions: createEvictions(),
     totals: { messages: 0, bytes: 0, evictedMessages: 0, evictedStreams: 0 },
     seqFloor: 1,
@@ -94,20 +64,20 @@ export function createRows(limits: HistoryLimits): Rows {
     users: state.users,
     evictions: state.evictions,
     totals: state.totals,
-    newest: () => backwards(state.byAge),
+    newest: () => state.byAge.backwards(),
     add(message, at) {
       const row = append(state, streamFor(state, message), { message, at });
       while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
-      for (let old = state.byAge.first(); old && old.value !== row; old = state.byAge.first()) {
+      for (let old = state.byAge.first; old && old !== row; old = state.byAge.first) {
         if (state.totals.bytes <= limits.bytes) break;
-        dropFirst(state, old.value.stream, 'room');
+        dropFirst(state, old.stream, 'room');
       }
-      return row.message;
+      return row;
     },
     expire(before) {
       state.evictions.expire(before);
-      for (let old = state.byAge.first(); old && old.value.message.at <= before; old = state.byAge.first()) {
-        dropFirst(state, old.value.stream, 'bound');
+      for (let old = state.byAge.first; old && old.at <= before; old = state.byAge.first) {
+        dropFirst(state, old.stream, 'bound');
       }
     },
   };
@@ -117,19 +87,15 @@ export function lengthOf(stream: Stream): number {
   return stream.rows.length - stream.head;
 }
 
-/** The message at this place, counted from the oldest that is retained. */
-export function messageAt(stream: Stream, index: number): Message | undefined {
-  return stream.rows[stream.head + index]?.message;
-}
-
-function* backwards(rows: List<Row>): Generator<Row> {
-  for (let entry = rows.last(); entry; entry = entry.previous) yield entry.value;
+/** The row at this place, counted from the oldest that is retained. */
+export function rowAt(stream: Stream, index: number): Row | undefined {
+  return stream.rows[stream.head + index];
 }
 
 function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
-  const known = state.users.get(userId)?.streams.get(suffix);
-  if (known) return known;
   const crowded = state.users.get(userId);
+  const known = crowded?.streams.get(suffix);
+  if (known) return known;
   if (crowded && crowded.streams.size >= state.limits.streamsPerUser) {
     const longestUnwritten = crowded.byLastWrite.first()?.value;
     while (longestUnwritten && lengthOf(longestUnwritten) > 0) dropFirst(state, longestUnwritten, 'room');
@@ -155,21 +121,15 @@ function newUser(userId: string): User {
 }
 
 function append(state: State, stream: Stream, given: { readonly message: NewMessage; readonly at: number }): Row {
-  const { payload, spill } = given.message;
-  const inlineBytes = payload === null ? 0 : utf8Length(payload);
-  const payloadBytes = payload === null ? (spill?.bytes ?? 0) : inlineBytes;
-  const message: Message = { ...given.message, seq: stream.nextSeq++, at: given.at, payloadBytes };
-  const row: Row = { message, bytes: ROW_BYTES + inlineBytes, stream, place: null };
+  const row = new Row(stream, given.message, given.at);
   const { user } = stream;
-  row.place = state.byAge.push(row);
+  state.byAge.push(row);
   stream.rows.push(row);
-  if (stream.place) user.byLastWrite.remove(stream.place);
-  stream.place = user.byLastWrite.push(stream);
-  if (message.commandId !== null) {
-    const rows = user.byCommand.get(message.commandId);
-    if (rows) rows.push(row);
-    else user.byCommand.set(message.commandId, [row]);
+  if (!stream.place || user.byLastWrite.last() !== stream.place) {
+    if (stream.place) user.byLastWrite.remove(stream.place);
+    stream.place = user.byLastWrite.push(stream);
   }
+  noteCommandOf(row);
   state.totals.messages++;
   state.totals.bytes += row.bytes;
   return row;
@@ -184,27 +144,39 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
     stream.rows.splice(0, stream.head);
     stream.head = 0;
   }
-  if (row.place) state.byAge.remove(row.place);
+  state.byAge.remove(row);
   forgetCommandOf(row);
   state.totals.messages--;
   state.totals.bytes -= row.bytes;
   if (why === 'room') {
     state.totals.evictedMessages++;
-    stream.evictedAt = row.message.at;
-    state.evictions.note(stream.user.userId, row.message.at, lengthOf(stream) === 0);
+    stream.evictedAt = row.at;
+    state.evictions.note(stream.user.userId, row.at, lengthOf(stream) === 0);
   }
   if (lengthOf(stream) === 0) removeStream(state, stream, why);
 }
 
-function forgetCommandOf({ message, stream: { user } }: Row): void {
-  if (message.commandId === null) return;
-  const rows = user.byCommand.get(message.commandId) ?? [];
+/** Most commands have two rows: an array that is pushed to would make room for many more. */
+function noteCommandOf(row: Row): void {
+  const { byCommand } = row.stream.user;
+  const { commandId } = row;
+  if (commandId === null) return;
+  const rows = byCommand.get(commandId);
+  const [first] = rows ?? [];
+  if (!rows || !first) byCommand.set(commandId, [row]);
+  else if (rows.length === 1) byCommand.set(commandId, [first, row]);
+  else rows.push(row);
+}
+
+function forgetCommandOf(row: Row): void {
+  const { byCommand } = row.stream.user;
+  const { commandId } = row;
+  const rows = commandId === null ? undefined : byCommand.get(commandId);
+  if (!rows || commandId === null) return;
   // Nearly always the first: only another stream's bound can take a younger one before it.
-  rows.splice(
-    rows.findIndex((row) => row.message === message),
-    1,
-  );
-  if (rows.length === 0) user.byCommand.delete(message.commandId);
+  if (rows[0] === row) rows.shift();
+  else rows.splice(rows.indexOf(row), 1);
+  if (rows.length === 0) byCommand.delete(commandId);
 }
 
 function removeStream(state: State, stream: Stream, why: Why): void {

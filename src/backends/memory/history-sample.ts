@@ -2,7 +2,7 @@ import type { Message } from '../../core/history/message.ts';
 import type { RawSample, SampleBounds } from '../../core/history/store.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';
 import { fromJson, trustJson, utf8Length, type JsonText } from '../../core/json.ts';
-import type { Row } from './history-rows.ts';
+import type { Row } from './history-row.ts';
 
 /** The first of the rows that keep within the bounds; one is taken whatever its size. At most SCAN_BUDGET rows are looked at. */
 export function sampleRows(rows: Iterable<Row>, bounds: SampleBounds): Omit<RawSample, 'gaps'> {

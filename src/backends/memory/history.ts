@@ -18,14 +18,14 @@ import {
   type Scan,
 } from '../../core/page.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
+import type { Row } from './history-row.ts';
 import { sampleRows } from './history-sample.ts';
 import {
   createRows,
   HISTORY_LIMITS,
   lengthOf,
-  messageAt,
+  rowAt,
   type HistoryLimits,
-  type Row,
   type Rows,
   type Stream,
   type Totals,
@@ -45,6 +45,8 @@ export type MemoryHistoryOptions = {
 export interface MemoryHistory extends HistoryStore {
   /** `at` never goes back, over all streams: when the clock does, it stands still until the clock has caught up. */
   retain(message: NewMessage): Message;
+  /** As `retain`, for who asks for no answer: nothing is shaped before it is read. What is given must not change. */
+  keep(message: NewMessage): void;
   ingest(message: IngestedMessage): IngestResult;
   /** What is held now, and what was dropped for lack of room since the start. */
   totals(): Readonly<Totals>;
@@ -60,7 +62,7 @@ export function createMemoryHistory({ clock, limits: given, dedup }: MemoryHisto
   const marks = dedup ?? createMemoryDedup(clock);
   let lastAt = 0;
 
-  const retain = (message: NewMessage): Message => {
+  const add = (message: NewMessage): Row => {
     lastAt = Math.max(lastAt, clock.now());
     rows.expire(lastAt - limits.retentionMs);
     return rows.add(message, lastAt);
@@ -75,11 +77,12 @@ export function createMemoryHistory({ clock, limits: given, dedup }: MemoryHisto
 
   return {
     retentionMs: limits.retentionMs,
-    retain,
+    retain: (message) => add(message).message,
+    keep: (message) => void add(message),
     ingest(message) {
       const { userId, clientId, id: messageId } = message;
       const first = marks.see({ userId, clientId, messageId });
-      return first ? { kind: 'retained', message: retain(message) } : { kind: 'duplicate', messageId };
+      return first ? { kind: 'retained', message: add(message).message } : { kind: 'duplicate', messageId };
     },
     totals: () => rows.totals,
     streams(userId, prefix, page) {
@@ -143,8 +146,8 @@ function* streamsOf(rows: Rows, userId: string, { prefix, after }: StreamRange):
   for (const stream of streams.values({ after: after?.[0] ?? null, from: prefix })) {
     if (!stream.suffix.startsWith(prefix ?? '')) return;
     const messageCount = lengthOf(stream);
-    const firstAt = messageAt(stream, 0)?.at ?? null;
-    const lastAt = messageAt(stream, messageCount - 1)?.at ?? null;
+    const firstAt = rowAt(stream, 0)?.at ?? null;
+    const lastAt = rowAt(stream, messageCount - 1)?.at ?? null;
     yield { userId, suffix: stream.suffix, messageCount, firstAt, lastAt };
   }
 }
@@ -158,10 +161,10 @@ function scanMessages(stream: Stream, filter: MessageFilter, page: PageRequest):
 function* messagesIn(stream: Stream, filter: MessageFilter, after: Position | null): Generator<Message> {
   const { afterTime, beforeTime } = filter;
   const length = lengthOf(stream);
-  const leading = (holds: (message: Message) => boolean): number =>
+  const leading = (holds: (row: Row) => boolean): number =>
     lowerBound(length, (index) => {
-      const message = messageAt(stream, index);
-      return message !== undefined && holds(message);
+      const row = rowAt(stream, index);
+      return row !== undefined && holds(row);
     });
   const afterSeq = after?.[0];
   const start = Math.max(
@@ -170,8 +173,8 @@ function* messagesIn(stream: Stream, filter: MessageFilter, after: Position | nu
   );
   const end = beforeTime === null ? length : leading(({ at }) => at < beforeTime);
   for (let index = start; index < end; index++) {
-    const message = messageAt(stream, index);
-    if (message) yield message;
+    const row = rowAt(stream, index);
+    if (row) yield row.message;
   }
 }
 

@@ -1,27 +1,74 @@
-import type { CommandKey } from '../../core/ids.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
+import type { Position } from '../../core/page.ts';
+import { createSortedMap, type SortedMap } from './sorted.ts';
 
-/** Values by the key of a command. Its parts are looked up one after another, so that no text has to be made and hashed for a look. */
+type Commands<V> = SortedMap<V>;
+type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
+type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
+
+/** Whose values are read: of one client, of one user, or of all. */
+export type Whose = { readonly userId: string | null; readonly clientId: string | null };
+
+/**
+ * Values by the key of a command, in order of (user, client, command). The parts of a key are looked up one after another, so that no text has
+ * to be made and hashed for a look, and ids that hold their time are appended to those of their client.
+ */
 export class CommandMap<V> {
-  readonly #users = new Map<string, Map<string, Map<string, V>>>();
+  readonly #users: Users<V> = createSortedMap();
+  #size = 0;
 
-  get({ userId, clientId, commandId }: CommandKey): V | undefined {
-    return this.#users.get(userId)?.get(clientId)?.get(commandId);
+  get size(): number {
+    return this.#size;
   }
 
-  set({ userId, clientId, commandId }: CommandKey, value: V): void {
-    const clients = this.#users.get(userId) ?? new Map<string, Map<string, V>>();
-    const commands = clients.get(clientId) ?? new Map<string, V>();
-    commands.set(commandId, value);
-    if (commands.size > 1) return;
-    clients.set(clientId, commands);
-    this.#users.set(userId, clients);
+  get({ userId, clientId, commandId }: CommandKey): V | undefined {
+    return this.#of(userId, clientId)?.get(commandId);
+  }
+
+  set(key: CommandKey, value: V): void {
+    const commands = this.#of(key.userId, key.clientId) ?? this.#make(key);
+    const before = commands.size;
+    commands.set(key.commandId, value);
+    this.#size += commands.size - before;
   }
 
   delete({ userId, clientId, commandId }: CommandKey): void {
-    const clients = this.#users.get(userId);
-    const commands = clients?.get(clientId);
-    if (!clients || !commands?.delete(commandId) || commands.size > 0) return;
+    const clients = this.#users.get(userId)?.clients;
+    const commands = clients?.get(clientId)?.commands;
+    if (!clients || !commands?.delete(commandId)) return;
+    this.#size--;
+    if (commands.size > 0) return;
     clients.delete(clientId);
     if (clients.size === 0) this.#users.delete(userId);
   }
+
+  /** After a position of (user, client, command). While it is being read, no key may come or go. */
+  *values(whose: Whose, after: Position | null): Generator<V> {
+    const [afterUser = '', afterClient = '', afterCommand = ''] = after ?? [];
+    for (const { userId, clients } of this.#users.values({ from: laterOf(whose.userId, afterUser) })) {
+      if (whose.userId !== null && userId !== whose.userId) return;
+      const fromClient = userId === afterUser ? afterClient : '';
+      for (const { clientId, commands } of clients.values({ from: laterOf(whose.clientId, fromClient) })) {
+        if (whose.userId !== null && whose.clientId !== null && clientId !== whose.clientId) break;
+        const begun = userId === afterUser && clientId === afterClient && after !== null;
+        yield* commands.values({ after: begun ? afterCommand : null });
+      }
+    }
+  }
+
+  #of(userId: string, clientId: string): Commands<V> | undefined {
+    return this.#users.get(userId)?.clients.get(clientId)?.commands;
+  }
+
+  #make({ userId, clientId }: ClientKey): Commands<V> {
+    const user = this.#users.get(userId) ?? { userId, clients: createSortedMap() };
+    const commands: Commands<V> = createSortedMap();
+    user.clients.set(clientId, { clientId, commands });
+    this.#users.set(userId, user);
+    return commands;
+  }
+}
+
+function laterOf(a: string | null, b: string): string {
+  return a === null || a < b ? b : a;
 }

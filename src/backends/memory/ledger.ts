@@ -1,19 +1,23 @@
+import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { Binding } from '../../core/delivery/commands.ts';
 import type { Waiter } from '../../core/delivery/waiter.ts';
-import { clientKeyText, type ClientKey, type CommandKey } from '../../core/ids.ts';
+import { clientStream } from '../../core/history/message.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
 import { RECONCILE_BATCH, TERMINAL_BYTES, TERMINAL_MS, TERMINAL_RECORDS } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
+import type { CommandHead } from './commands-message.ts';
 import { DueIndex } from './due.ts';
-import { CommandMap } from './ledger-map.ts';
+import { CommandMap, type Whose } from './ledger-map.ts';
 import { createQueue } from './list-queue.ts';
 import { createSortedMap } from './sorted.ts';
 
 /** A command with what belongs to it. The record is replaced on every move; the rest is only ever touched by the acts. */
 export type Entry = {
   command: Command;
+  readonly head: CommandHead;
   readonly client: ClientQueue;
   /** The node that it was last queued on. */
   queuedOn: string | null;
@@ -35,6 +39,8 @@ export const NO_WAITERS: readonly WaiterRow[] = [];
 
 /** What waits for one client, in the order admitted, and what it runs. */
 export type ClientQueue = {
+  /** Of its stream of history. */
+  readonly suffix: string;
   binding: Binding | null;
   readonly waiting: Set<Entry>;
   readonly running: Set<Entry>;
@@ -43,16 +49,11 @@ export type ClientQueue = {
 /** What is reserved in one admission scope. */
 export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
 
-export type Whose = { readonly userId: string | null; readonly clientId: string | null };
-
 /** The state that the command, waiter and node ports share, and its bounds. Holds no rule of the state machine. */
 export class Ledger {
   readonly #clock: Clock;
-  /** In order of (user, client, command). */
-  readonly #entries = createSortedMap<Entry>();
-  /** The same, found without a text being made of the key. */
-  readonly #byId = new CommandMap<Entry>();
-  readonly #clients = new Map<string, ClientQueue>();
+  readonly #entries = new CommandMap<Entry>();
+  readonly #clients = new ByClient<ClientQueue>();
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
   /** Ended commands, oldest first. */
@@ -70,19 +71,25 @@ export class Ledger {
 
   find(key: CommandKey): Entry | undefined {
     this.#forget();
-    return this.#byId.get(key);
+    return this.#entries.get(key);
   }
 
   client(key: ClientKey): ClientQueue {
-    const text = clientKeyText(key);
-    const queue = this.#clients.get(text) ?? { binding: null, waiting: new Set(), running: new Set() };
-    this.#clients.set(text, queue);
+    const known = this.#clients.get(key);
+    if (known) return known;
+    const queue: ClientQueue = {
+      suffix: clientStream(key.clientId),
+      binding: null,
+      waiting: new Set(),
+      running: new Set(),
+    };
+    this.#clients.set(key, queue);
     return queue;
   }
 
   /** A look that makes nothing. */
   peekClient(key: ClientKey): ClientQueue | undefined {
-    return this.#clients.get(clientKeyText(key));
+    return this.#clients.get(key);
   }
 
   reserved(scopeId: string): number {
@@ -92,11 +99,10 @@ export class Ledger {
   add(entry: Entry, dueAt: number): void {
     const { command } = entry;
     const { scopeId } = command;
-    this.#entries.set(orderOf(command), entry);
-    this.#byId.set(command, entry);
-    const scope = this.#scopes.get(scopeId) ?? { scopeId, holders: new Set<Entry>() };
-    scope.holders.add(entry);
-    this.#scopes.set(scopeId, scope);
+    this.#entries.set(command, entry);
+    const scope = this.#scopes.get(scopeId);
+    if (scope) scope.holders.add(entry);
+    else this.#scopes.set(scopeId, { scopeId, holders: new Set([entry]) });
     entry.client.waiting.add(entry);
     this.#due.set(entry, dueAt);
   }
@@ -111,7 +117,7 @@ export class Ledger {
     this.#due.delete(entry);
     client.waiting.delete(entry);
     client.running.delete(entry);
-    this.dropIdle(command);
+    if (client.binding === null) this.dropIdle(command);
     const holders = this.#scopes.get(command.scopeId)?.holders;
     holders?.delete(entry);
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
@@ -127,8 +133,7 @@ export class Ledger {
   /** Forgets a client that is not bound and has nothing. */
   dropIdle(key: ClientKey): void {
     const queue = this.peekClient(key);
-    if (queue && queue.binding === null && queue.waiting.size + queue.running.size === 0)
-      this.#clients.delete(clientKeyText(key));
+    if (queue && queue.binding === null && queue.waiting.size + queue.running.size === 0) this.#clients.delete(key);
   }
 
   due(limit: number = RECONCILE_BATCH): CommandKey[] {
@@ -147,15 +152,9 @@ export class Ledger {
   }
 
   /** Commands with a record, of one client, of one user or of all, in order of (user, client, command), after a position. */
-  *inOrder({ userId, clientId }: Whose, after: Position | null): IteratorObject<Entry> {
+  inOrder(whose: Whose, after: Position | null): IteratorObject<Entry> {
     this.#forget();
-    const from = userId === null ? '' : order([userId, clientId ?? '']);
-    for (const entry of this.#entries.values({ from, after: after && order(after) })) {
-      const { command } = entry;
-      if (userId !== null && command.userId !== userId) return;
-      if (userId !== null && clientId !== null && command.clientId !== clientId) return;
-      yield entry;
-    }
+    return this.#entries.values(whose, after);
   }
 
   /** Scopes with reservations, in order. */
@@ -190,21 +189,11 @@ export class Ledger {
       this.#shortUntil = Math.max(this.#shortUntil, rememberedUntil);
       this.#ended.shift();
       this.#endedBytes -= resultBytes;
-      this.#entries.delete(orderOf(command));
-      this.#byId.delete(command);
+      this.#entries.delete(command);
     }
   }
 }
 
 export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
   return { userId, clientId, commandId };
-}
-
-/** NUL stands in no id and sorts before all that does, so that the joined texts sort as the positions do. */
-function order(position: Position): string {
-  return position.join('\0');
-}
-
-function orderOf({ userId, clientId, commandId }: CommandKey): string {
-  return `${userId}\0${clientId}\0${commandId}`;
 }

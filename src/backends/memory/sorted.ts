@@ -19,61 +19,85 @@ export interface SortedMap<V> {
 /** Large enough that the list of chunks stays short, small enough that shifting one is a few cache lines. */
 const CHUNK = 256;
 
-type Item<V> = { readonly key: string; value: V };
-
 export function createSortedMap<V>(): SortedMap<V> {
-  const byKey = new Map<string, Item<V>>();
+  return new ChunkedMap<V>();
+}
+
+class ChunkedMap<V> implements SortedMap<V> {
+  readonly #values = new Map<string, V>();
   /** None is empty; every key of one sorts before every key of the next. */
-  const chunks: Item<V>[][] = [];
+  readonly #chunks: string[][] = [];
 
-  const chunkOf = (key: string): number => lowerBound(chunks.length, (i) => (chunks[i]?.at(-1)?.key ?? '') < key);
+  get size(): number {
+    return this.#values.size;
+  }
 
-  const insert = (item: Item<V>): void => {
-    const at = Math.min(chunkOf(item.key), Math.max(0, chunks.length - 1));
-    const chunk = chunks[at];
-    if (!chunk) return void chunks.push([item]);
-    chunk.splice(indexOf(chunk, item.key), 0, item);
-    if (chunk.length > CHUNK) chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
-  };
-  const remove = (key: string): void => {
-    const at = chunkOf(key);
+  get(key: string): V | undefined {
+    return this.#values.get(key);
+  }
+
+  set(key: string, value: V): void {
+    const before = this.#values.size;
+    if (this.#values.set(key, value).size > before) this.#insert(key);
+  }
+
+  delete(key: string): boolean {
+    if (!this.#values.delete(key)) return false;
+    this.#remove(key);
+    return true;
+  }
+
+  keys(): IteratorObject<string> {
+    return this.#values.keys();
+  }
+
+  *values({ after = null, from = null }: Start = {}): Generator<V> {
+    const exclusive = after !== null && (from === null || after >= from);
+    const start = (exclusive ? after : from) ?? '';
+    const chunks = this.#chunks;
+    const first = this.#chunkOf(start);
+    for (let c = first; c < chunks.length; c++) {
+      const chunk = chunks[c] ?? [];
+      for (let i = c === first ? indexOf(chunk, start) : 0; i < chunk.length; i++) {
+        const key = chunk[i];
+        if (key === undefined || (exclusive && key === start)) continue;
+        const value = this.#values.get(key);
+        if (value !== undefined) yield value;
+      }
+    }
+  }
+
+  #chunkOf(key: string): number {
+    return lowerBound(this.#chunks.length, (i) => (this.#chunks[i]?.at(-1) ?? '') < key);
+  }
+
+  /** Ids that hold their time come in order, and are then appended. */
+  #insert(key: string): void {
+    const chunks = this.#chunks;
+    const newest = chunks.at(-1);
+    if (!newest) return void chunks.push([key]);
+    if ((newest.at(-1) ?? '') < key) {
+      if (newest.length < CHUNK) newest.push(key);
+      else chunks.push([key]);
+      return;
+    }
+    const at = this.#chunkOf(key);
     const chunk = chunks[at];
     if (!chunk) return;
-    chunk.splice(indexOf(chunk, key), 1);
-    if (chunk.length === 0) chunks.splice(at, 1);
-  };
+    chunk.splice(indexOf(chunk, key), 0, key);
+    if (chunk.length > CHUNK) chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
+  }
 
-  return {
-    get size() {
-      return byKey.size;
-    },
-    get: (key) => byKey.get(key)?.value,
-    set(key, value) {
-      const known = byKey.get(key);
-      if (known) return void (known.value = value);
-      const item = { key, value };
-      byKey.set(key, item);
-      insert(item);
-    },
-    delete(key) {
-      if (!byKey.delete(key)) return false;
-      remove(key);
-      return true;
-    },
-    keys: () => byKey.keys(),
-    *values({ after = null, from = null } = {}) {
-      const exclusive = after !== null && (from === null || after >= from);
-      const start = (exclusive ? after : from) ?? '';
-      const first = chunkOf(start);
-      for (let c = first; c < chunks.length; c++) {
-        const chunk = chunks[c] ?? [];
-        for (let i = c === first ? indexOf(chunk, start) : 0; i < chunk.length; i++) {
-          const item = chunk[i];
-          if (item && !(exclusive && item.key === start)) yield item.value;
-        }
-      }
-    },
-  };
+  /** What came in order mostly goes in order. */
+  #remove(key: string): void {
+    const chunks = this.#chunks;
+    const at = chunks[0]?.[0] === key ? 0 : this.#chunkOf(key);
+    const chunk = chunks[at];
+    if (!chunk) return;
+    if (chunk[0] === key) chunk.shift();
+    else chunk.splice(indexOf(chunk, key), 1);
+    if (chunk.length === 0) chunks.splice(at, 1);
+  }
 }
 
 /** The first index of `length` for which `before` no longer holds; `before` must hold for a leading run only. */
@@ -88,6 +112,6 @@ export function lowerBound(length: number, before: (index: number) => boolean): 
   return low;
 }
 
-function indexOf(chunk: readonly { readonly key: string }[], key: string): number {
-  return lowerBound(chunk.length, (i) => (chunk[i]?.key ?? '') < key);
+function indexOf(chunk: readonly string[], key: string): number {
+  return lowerBound(chunk.length, (i) => (chunk[i] ?? '') < key);
 }

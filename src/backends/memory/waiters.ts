@@ -1,9 +1,10 @@
+import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
 import type { Counted, CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/delivery/waiters.ts';
-import { clientKeyText, type ClientKey } from '../../core/ids.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
 import { keyOf, NO_WAITERS, type Entry, type Ledger, type WaiterRow } from './ledger.ts';
@@ -15,7 +16,7 @@ type Rows = Map<string, WaiterRow>;
 export class WaiterIndex {
   readonly all: Rows = new Map();
   readonly #users = new Map<string, Rows>();
-  readonly #clients = new Map<string, Rows>();
+  readonly #clients = new ByClient<Rows>();
   readonly #clock: Clock;
   readonly #mailboxes: Mailboxes;
   #seq = 0;
@@ -34,8 +35,8 @@ export class WaiterIndex {
     const row: WaiterRow = { waiter, entry, seq: ++this.#seq };
     entry.waiters = [...entry.waiters, row];
     this.all.set(rpcId, row);
-    this.#user(command.userId).set(rpcId, row);
-    this.#client(command).set(rpcId, row);
+    rowsOf(this.#users, command.userId).set(rpcId, row);
+    rowsOf(this.#clients, command).set(rpcId, row);
     return row;
   }
 
@@ -45,7 +46,7 @@ export class WaiterIndex {
     this.all.delete(rpcId);
     entry.waiters = entry.waiters.length === 1 ? NO_WAITERS : entry.waiters.filter((other) => other !== row);
     drop(this.#users, userId, rpcId);
-    drop(this.#clients, clientKeyText(waiter), rpcId);
+    drop(this.#clients, waiter, rpcId);
   }
 
   /** Replies to the waiters that the record now satisfies. Called after the record was replaced, so no reply precedes it. */
@@ -66,15 +67,7 @@ export class WaiterIndex {
   }
 
   ofClient(key: ClientKey): Rows {
-    return this.#clients.get(clientKeyText(key)) ?? NONE;
-  }
-
-  #user(userId: string): Rows {
-    return getOrMake(this.#users, userId);
-  }
-
-  #client(key: ClientKey): Rows {
-    return getOrMake(this.#clients, clientKeyText(key));
+    return this.#clients.get(key) ?? NONE;
   }
 }
 
@@ -149,14 +142,19 @@ function summary(rows: Rows, first: number): CountedScan {
   return { total: rows.size, scan: scan(rows.values(), { first, after: null }, () => true) };
 }
 
-function getOrMake(maps: Map<string, Rows>, key: string): Rows {
-  const rows = maps.get(key) ?? new Map();
-  maps.set(key, rows);
+/** As much of a map as both indexes are. */
+type Index<K> = { get(key: K): Rows | undefined; set(key: K, rows: Rows): unknown; delete(key: K): unknown };
+
+function rowsOf<K>(index: Index<K>, key: K): Rows {
+  const known = index.get(key);
+  if (known) return known;
+  const rows: Rows = new Map();
+  index.set(key, rows);
   return rows;
 }
 
-function drop(maps: Map<string, Rows>, key: string, rpcId: string): void {
-  const rows = maps.get(key);
+function drop<K>(index: Index<K>, key: K, rpcId: string): void {
+  const rows = index.get(key);
   rows?.delete(rpcId);
-  if (rows?.size === 0) maps.delete(key);
+  if (rows?.size === 0) index.delete(key);
 }

@@ -74,3 +74,10 @@ export function heartbeat(connection: Connection, now: number): HeartbeatIndicat
 export function recentlyReplaced(connection: Connection, now: number): boolean {
   return connection.replacedAt !== null && now - connection.replacedAt < RECENT_REPLACEMENT_MS;
 }
+
+/** When, after `now`, any of the above may next be another for the same connection; Infinity when never. Epoch milliseconds. */
+export function derivedChangeAt({ lastSeenAt, replacedAt }: Connection, now: number): number {
+  const moments = [lastSeenAt + PING_MS * 1.25 + 1, lastSeenAt + STALE_MS, lastSeenAt + DEAD_MS];
+  if (replacedAt !== null) moments.push(replacedAt + RECENT_REPLACEMENT_MS);
+  return Math.min(...moments.filter((moment) => moment > now));
+}

@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { createFeed } from '../live.ts';
 import { andThen } from '../maybe.ts';
-import { summaryScan, type ObservedSource } from '../page.ts';
+import type { ObservedSource } from '../page.ts';
 import type { Connection } from './connection.ts';
 import type { ConnectionFilter } from './store.ts';
 
@@ -33,10 +33,10 @@ export function createConnections(deps: Deps): Connections {
     },
     many: (keys) => store.get(keys),
     ofUsers(who, userIds, first) {
-      const pageOf = (userId: string, found: { total: number; rows: readonly Connection[] }): Summary<Connection> => {
+      type Found = { readonly total: number; readonly rows: readonly Connection[] };
+      const pageOf = (userId: string, found: Found): Summary<Connection> => {
         const listing = listingOf(who, { userId, nodeId: null, status: null });
-        const scan = summaryScan(found, (row) => [row.userId, row.clientId]);
-        return { ...cursors.page(listing, scan, sourceNow(clock.now()), (row) => row), total: found.total };
+        return cursors.firstPage(listing, found, sourceNow(clock.now()), (row) => [row.userId, row.clientId]);
       };
       return andThen(store.ofUsers(userIds, first), (found) =>
         found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),

@@ -1,27 +1,37 @@
+import { ByClient } from '../by-client.ts';
 import type { Deps } from '../deps.ts';
 import { isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
-import { BACK_PRESSURE_BYTES, DISPATCHING, IN_FLIGHT } from '../limits.ts';
-import { andThen, type Maybe } from '../maybe.ts';
+import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
+import type { Maybe } from '../maybe.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
+
+/** A dispatch that its link has not been told of yet. */
+type Held = {
+  readonly key: CommandKey;
+  readonly result: Extract<DispatchResult, { kind: 'dispatch' }>;
+  readonly at: number;
+  /** Asked for meanwhile. */
+  cancel: { readonly reason: string | null } | null;
+};
 
 /** One link's queue and window on this node. */
 export type Outlet = {
   readonly client: ClientKey;
   readonly binding: Binding;
   readonly link: ClientLink;
-  /** Queued commands in the order admitted; a Map, so that a row seen twice stands once. */
+  /** Queued commands in the order admitted, by their ids; a Map, so that a row seen twice stands once. */
   readonly queue: Map<string, CommandKey>;
-  /** Dispatched, or being dispatched, and not ended. */
+  /** Ids of those dispatched, or being dispatched, and not ended. */
   readonly window: Set<string>;
   /** False until the client was welcomed. */
   open: boolean;
   /** True: nothing more is dispatched on it, and what is queued waits for the client's next link. */
   quiet: boolean;
-  /** Dispatches that the store was asked for and has not answered: each may bring a frame that the socket does not know of yet. */
-  asked: number;
+  /** Dispatched, and not written yet: the socket was behind when the store answered. In the order dispatched; made with the first one. */
+  held: Map<string, Held> | null;
   /** Dispatches that the store has not answered yet for being away: until it has, none is begun, so that the order holds. */
   unanswered: number;
   /** Who waits until it has nothing left to do. */
@@ -35,7 +45,7 @@ export type Outlet = {
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #outbox: Outbox;
-  readonly #outlets = new Map<string, Outlet>();
+  readonly #outlets = new ByClient<Outlet>();
   #attempts = 0;
 
   constructor(deps: Deps, outbox: Outbox) {
@@ -45,22 +55,21 @@ export class Dispatcher {
 
   /** The link that was bound before on this node, if any, is no longer written to. */
   attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
-    const text = clientKeyText(client);
-    const previous = this.#outlets.get(text);
+    const previous = this.#outlets.get(client);
     const own = { queue: new Map(), window: new Set<string>(), idle: [] };
-    const outlet: Outlet = { client, binding, link, ...own, open: false, quiet: false, asked: 0, unanswered: 0 };
-    this.#outlets.set(text, outlet);
+    const outlet: Outlet = { client, binding, link, ...own, held: null, open: false, quiet: false, unanswered: 0 };
+    this.#outlets.set(client, outlet);
     return { outlet, previous };
   }
 
   detach(outlet: Outlet): void {
-    const text = clientKeyText(outlet.client);
-    if (this.#outlets.get(text) === outlet) this.#outlets.delete(text);
+    if (this.find(outlet.client) === outlet) this.#outlets.delete(outlet.client);
+    outlet.held = null;
     for (const resolve of outlet.idle.splice(0)) resolve();
   }
 
   find(client: ClientKey): Outlet | undefined {
-    return this.#outlets.get(clientKeyText(client));
+    return this.#outlets.get(client);
   }
 
   outlets(): Iterable<Outlet> {
@@ -70,7 +79,7 @@ export class Dispatcher {
   enqueue(key: CommandKey): void {
     const outlet = this.find(key);
     if (!outlet) return;
-    outlet.queue.set(commandKeyText(key), key);
+    outlet.queue.set(key.commandId, key);
     this.pump(outlet);
   }
 
@@ -78,20 +87,31 @@ export class Dispatcher {
   free(key: CommandKey): void {
     const outlet = this.find(key);
     if (!outlet) return;
-    outlet.window.delete(commandKeyText(key));
+    outlet.window.delete(key.commandId);
+    outlet.held?.delete(key.commandId);
     this.pump(outlet);
     settleIdle(outlet);
   }
 
   pump(outlet: Outlet): void {
-    if (!outlet.open || outlet.quiet || outlet.unanswered > 0 || outlet.queue.size === 0) return;
-    for (const [text, key] of outlet.queue) {
-      if (outlet.window.size >= IN_FLIGHT || outlet.asked >= DISPATCHING) return;
+    if (!outlet.open) return;
+    if (outlet.held) this.#writeHeld(outlet, outlet.held);
+    if (outlet.quiet || outlet.unanswered > 0 || outlet.queue.size === 0) return;
+    for (const [commandId, key] of outlet.queue) {
+      if (outlet.window.size >= IN_FLIGHT || isHolding(outlet)) return;
       if (outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
-      outlet.queue.delete(text);
-      outlet.window.add(text);
-      this.#dispatch(outlet, text, key);
+      outlet.queue.delete(commandId);
+      outlet.window.add(commandId);
+      this.#dispatch(outlet, key);
     }
+  }
+
+  /** Tells the client to stop a command: never before it was told of the command itself. */
+  cancel(key: CommandKey, reason: string | null): void {
+    const outlet = this.find(key);
+    const held = outlet?.held?.get(key.commandId);
+    if (held) held.cancel = { reason };
+    else outlet?.link.sendCancel(key.commandId, reason);
   }
 
   /** Links of clients. */
@@ -122,63 +142,85 @@ export class Dispatcher {
     });
   }
 
-  #dispatch(outlet: Outlet, text: string, key: CommandKey): void {
+  #dispatch(outlet: Outlet, key: CommandKey): void {
     const { commands } = this.#deps.backend;
     const attempt = String(++this.#attempts);
     const ask = () => commands.dispatch(key, outlet.binding, attempt);
     const failed = (error: unknown): void => {
-      if (isAway(error)) this.#insist(outlet, text, ask);
-      else this.#lost(outlet, text, error);
+      if (isAway(error)) this.#insist(outlet, key, ask);
+      else this.#lost(outlet, key, error);
     };
     try {
-      const pending = andThen(ask(), (result) => this.#answered(outlet, text, result));
-      if (pending instanceof Promise) this.#follow(outlet, pending.catch(failed));
+      const answer = ask();
+      // In this tick nothing came between the look at the socket and the mark.
+      if (!(answer instanceof Promise)) return this.#answered(outlet, key, answer);
+      void answer
+        .then((result) => this.#arrived(outlet, key, result))
+        .catch(failed)
+        .finally(() => this.pump(outlet));
     } catch (error) {
       failed(error);
     }
   }
 
-  #follow(outlet: Outlet, answer: Promise<void>): void {
-    outlet.asked++;
-    void answer.finally(() => {
-      outlet.asked--;
-      this.pump(outlet);
-    });
-  }
-
   /** Whether the mark was set is not known, so nothing was written: the same attempt is asked for until the store answers. */
-  #insist(outlet: Outlet, text: string, ask: () => Maybe<DispatchResult>): void {
+  #insist(outlet: Outlet, key: CommandKey, ask: () => Maybe<DispatchResult>): void {
     const current = () => outlet.open && this.find(outlet.client) === outlet;
     const run = async (): Promise<DispatchResult> => (current() ? ask() : { kind: 'skip' });
     outlet.unanswered++;
     this.#outbox
       .take({ lane: clientKeyText(outlet.client), bytes: ENTRY_BYTES, run })
-      .then((result) => this.#answered(outlet, text, current() ? result : { kind: 'skip' }))
-      .catch((error: unknown) => this.#lost(outlet, text, error))
+      .then((result) => this.#arrived(outlet, key, current() ? result : { kind: 'skip' }))
+      .catch((error: unknown) => this.#lost(outlet, key, error))
       .finally(() => {
         outlet.unanswered--;
         this.pump(outlet);
       });
   }
 
-  #answered(outlet: Outlet, text: string, result: DispatchResult): void {
+  /** Many may have been asked for before the socket was behind: what does not fit is held, at most a window of it. */
+  #arrived(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
+    const behind = isHolding(outlet) || outlet.link.backlog() >= BACK_PRESSURE_BYTES;
+    const ended = !outlet.window.has(key.commandId);
+    if (result.kind === 'skip' || !behind || ended || this.find(outlet.client) !== outlet)
+      return this.#answered(outlet, key, result);
+    outlet.held ??= new Map();
+    outlet.held.set(key.commandId, { key, result, at: this.#deps.clock.now(), cancel: null });
+  }
+
+  #writeHeld(outlet: Outlet, held: Map<string, Held>): void {
+    const { link } = outlet;
+    for (const [commandId, { key, result, at, cancel }] of held) {
+      if (link.backlog() >= BACK_PRESSURE_BYTES) return;
+      held.delete(commandId);
+      const waited = Math.max(0, this.#deps.clock.now() - at);
+      this.#answered(outlet, key, { ...result, remainingMs: result.remainingMs - waited });
+      if (cancel) link.sendCancel(commandId, cancel.reason);
+    }
+  }
+
+  #answered(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
     if (result.kind === 'skip') {
-      outlet.window.delete(text);
+      outlet.window.delete(key.commandId);
       return settleIdle(outlet);
     }
     const { command, params, remainingMs } = result;
+    const { metrics, backend } = this.#deps;
     const { userId, clientId, commandId, cancelRequestedAt } = command;
-    this.#deps.metrics.count('commands_dispatched');
-    this.#deps.backend.bus.publish(`command:${text}`, { key: { userId, clientId, commandId }, progress: null });
+    metrics.count('commands_dispatched');
+    if (backend.bus.hears('command')) {
+      const hint = { key: { userId, clientId, commandId }, progress: null };
+      backend.bus.publish(`command:${commandKeyText(key)}`, hint);
+    }
     outlet.link.sendCommand(command, params, remainingMs);
     // Asked for between the mark and its answer: what was sent to the client then was of a command that it did not know.
     if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
   }
 
   /** Nothing is written: reconciliation ends the command by its deadline. */
-  #lost(outlet: Outlet, text: string, error: unknown): void {
-    this.#deps.log.error({ err: error, command: text }, 'dispatch failed');
-    outlet.window.delete(text);
+  #lost(outlet: Outlet, key: CommandKey, error: unknown): void {
+    this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
+    outlet.window.delete(key.commandId);
     settleIdle(outlet);
   }
 }
@@ -186,6 +228,10 @@ export class Dispatcher {
 /** Whether it has commands to see to the end of: those in flight, and, unless it is quiet, those queued. */
 export function isBusy({ quiet, queue, window }: Outlet): boolean {
   return window.size > 0 || (!quiet && queue.size > 0);
+}
+
+function isHolding({ held }: Outlet): boolean {
+  return held !== null && held.size > 0;
 }
 
 function settleIdle(outlet: Outlet): void {

@@ -42,7 +42,9 @@ export function createKeptReports({ backend, clock }: Deps, keeper: Keeper): Kep
       if (report.kind === 'ack') return null;
       return large(report.payload) ? largeProgress(key, report) : keeper.note(report.payload);
     },
-    forget: (key) => void spilledAt.delete(commandKeyText(key)),
+    forget(key) {
+      if (spilledAt.size > 0) spilledAt.delete(commandKeyText(key));
+    },
   };
 }
 

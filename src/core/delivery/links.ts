@@ -2,6 +2,7 @@ import { requireUser } from '../auth/principal.ts';
 import type { ConnectionChange } from '../bus.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
+import type { Report, ReportOutcome } from '../contexts/store.ts';
 import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isAway } from '../errors.ts';
@@ -11,7 +12,7 @@ import { andThen, orElse, type Maybe } from '../maybe.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
-import type { FinishResult } from './commands.ts';
+import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
 import type { LinkSession } from './link.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
@@ -51,74 +52,109 @@ export function createLinks(parts: LinkParts): Links {
       if (!previous) kickElsewhere(parts, result);
       const { requeued, unfinished, orphaned } = await commands.rebind(client, binding, 'up');
       for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
-      for (const command of unfinished) outlet.window.add(commandKeyText(command));
+      for (const command of unfinished) outlet.window.add(command.commandId);
       giveUpLater(parts, orphaned);
       deps.metrics.count('links_opened', 'client');
       publish(deps, result.kind, connection, null);
-      return createSession(parts, { outlet, result, unfinished });
+      return new Session(parts, { outlet, result, unfinished });
     },
   };
 }
 
 type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
 
-function createSession(parts: LinkParts, { outlet, result, unfinished }: Opened): LinkSession {
-  const { deps, dispatcher, acts } = parts;
-  const { connections, contexts, commands } = deps.backend;
-  const { client, binding } = outlet;
-  const { instanceId, epoch } = binding;
-  const { userId, clientId } = client;
-  const keyOf = (commandId: string): CommandKey => ({ userId, clientId, commandId: id('command_id', commandId) });
-  let open = true;
-  return {
-    result,
-    unfinished,
-    begin() {
-      if (parts.isDraining()) return outlet.link.close('node_drained', null);
-      outlet.open = true;
-      for (const { cancelRequestedAt, commandId } of unfinished)
-        if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
-      dispatcher.pump(outlet);
-    },
-    ack: (commandId) => acts.report(keyOf(commandId), { instanceId, kind: 'ack', payload: null }),
-    progress: (commandId, payload) => acts.report(keyOf(commandId), { instanceId, kind: 'progress', payload }),
-    end(commandId, end) {
-      const key = keyOf(commandId);
-      const run = (): Maybe<FinishResult> => acts.finish(key, { ...end, instanceId });
-      return andThen(orKeep(parts.outbox, key, { end, run }), (finished) => {
-        dispatcher.free(key);
-        return finished;
-      });
-    },
-    async advertise(actions) {
-      const connection = await connections.advertise(client, epoch, actions);
-      if (connection) publish(deps, 'actions_changed', connection, null);
-      return connection;
-    },
-    async report(report) {
-      const outcome = await contexts.report(client, epoch, report);
-      deps.metrics.count('context_reports', outcome);
-      return outcome;
-    },
-    async alive() {
-      return (await connections.touch(client, epoch)) !== null;
-    },
-    drained: () => dispatcher.pump(outlet),
-    async closed(cause) {
-      if (!open) return;
-      open = false;
-      dispatcher.detach(outlet);
-      deps.metrics.count('links_closed', cause);
-      const run = async (): Promise<void> => {
-        const connection = await connections.disconnect(client, epoch, cause);
-        // A newer link of the client is bound: nothing of it is touched.
-        if (!connection || dispatcher.find(client)) return;
-        await commands.rebind(client, binding, 'down');
-        publish(deps, 'disconnected', connection, cause);
-      };
-      await parts.outbox.take({ lane: `${clientKeyText(client)} ${epoch}`, bytes: ENTRY_BYTES, run });
-    },
-  };
+/** A class, and not functions over their surroundings: ten thousand idle clients hold one object each. */
+class Session implements LinkSession {
+  readonly result: ConnectResult;
+  readonly unfinished: readonly Command[];
+  readonly #parts: LinkParts;
+  readonly #outlet: Outlet;
+  #open = true;
+
+  constructor(parts: LinkParts, { outlet, result, unfinished }: Opened) {
+    this.#parts = parts;
+    this.#outlet = outlet;
+    this.result = result;
+    this.unfinished = unfinished;
+  }
+
+  begin(): void {
+    const { isDraining, dispatcher } = this.#parts;
+    const outlet = this.#outlet;
+    if (isDraining()) return outlet.link.close('node_drained', null);
+    outlet.open = true;
+    for (const { cancelRequestedAt, commandId } of this.unfinished)
+      if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
+    dispatcher.pump(outlet);
+  }
+
+  ack(commandId: string): Maybe<ReportResult> {
+    const { instanceId } = this.#outlet.binding;
+    return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'ack', payload: null });
+  }
+
+  progress(commandId: string, payload: JsonText | null): Maybe<ReportResult> {
+    const { instanceId } = this.#outlet.binding;
+    return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'progress', payload });
+  }
+
+  end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): Maybe<FinishResult> {
+    const { acts, outbox, dispatcher } = this.#parts;
+    const { instanceId } = this.#outlet.binding;
+    const key = this.#keyOf(commandId);
+    const run = (): Maybe<FinishResult> => acts.finish(key, { ...end, instanceId });
+    return andThen(orKeep(outbox, key, { end, run }), (finished) => {
+      dispatcher.free(key);
+      return finished;
+    });
+  }
+
+  async advertise(actions: Connection['actions']): Promise<Connection | null> {
+    const { deps } = this.#parts;
+    const { client, binding } = this.#outlet;
+    const connection = await deps.backend.connections.advertise(client, binding.epoch, actions);
+    if (connection) publish(deps, 'actions_changed', connection, null);
+    return connection;
+  }
+
+  async report(report: Report): Promise<ReportOutcome> {
+    const { deps } = this.#parts;
+    const { client, binding } = this.#outlet;
+    const outcome = await deps.backend.contexts.report(client, binding.epoch, report);
+    deps.metrics.count('context_reports', outcome);
+    return outcome;
+  }
+
+  async alive(): Promise<boolean> {
+    const { client, binding } = this.#outlet;
+    return (await this.#parts.deps.backend.connections.touch(client, binding.epoch)) !== null;
+  }
+
+  drained(): void {
+    this.#parts.dispatcher.pump(this.#outlet);
+  }
+
+  async closed(cause: DisconnectCause): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    const { deps, dispatcher, outbox } = this.#parts;
+    const { client, binding } = this.#outlet;
+    dispatcher.detach(this.#outlet);
+    deps.metrics.count('links_closed', cause);
+    const run = async (): Promise<void> => {
+      const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);
+      // A newer link of the client is bound: nothing of it is touched.
+      if (!connection || dispatcher.find(client)) return;
+      await deps.backend.commands.rebind(client, binding, 'down');
+      publish(deps, 'disconnected', connection, cause);
+    };
+    await outbox.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
+  }
+
+  #keyOf(commandId: string): CommandKey {
+    const { userId, clientId } = this.#outlet.client;
+    return { userId, clientId, commandId: id('command_id', commandId) };
+  }
 }
 
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => Maybe<FinishResult> };

@@ -70,7 +70,7 @@ function take({ dispatcher, onReply, onDrain }: LoopParts, row: Exclude<MailboxR
     case 'ended':
       return dispatcher.free(row.key);
     case 'cancel':
-      return dispatcher.find(row.key)?.link.sendCancel(row.key.commandId, row.reason);
+      return dispatcher.cancel(row.key, row.reason);
     case 'reply':
       return onReply(row.reply);
     case 'drain':

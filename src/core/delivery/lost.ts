@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import { clientKeyText, type CommandKey } from '../ids.ts';
+import type { CommandKey } from '../ids.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
 
@@ -29,8 +29,7 @@ export async function dealWithLoss(parts: LostParts, cause: 'fenced' | 'store_lo
 
 async function giveUp({ deps, acts }: LostParts, { client, queue, window }: Outlet): Promise<void> {
   const keys = new Map<string, CommandKey>(queue);
-  const start = clientKeyText(client).length + 1;
-  for (const text of window) keys.set(text, { ...client, commandId: text.slice(start) });
+  for (const commandId of window) keys.set(commandId, { ...client, commandId });
   await Promise.all(
     [...keys.values()].map((key) =>
       acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {

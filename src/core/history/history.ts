@@ -6,7 +6,7 @@ import { invalid } from '../errors.ts';
 import { id } from '../ids.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import { andThen } from '../maybe.ts';
-import { summaryScan, type EvidenceSource, type ObservedSource } from '../page.ts';
+import type { EvidenceSource, ObservedSource } from '../page.ts';
 import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
 import { readPayloads } from './payloads.ts';
 import { readRaw } from './raw.ts';
@@ -25,12 +25,10 @@ export function createHistories(deps: Deps): Histories {
       return cursors.page(listing, scan, sourceAt('streams', clock.now()), (row) => row);
     },
     ofUsers(who, userIds, first) {
-      type Found = Parameters<typeof summaryScan<StreamSummary>>[0];
+      type Found = Parameters<typeof cursors.firstPage<StreamSummary>>[1];
       const pageOf = (userId: string, found: Found): Summary<StreamSummary> => {
-        const scan = summaryScan(found, ({ suffix }) => [suffix]);
         const source = sourceAt('streams', clock.now());
-        const page = cursors.page(streamsListing(who, userId, null), scan, source, (row) => row);
-        return { ...page, total: found.total };
+        return cursors.firstPage(streamsListing(who, userId, null), found, source, ({ suffix }) => [suffix]);
       };
       return andThen(store.ofUsers(userIds, first), (found) =>
         found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),

@@ -6,6 +6,7 @@ import type { CountedScan, PendingWait, WaiterFilter } from '../delivery/waiters
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
+import { andThen, type Maybe } from '../maybe.ts';
 import type { Completeness, Page, Scan } from '../page.ts';
 import { within } from '../range.ts';
 
@@ -14,7 +15,6 @@ type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 
 /** The callers that still wait. Reads only: looking changes no waiter. */
 export function createPending(deps: Deps): PendingRooms {
   const { waiters } = deps.backend;
-  const viewed = async (waits: readonly PendingWait[]): Promise<PendingRpc[]> => describe(deps, waits, null);
   return {
     async pending(who, query, args) {
       const filter = filterOf(who, query);
@@ -35,19 +35,21 @@ export function createPending(deps: Deps): PendingRooms {
         .sort((a, b) => ((a.nodeId ?? '') < (b.nodeId ?? '') ? -1 : 1));
       return { items, completeness: countCompleteness(deps, items.length, complete) };
     },
-    async ofUsers(who, userIds, first) {
+    ofUsers(who, userIds, first) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
-      return summaries(deps, who, filters, await waiters.ofUsers(userIds, first));
+      return andThen(waiters.ofUsers(userIds, first), (found) => summaries(deps, who, filters, found));
     },
-    async ofClients(who, keys, first) {
+    ofClients(who, keys, first) {
       const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
-      return summaries(deps, who, filters, await waiters.ofClients(keys, first));
+      return andThen(waiters.ofClients(keys, first), (found) => summaries(deps, who, filters, found));
     },
-    async ofCommands(keys) {
-      const lists = await waiters.ofCommands(keys);
-      const rows = await viewed(lists.flat());
-      let from = 0;
-      return lists.map((list) => rows.slice(from, (from += list.length)));
+    ofCommands(keys) {
+      return andThen(waiters.ofCommands(keys), (lists) =>
+        andThen(describe(deps, lists.flat(), null), (rows) => {
+          let from = 0;
+          return lists.map((list) => rows.slice(from, (from += list.length)));
+        }),
+      );
     },
   };
 }
@@ -70,18 +72,16 @@ function listingOf(who: Who, filter: WaiterFilter): Listing {
 }
 
 /** One look at the registry for all rows: what each waiter's target runs now, beside what it was believed to run. */
-async function describe(
-  deps: Deps,
-  waits: readonly PendingWait[],
-  checkInstance: string | null,
-): Promise<PendingRpc[]> {
+function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): Maybe<PendingRpc[]> {
+  if (waits.length === 0) return [];
   const now = deps.clock.now();
-  const connections = waits.length > 0 ? await deps.backend.connections.get(waits.map(({ waiter }) => waiter)) : [];
-  return waits.map((wait, i) => ({
-    ...wait,
-    ageMs: Math.max(0, now - wait.waiter.createdAt),
-    instanceMismatch: mismatch({ wait, connection: connections[i] ?? null, checkInstance, now }),
-  }));
+  return andThen(deps.backend.connections.get(waits.map(({ waiter }) => waiter)), (connections) =>
+    waits.map((wait, i) => ({
+      ...wait,
+      ageMs: Math.max(0, now - wait.waiter.createdAt),
+      instanceMismatch: mismatch({ wait, connection: connections[i] ?? null, checkInstance, now }),
+    })),
+  );
 }
 
 type Beside = {
@@ -113,22 +113,20 @@ function pageOf(deps: Deps, { listing, scan, rows }: Described): Page<PendingRpc
   return { ...page, nodes: rows };
 }
 
-async function summaries(
+function summaries(
   deps: Deps,
   who: Who,
   filters: readonly WaiterFilter[],
   found: readonly CountedScan[],
-): Promise<Summary<PendingRpc>[]> {
-  const rows = await describe(
-    deps,
-    found.flatMap(({ scan }) => rowsOf(scan)),
-    null,
-  );
-  let from = 0;
-  return found.map(({ total, scan }, i) => {
-    const own = rows.slice(from, (from += scan.rows.length));
-    const listing = listingOf(who, filters[i] ?? NO_FILTER);
-    return { ...pageOf(deps, { listing, scan, rows: own }), total };
+): Maybe<Summary<PendingRpc>[]> {
+  const waits = found.flatMap(({ scan }) => rowsOf(scan));
+  return andThen(describe(deps, waits, null), (rows) => {
+    let from = 0;
+    return found.map(({ total, scan }, i) => {
+      const own = rows.slice(from, (from += scan.rows.length));
+      const listing = listingOf(who, filters[i] ?? NO_FILTER);
+      return { ...pageOf(deps, { listing, scan, rows: own }), total };
+    });
   });
 }
 

@@ -2,6 +2,7 @@ import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/pr
 import type { Users, UserView } from '../core.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
+import { both } from '../maybe.ts';
 import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
 
 /** Users, as far as the connection and the history inspector observe them. */
@@ -19,18 +20,16 @@ export function createUsers({ backend, clock, cursors }: Deps): Users {
       );
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
-    async get(who, asked) {
+    get(who, asked) {
       const userId = knownUser(who, asked);
       if (userId === null) return null;
-      const [[byConnection], [byStream]] = await Promise.all([
-        connections.ofUsers([userId], 1),
-        history.ofUsers([userId], 1),
-      ]);
-      const user = { userId, connections: byConnection?.total ?? 0, streams: byStream?.total ?? 0 };
-      const gaps = byStream?.gaps ?? [];
-      const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
-      const asksForItself = requirePrincipal(who).kind === 'user';
-      return observed || asksForItself ? viewOf(user, gaps, clock.now()) : null;
+      return both(connections.ofUsers([userId], 1), history.ofUsers([userId], 1), ([byConnection], [byStream]) => {
+        const user = { userId, connections: byConnection?.total ?? 0, streams: byStream?.total ?? 0 };
+        const gaps = byStream?.gaps ?? [];
+        const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
+        const asksForItself = requirePrincipal(who).kind === 'user';
+        return observed || asksForItself ? viewOf(user, gaps, clock.now()) : null;
+      });
     },
   };
 }

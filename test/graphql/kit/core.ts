@@ -56,7 +56,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const updates = createFeed<CommandUpdate>(() => calls.push('updates.end'));
   const core: Core = {
     nodeId: 'n1',
-    mode: 'direct',
+    mode: 'shared',
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
     users: users(data, calls),

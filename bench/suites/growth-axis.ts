@@ -1,0 +1,69 @@
+/** What a growth axis found: cost by size, as a table, as goals and as a plot. */
+import type { Plot } from '../lib/plot.ts';
+import { valueOf, type Goal, type Row, type Table } from '../lib/report.ts';
+import type { Results } from '../lib/rounds.ts';
+
+/** What must cost by the page costs at the greatest size at most so many times what it costs at the least. */
+export const BY_PAGE = 1.5;
+
+/** How the key of a cost in Redis ends, after that of the same cost in the relay. */
+export const OF_REDIS = '.redis';
+
+/** `bound`: times its cost at the first size that it may cost at the last; null where a growth says nothing. */
+export type Curve = { readonly key: string; readonly label: string; readonly bound: number | null };
+
+/** One axis that was measured: its rows are sizes. `file`: the name of its plot. */
+export type Axis = {
+  readonly file: string;
+  readonly title: string;
+  readonly xLabel: string;
+  readonly yLabel: string;
+  readonly xKind: Plot['xKind'];
+  readonly yKind: Plot['yKind'];
+  readonly sizes: readonly number[];
+  readonly curves: readonly Curve[];
+  readonly rows: readonly Row[];
+  /** Only in the table: no costs, as a rate. */
+  readonly beside?: readonly Omit<Curve, 'bound'>[];
+};
+
+/** The rows of an axis out of what was measured under each size's name. */
+export function rowsOf(sizes: readonly number[], results: Results): Row[] {
+  return sizes.map((size) => results.row({ name: nameOf(size), kind: 'own' }));
+}
+
+export function nameOf(size: number): string {
+  return size.toLocaleString('en-US');
+}
+
+export function tableOf({ title, xLabel, yLabel, curves, rows, beside = [] }: Axis): Table {
+  const costs = curves.map(({ key, label }) => ({ key, label }));
+  const more = beside.map(({ key, label }) => ({ key, label, more: true }));
+  const by = curves[0]?.key ?? '';
+  return { title: `${title} (${yLabel}, by ${xLabel})`, columns: [...costs, ...more], rows, by };
+}
+
+/** A verdict for each curve: times its cost at the first size. */
+export function goalsOf(axis: Axis): Goal[] {
+  return axis.curves.flatMap(({ key, label, bound }) => {
+    if (bound === null) return [];
+    const [first, last] = [axis.sizes[0] ?? 0, axis.sizes.at(-1) ?? 0];
+    const text = `${axis.file}, ${label}: ${nameOf(last)} to ${nameOf(first)}`;
+    return [{ text, measured: growthOf(axis, key), at: 'most', bound }];
+  });
+}
+
+function growthOf(axis: Axis, key: string): number | null {
+  const table = tableOf(axis);
+  const [first, last] = [axis.sizes.at(0), axis.sizes.at(-1)].map((size) => valueOf(table, nameOf(size ?? 0), key));
+  return typeof first === 'number' && typeof last === 'number' && axis.sizes.length > 1 ? last / first : null;
+}
+
+export function plotOf({ title, xLabel, yLabel, xKind, yKind, sizes, curves, rows }: Axis): Plot {
+  const lines = curves.map(({ key, label }) => {
+    const points = sizes.map((size, i): readonly [number, number] => [size, rows[i]?.values?.[key] ?? NaN]);
+    const ink = curves.findIndex((curve) => curve.key === key.replace(OF_REDIS, ''));
+    return { name: label, points, dashed: key.endsWith(OF_REDIS), ink };
+  });
+  return { title, xLabel, yLabel, xKind, yKind, lines };
+}

@@ -1,0 +1,188 @@
+/** What is asked of relays with more and more connections, or users: always the same page, user and call. */
+import { z } from 'zod';
+import { ADMIN_TOKEN, askJson, userToken, type Relay } from '../lib/callboard.ts';
+import { connectionsWithin } from '../lib/files.ts';
+import { startChild } from '../lib/processes.ts';
+import { Results, type Run } from '../lib/rounds.ts';
+import { ACTION, CLIENT_IDS, PAYLOAD, USER } from '../lib/rpc.ts';
+import { action, ACTIONS, SUMMARY } from '../lib/summary.ts';
+import { BY_PAGE, nameOf, rowsOf, type Axis, type Curve } from './growth-axis.ts';
+import {
+  graphqlRequest,
+  makePlaces,
+  openPlace,
+  postRequest,
+  timePlaces,
+  timesIn,
+  type Backing,
+  type Op,
+  type Place,
+} from './growth-places.ts';
+
+const PAGE = 50;
+/** Links that one process of clients holds. */
+const LINKS_PER_HOLDER = 5_000;
+const USER_LINKS = 10;
+/** Connections of the axis by users. */
+const SPREAD = 10_000;
+
+const LISTING = `query Listing($first: Int!, $after: String) {
+  connections(first: $first, after: $after) {
+    nodes { userId clientId instanceId nodeId status clientType connectedAt lastSeenAt inFlight queued }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
+const USERS = `query Users($first: Int!, $after: String) {
+  users(first: $first, after: $after) {
+    nodes { id connectionCount }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
+
+/** A population: so many links, besides those of the user that is asked for, over so many users. */
+type Population = { readonly links: number; readonly users: number };
+
+/** There the least size has fewer users than a page of them. */
+function withoutUsers(place: Place): Place {
+  return { ...place, ops: place.ops.filter(({ key }) => key !== USERS_PAGE.key) };
+}
+
+export async function byConnections(run: Run, backing: Backing): Promise<Axis> {
+  const most = connectionsWithin(20_000);
+  const wanted = backing === 'redis' ? [100, 1_000, 5_000] : [100, 1_000, 5_000, most];
+  const sizes = run.quick ? wanted.slice(0, 2) : wanted;
+  const results = new Results();
+  run.say(`growth: opening ${sizes.map(nameOf).join(', ')} connections (${backing})`);
+  await using stack = new AsyncDisposableStack();
+  const places = await makePlaces(sizes, results, (size) => {
+    const links = size - PAGE;
+    return populate(stack, { size, backing, of: { links, users: Math.ceil(links / USER_LINKS) } });
+  });
+  run.say(`growth: asking them`);
+  await timePlaces(run, places.map(withoutUsers), results);
+  return axis({ file: `connections-${backing}`, what: 'connections', backing, sizes, results });
+}
+
+/** The same connections, but of more and more users. */
+export async function byUsers(run: Run): Promise<Axis> {
+  const [sizes, links] = run.quick ? [[10, 100], 1_000] : [[10, 100, 1_000, 10_000], SPREAD];
+  const results = new Results();
+  run.say(`growth: opening ${nameOf(links)} connections of ${sizes.map(nameOf).join(', ')} users`);
+  await using stack = new AsyncDisposableStack();
+  const places = await makePlaces(sizes, results, (size) =>
+    populate(stack, { size, backing: 'memory', of: { links, users: size } }),
+  );
+  run.say(`growth: asking them`);
+  await timePlaces(run, places, results);
+  return axis({ file: 'users', what: `users of ${nameOf(links)} connections`, backing: 'memory', sizes, results });
+}
+
+type Found = {
+  readonly file: string;
+  readonly what: string;
+  readonly backing: Backing;
+  readonly sizes: readonly number[];
+  readonly results: Results;
+};
+
+const CURVES: readonly Curve[] = [
+  { key: 'page', label: `page of ${PAGE} connections`, bound: BY_PAGE },
+  { key: 'user', label: `user with ${PAGE} connections, nested`, bound: BY_PAGE },
+  { key: 'rpc', label: 'RPC call', bound: BY_PAGE },
+];
+const USERS_PAGE: Curve = { key: 'users', label: 'page of 10 users', bound: BY_PAGE };
+
+function axis({ file, what, backing, sizes, results }: Found): Axis {
+  const own = file === 'users' ? [...CURVES, USERS_PAGE] : CURVES;
+  const ofRedis = own.map(({ key, label, bound }) => ({ key: `${key}.redis`, label: `${label}, Redis`, bound }));
+  return {
+    file,
+    title: `More ${what}${backing === 'redis' ? ', over Redis' : ''}`,
+    xLabel: file === 'users' ? 'users' : 'connections',
+    yLabel: 'CPU us each',
+    xKind: 'log',
+    yKind: 'log',
+    sizes,
+    curves: backing === 'redis' ? [...own, ...ofRedis] : own,
+    rows: rowsOf(sizes, results),
+  };
+}
+
+type Populate = { readonly size: number; readonly backing: Backing; readonly of: Population };
+
+async function populate(stack: AsyncDisposableStack, { size, backing, of }: Populate): Promise<Place> {
+  const { relay, redis } = await openPlace(stack, { backing });
+  const token = await userToken(USER, 'connect', 'invoke');
+  stack.use(await startChild('loads/rpc-client.ts', { options: { kind: 'bare', port: relay.port, token } }));
+  const idle = Array.from({ length: PAGE - CLIENT_IDS.length }, (_, i) => client(token, `idle-${i}`));
+  await connectAll(stack, relay, [...idle, ...(await population(of))]);
+  return { name: nameOf(size), relay, redis, ops: await opsOf(relay, token, of) };
+}
+
+type Client = ReturnType<typeof client>;
+
+function client(token: string, clientId: string) {
+  const payload = JSON.stringify({ actions: Array.from({ length: ACTIONS }, (_, k) => action(k)) });
+  return { token, clientId, instanceId: `i-${clientId}`, payload };
+}
+
+/** Half of the users stand before the one that is asked for, half after it. */
+async function population({ links, users }: Population): Promise<Client[]> {
+  const name = (i: number): string => `${i % 2 === 0 ? 't' : 'v'}-${String(i).padStart(6, '0')}`;
+  const tokens = await Promise.all(Array.from({ length: users }, (_, i) => userToken(name(i), 'connect')));
+  return Array.from({ length: links }, (_, i) => client(tokens[i % users] ?? '', `client-${i}`));
+}
+
+async function connectAll(stack: AsyncDisposableStack, { link }: Relay, clients: readonly Client[]): Promise<void> {
+  const parts: Promise<number>[] = [];
+  for (let i = 0; i < clients.length; i += LINKS_PER_HOLDER) {
+    const holder = stack.use(await startChild('loads/clients.ts'));
+    const own = clients.slice(i, i + LINKS_PER_HOLDER);
+    parts.push(holder.ask('connect', { link, clients: own }, z.number()));
+  }
+  await Promise.all(parts);
+}
+
+async function opsOf(relay: Relay, token: string, { links, users }: Population): Promise<Op[]> {
+  const listed = { first: PAGE, after: await cursorAt(relay, LISTING, Math.floor(links / 2)) };
+  const usersListed = { first: 10, after: await cursorAt(relay, USERS, Math.floor(users / 2) - 5) };
+  const call = { params: PAYLOAD, wait_for: 'completed' };
+  const ofUser = { query: SUMMARY, variables: { id: USER } };
+  return [
+    {
+      key: 'page',
+      requests: [graphqlRequest(ADMIN_TOKEN, { query: LISTING, variables: listed })],
+      good: (answer) => timesIn(answer, '"clientId":') === PAGE,
+    },
+    {
+      key: 'user',
+      requests: [graphqlRequest(ADMIN_TOKEN, ofUser)],
+      good: (answer) => timesIn(answer, '"clientId":') === PAGE,
+    },
+    {
+      key: 'users',
+      requests: [graphqlRequest(ADMIN_TOKEN, { query: USERS, variables: usersListed })],
+      good: (answer) => timesIn(answer, '"connectionCount":') > 1,
+    },
+    {
+      key: 'rpc',
+      requests: CLIENT_IDS.map((id) => postRequest(`/connections/${USER}/${id}/actions/${ACTION}`, token, call)),
+      good: (answer) => answer.includes('"ok":{"text":"ppp'),
+    },
+  ];
+}
+
+const PAGE_INFO = z.object({ pageInfo: z.object({ endCursor: z.string() }) });
+const LISTED = z.object({ data: z.record(z.string(), PAGE_INFO) });
+const FAR = 1000;
+
+/** The cursor after so many rows of a listing. */
+async function cursorAt(relay: Relay, query: string, rows: number): Promise<string | null> {
+  let after: string | null = null;
+  for (let left = rows; left > 0; left -= FAR) {
+    const body = { query, variables: { first: Math.min(left, FAR), after } };
+    const answer = LISTED.parse(await askJson(`${relay.url}/graphql`, { token: ADMIN_TOKEN, method: 'POST', body }));
+    after = Object.values(answer.data)[0]?.pageInfo.endCursor ?? null;
+  }
+  return after;
+}

@@ -1,0 +1,158 @@
+/** Calls over one Redis by more and more relays, and over more and more masters. */
+import { Redis } from 'ioredis';
+import { startRedisCluster } from '../../test/kit/redis-cluster.ts';
+import { startRelay, userToken, type Relay } from '../lib/callboard.ts';
+import type { Sample } from '../lib/numbers.ts';
+import { startChild, type Child } from '../lib/processes.ts';
+import { openRedis } from '../lib/redis.ts';
+import { alternate, Results, type Run } from '../lib/rounds.ts';
+import { ACTION, CLIENT_IDS, PAYLOAD, type End } from '../lib/rpc.ts';
+import { HTTP_RUN } from '../loads/http.ts';
+import { nameOf, rowsOf, type Axis, type Curve } from './growth-axis.ts';
+import { makePlaces, postRequest } from './growth-places.ts';
+
+const IN_FLIGHT = 48;
+const SHORTER = 0.6;
+/** Users whose clients are called, over the partitions. */
+const USERS = 6;
+const PARTITIONS = 6;
+
+/** CPU of all the Redis processes so far, in us. */
+type Cpu = () => Promise<number>;
+/** Which relay's door the calls to a relay's clients take: its own, or the next one's. */
+type Way = 'near' | 'far';
+
+type Group = {
+  readonly name: string;
+  readonly relays: readonly Relay[];
+  readonly calls: Readonly<Record<Way, readonly (readonly string[])[]>>;
+  readonly redis: Cpu;
+};
+
+export async function byRelays(run: Run): Promise<Axis> {
+  const sizes = run.quick ? [1, 2] : [1, 2, 3];
+  run.say(`growth: ${sizes.join(', ')} relays on one Redis`);
+  await using stack = new AsyncDisposableStack();
+  const results = new Results();
+  const groups = await makePlaces(sizes, results, async (size) => {
+    const redis = stack.use(await openRedis());
+    const env = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec' };
+    return group(stack, { name: nameOf(size), relays: size, env, redis: redis.cpu });
+  });
+  await timeAll(run, groups, { results, ways: ['near', 'far'] });
+  return axis({ file: 'relays', title: 'More relays on one Redis', xLabel: 'relays', sizes, results });
+}
+
+export async function byMasters(run: Run): Promise<Axis> {
+  const sizes = [1, 3];
+  run.say(`growth: one relay over ${sizes.join(' and ')} masters`);
+  await using stack = new AsyncDisposableStack();
+  const results = new Results();
+  const groups = await makePlaces(sizes, results, async (size) => {
+    const cluster = await startRedisCluster(size);
+    stack.defer(() => cluster.stop());
+    const hands = cluster.urls.map((url) => new Redis(url));
+    stack.defer(() => hands.forEach((hand) => hand.disconnect()));
+    const env = { CALLBOARD_REDIS_URL: cluster.address, CALLBOARD_PARTITIONS: String(PARTITIONS) };
+    const redis: Cpu = async () => (await Promise.all(hands.map(cpuOf))).reduce((sum, each) => sum + each, 0);
+    const own = { name: nameOf(size), relays: 1, env: { ...env, CALLBOARD_DURABILITY: 'memory' }, redis };
+    return group(stack, own);
+  });
+  await timeAll(run, groups, { results, ways: ['near'] });
+  return axis({ file: 'masters', title: `More masters, ${PARTITIONS} partitions`, xLabel: 'masters', sizes, results });
+}
+
+type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & { readonly results: Results };
+
+/** Costs of calls that take another way are shown, since hops between relays are what they are for. */
+function axis({ results, ...of }: Found): Axis {
+  const bound = 1.5;
+  const near: readonly Curve[] = [
+    { key: 'near', label: 'client of the same relay, relays', bound },
+    { key: 'near.redis', label: 'client of the same relay, Redis', bound },
+  ];
+  const far: readonly Curve[] = [
+    { key: 'far', label: 'client of the next relay, relays', bound: null },
+    { key: 'far.redis', label: 'client of the next relay, Redis', bound: null },
+  ];
+  const beside = [
+    { key: 'near.rate', label: 'same relay, commands/s' },
+    { key: 'far.rate', label: 'next relay, commands/s' },
+  ];
+  const several = of.file === 'relays';
+  return {
+    ...of,
+    yLabel: 'CPU us/command, of all',
+    xKind: 'places',
+    yKind: 'linear',
+    curves: several ? [...near, ...far] : near,
+    rows: rowsOf(of.sizes, results),
+    beside: several ? beside : beside.slice(0, 1),
+  };
+}
+
+type Grouping = {
+  readonly name: string;
+  readonly relays: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly redis: Cpu;
+};
+
+async function group(stack: AsyncDisposableStack, { name, relays: count, env, redis }: Grouping): Promise<Group> {
+  const relays: Relay[] = [];
+  for (let i = 0; i < count; i++) relays.push(stack.use(await startRelay(env)));
+  const requests = relays.map((): string[] => []);
+  const ends: End[] = [];
+  for (let i = 0; i < USERS; i++) {
+    const user = `u${i}`;
+    const token = await userToken(user, 'connect', 'invoke');
+    const at = i % count;
+    ends.push({ kind: 'bare', port: relays[at]?.port ?? 0, token });
+    const call = { params: PAYLOAD, wait_for: 'completed' };
+    for (const id of CLIENT_IDS)
+      requests[at]?.push(postRequest(`/connections/${user}/${id}/actions/${ACTION}`, token, call));
+  }
+  stack.use(await startChild('loads/growth-ends.ts', { options: ends }));
+  const next = requests.map((_, i) => requests[(i + 1) % count] ?? []);
+  return { name, relays, calls: { near: requests, far: next }, redis };
+}
+
+type Timing = { readonly results: Results; readonly ways: readonly Way[] };
+
+async function timeAll(run: Run, groups: readonly Group[], { results, ways }: Timing): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const load = stack.use(await startChild('loads/http.ts'));
+  const measure = (ms: number) => async (one: Group) => {
+    let sample: Sample = {};
+    for (const way of ways) sample = { ...sample, ...(await timed(load, one, { way, ms: ms * SHORTER })) };
+    return sample;
+  };
+  await alternate(groups, { rounds: 1, results: new Results() }, measure(run.pace.warmMs));
+  await alternate(groups, { rounds: run.pace.rounds, results }, measure(run.pace.timedMs));
+}
+
+type Part = { readonly way: Way; readonly ms: number };
+
+/** All relays are called at once, with the same number of calls in flight over all of them. */
+async function timed(load: Child, { relays, calls, redis }: Group, { way, ms }: Part): Promise<Sample> {
+  const cpu = async (): Promise<number> => (await Promise.all(relays.map((relay) => relay.cpu()))).reduce(sum, 0);
+  const before = { relays: await cpu(), redis: await redis() };
+  const connections = Math.ceil(IN_FLIGHT / relays.length);
+  const runs = await Promise.all(
+    relays.map(({ port }, i) => load.ask('run', { port, requests: calls[way][i], connections, ms }, HTTP_RUN)),
+  );
+  const count = runs.map((each) => each.count).reduce(sum, 0);
+  const rate = runs.map((each) => (each.count * 1000) / each.ms).reduce(sum, 0);
+  const used = { relays: (await cpu()) - before.relays, redis: (await redis()) - before.redis };
+  return { [way]: used.relays / count, [`${way}.redis`]: used.redis / count, [`${way}.rate`]: rate };
+}
+
+function sum(a: number, b: number): number {
+  return a + b;
+}
+
+async function cpuOf(hand: Redis): Promise<number> {
+  const info = await hand.info('cpu');
+  const field = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1] ?? NaN);
+  return (field('used_cpu_user') + field('used_cpu_sys')) * 1e6;
+}

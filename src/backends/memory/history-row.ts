@@ -1,0 +1,108 @@
+import type { Message, NewMessage } from '../../core/history/message.ts';
+import { utf8Length } from '../../core/json.ts';
+import type { Entry, List } from './list.ts';
+import type { SortedMap } from './sorted.ts';
+
+/**
+ * What a message costs beside its payload: its object, its ids, and its places in its stream, among all messages and among those of its
+ * command. Measured on Node 24 as the growth of the heap over 200,000 messages with ids of 36 characters: 768 bytes each; the rest is for
+ * longer ids and a terminal error.
+ */
+export const ROW_BYTES = 1024;
+
+/** Its messages are `rows` from `head` on, of consecutive `seq`. `evictedAt`: time of the newest one dropped for lack of room. */
+export type Stream = {
+  readonly user: User;
+  readonly suffix: string;
+  readonly rows: (Row | undefined)[];
+  head: number;
+  nextSeq: number;
+  evictedAt: number;
+  place: Entry<Stream> | null;
+};
+
+export type User = {
+  readonly userId: string;
+  readonly streams: SortedMap<Stream>;
+  readonly byLastWrite: List<Stream>;
+  readonly byCommand: Map<string, Row[]>;
+};
+
+/** One retained message. It is shaped when it is first read: nearly none ever is. */
+export class Row {
+  readonly stream: Stream;
+  readonly seq: number;
+  readonly at: number;
+  readonly payloadBytes: number;
+  /** What it counts for in the bound on bytes. */
+  readonly bytes: number;
+  /** Its neighbours among all messages: the list's own. */
+  before: Row | null = null;
+  after: Row | null = null;
+  #given: NewMessage;
+  #shaped: Message | null = null;
+
+  constructor(stream: Stream, given: NewMessage, at: number) {
+    const { payload, spill } = given;
+    const inlineBytes = payload === null ? 0 : utf8Length(payload);
+    this.stream = stream;
+    this.seq = stream.nextSeq++;
+    this.at = at;
+    this.payloadBytes = payload === null ? (spill?.bytes ?? 0) : inlineBytes;
+    this.bytes = ROW_BYTES + inlineBytes;
+    this.#given = given;
+  }
+
+  get commandId(): string | null {
+    return this.#given.commandId;
+  }
+
+  /** The same object each time. */
+  get message(): Message {
+    if (this.#shaped) return this.#shaped;
+    const message = shape(this.#given, this);
+    this.#given = message;
+    return (this.#shaped = message);
+  }
+}
+
+/** Member for member: what was given may be a view of something that lives longer. */
+function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
+  const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = given;
+  const { payload, spill, error } = given;
+  const ids = { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId };
+  return { ...ids, payload, spill, error, seq, at, payloadBytes };
+}
+
+/** Rows in the order added: each is its own place in it. */
+export class RowList {
+  #first: Row | null = null;
+  #last: Row | null = null;
+
+  get first(): Row | null {
+    return this.#first;
+  }
+
+  push(row: Row): void {
+    row.before = this.#last;
+    if (this.#last) this.#last.after = row;
+    else this.#first = row;
+    this.#last = row;
+  }
+
+  /** Of a row that is in the list. */
+  remove(row: Row): void {
+    const { before, after } = row;
+    if (before) before.after = after;
+    else this.#first = after;
+    if (after) after.before = before;
+    else this.#last = before;
+    row.before = null;
+    row.after = null;
+  }
+
+  /** Newest first. */
+  *backwards(): Generator<Row> {
+    for (let row = this.#last; row; row = row.before) yield row;
+  }
+}

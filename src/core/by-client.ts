@@ -1,0 +1,34 @@
+import type { ClientKey } from './ids.ts';
+
+/** Values by the key of a client, its parts looked up one after another: a look makes no text. Goes on as a Map does. */
+export class ByClient<V> {
+  readonly #users = new Map<string, Map<string, V>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get({ userId, clientId }: ClientKey): V | undefined {
+    return this.#users.get(userId)?.get(clientId);
+  }
+
+  set({ userId, clientId }: ClientKey, value: V): void {
+    const known = this.#users.get(userId);
+    const clients = known ?? new Map<string, V>();
+    if (!known) this.#users.set(userId, clients);
+    const before = clients.size;
+    this.#size += clients.set(clientId, value).size - before;
+  }
+
+  delete({ userId, clientId }: ClientKey): void {
+    const clients = this.#users.get(userId);
+    if (!clients?.delete(clientId)) return;
+    this.#size--;
+    if (clients.size === 0) this.#users.delete(userId);
+  }
+
+  *values(): Generator<V> {
+    for (const clients of this.#users.values()) yield* clients.values();
+  }
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { createBodies } from '../../src/http/bodies.ts';
+
+describe('bodies that come again', () => {
+  it('are recalled for the same bytes and for no others', () => {
+    const bodies = createBodies();
+    const body = { query: '{ viewer { kind } }' };
+    const bytes = Buffer.from(JSON.stringify(body));
+    expect(bodies.recall(bytes)).toBeUndefined();
+    bodies.keep(bytes, body);
+    expect(bodies.recall(Buffer.from(bytes))).toBe(body);
+    expect(bodies.recall(Buffer.from(`${bytes.toString()} `))).toBeUndefined();
+    // Read as characters, these would be alike.
+    bodies.keep(Buffer.from('"é"'), 'two bytes');
+    expect(bodies.recall(Buffer.from('"é"', 'latin1'))).toBeUndefined();
+  });
+
+  it('are at most 500, of 16 KiB each', () => {
+    const bodies = createBodies();
+    const of = (i: number): Buffer => Buffer.from(`{"i":${i}}`);
+    for (let i = 0; i < 600; i++) bodies.keep(of(i), { i });
+    expect(Array.from({ length: 600 }, (_, i) => bodies.recall(of(i))).filter(Boolean)).toHaveLength(500);
+    expect(bodies.recall(of(599))).toEqual({ i: 599 });
+    const large = Buffer.from(JSON.stringify('x'.repeat(16 * 1024)));
+    bodies.keep(large, 'large');
+    expect(bodies.recall(large)).toBeUndefined();
+  });
+});
