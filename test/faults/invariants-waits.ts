@@ -4,7 +4,7 @@ import { find, type Judged } from './finding.ts';
 import type { Expectation } from './invariants.ts';
 
 /** A wait that outlived what it waited for by this much was not told. */
-export const TOLD_MS = 5_000;
+const TOLD_MS = 5_000;
 /** What a relay was about to tell when it noticed a loss may still be under way. */
 const LOSS_TOLD_MS = 1_000;
 

@@ -11,7 +11,7 @@ import {
 import { canaryOf } from './events.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeCaps, judgeIdle, judgeMemory } from './invariants-node.ts';
-import { judgeWaits, TOLD_MS } from './invariants-waits.ts';
+import { judgeWaits } from './invariants-waits.ts';
 import type { PromiseName } from './promises.ts';
 import { setsOf } from './sets.ts';
 
@@ -27,6 +27,8 @@ export type Invariant = {
   readonly judge: (evidence: Evidence, expected: Expectation) => Judged;
 };
 
+/** What was mended in the last moment may be told of a little later. */
+const MEND_MARGIN_MS = 1_000;
 /** The client does the work; what it proves it proves about one instance. */
 const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
 
@@ -80,10 +82,10 @@ function isStranded(one: Case, { final }: Evidence): boolean {
   return refusal || final(one)?.outcome === 'expired';
 }
 
-/** It expired when, for longer than it takes to be told, nothing was left of any fault. */
+/** It expired when nothing was left of any fault: all that one did should have been mended by then. */
 function hadTime(evidence: Evidence, one: Case): boolean {
   const told = verdictsOf(one)[0];
-  return told?.outcome === 'expired' && told.at - evidence.calmSince(told.at) > TOLD_MS * MS;
+  return told?.outcome === 'expired' && told.at - evidence.calmSince(told.at) > MEND_MARGIN_MS * MS;
 }
 
 /** Its client's link was up from before the first attempt until the last of its waits ended. */
