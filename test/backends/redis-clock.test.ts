@@ -49,6 +49,14 @@ describe('the clock of the store', () => {
     expect(clock.now()).toBe(now());
   });
 
+  it('goes on from what it knew when the store tells no time', async () => {
+    const { clock, system, world, now } = await bench();
+    world.ahead = Number.NaN;
+    await system.advance(2_000);
+    world.ahead = 5_000;
+    expect(clock.now()).toBe(now());
+  });
+
   it('never goes back', async () => {
     const { clock, system, world, now } = await bench({ there: 0, back: 0 });
     const before = clock.now();

@@ -379,6 +379,20 @@ export function commandContract(name: string, make: MakeBench): void {
       });
     });
 
+    it('names the commands of a client that have not ended, queued, parked or dispatched', async () => {
+      const live = async () => (await bench.backend.commands.live(ALICE)).map(({ commandId }) => commandId).sort();
+      expect(await live()).toEqual([]);
+      await admit('parked', { connectWithinMs: 5_000, namedInstanceId: 'i9' });
+      await bind();
+      for (const id of ['queued', 'ended']) await admit(id);
+      await dispatched(bench, 'running');
+      expect(await live()).toEqual(['ended', 'parked', 'queued', 'running']);
+      await bench.backend.commands.settle(keyFor('ended'), { kind: 'cancel', reason: null, by: 'test' });
+      await bench.backend.commands.finish(keyFor('running'), ending());
+      expect(await live()).toEqual(['parked', 'queued']);
+      expect(await bench.backend.commands.live({ ...ALICE, clientId: 'other' })).toEqual([]);
+    });
+
     describe('rebinding', () => {
       it('queues what was parked, in the order admitted, when the client connects', async () => {
         const node = await openNode(bench);

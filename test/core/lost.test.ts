@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Backend } from '../../src/core/backend.ts';
+import type { FinishResult } from '../../src/core/delivery/commands.ts';
 import type { NodeListener } from '../../src/core/delivery/nodes.ts';
-import { connect, testCore, user, type TestCore } from '../kit/core.ts';
+import { connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
 
 const alice = user('alice');
@@ -11,11 +12,15 @@ const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, mi
 type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost'] };
 
 /** A core whose store can be told to lose it; `attach` answers for waiters in its place where given. */
-async function losingCore(attach?: Backend['waiters']['attach']): Promise<Losing> {
+async function losingCore(
+  attach?: Backend['waiters']['attach'],
+  commands: Partial<Backend['commands']> = {},
+): Promise<Losing> {
   let listener: NodeListener | undefined;
   const test = await testCore({
     wrap: (backend) => ({
       ...backend,
+      commands: { ...backend.commands, ...commands },
       waiters: { ...backend.waiters, ...(attach ? { attach } : {}) },
       nodes: {
         ...backend.nodes,
@@ -98,6 +103,19 @@ describe('a node whose store lost something', () => {
         command: { outcome: 'outcome_unknown', error: { code: 'store_lost' } },
       });
     expect(client.closes).toEqual([{ cause: 'node_lost', instanceId: null }]);
+  });
+
+  it('ends as unknown also what the store holds as running though its end had been confirmed', async () => {
+    let client: TestClient | undefined;
+    // The end is taken, and is gone with what the store lost.
+    const finish = (): FinishResult => (client ? { kind: 'finished', command: client.last } : { kind: 'unknown' });
+    await using test = await losingCore(undefined, { finish });
+    client = await connect(test.core, alice);
+    const call = test.core.rpc.invoke(alice, CALL);
+    await settle();
+    await client.result(client.last);
+    await test.lose('store_lost');
+    expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown', error: { code: 'store_lost' } } });
   });
 
   it('tells the caller of a command that the store knows no more that its outcome is unknown', async () => {

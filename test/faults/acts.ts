@@ -17,6 +17,11 @@ export const ACTS: Readonly<Record<FaultKind, Act>> = {
   async hole(world, fault) {
     await weather(world, fault, { kind: 'black-hole' });
   },
+  async 'all-holes'({ ways }, { holdMs }) {
+    for (const way of ways) way.set({ kind: 'black-hole' });
+    await sleep(holdMs);
+    for (const way of ways) way.set({ kind: 'pass' });
+  },
   async slow(world, fault) {
     await weather(world, fault, { kind: 'delay', ms: 100 });
   },
@@ -39,6 +44,16 @@ export const ACTS: Readonly<Record<FaultKind, Act>> = {
   },
   async 'links-reset'({ front }) {
     front.reset();
+  },
+  async 'links-late'({ front }, { holdMs }) {
+    const tell = front.breakNear();
+    await sleep(holdMs);
+    tell();
+  },
+  async 'clients-forge'({ clients }, { target }) {
+    const process = clients[target % clients.length];
+    await process?.proc.kill();
+    await process?.restart({ forging: true });
   },
   async 'clients-kill'({ clients }, { target }) {
     const process = clients[target % clients.length];

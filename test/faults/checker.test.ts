@@ -59,6 +59,20 @@ const BROKEN: readonly Broken[] = [
     () => told(later({ event: 'phase', phase: 'load' }, 2_000), ...neverRan, expired, toldExpired),
   ],
   [
+    'a command that expired long after a fault was over',
+    'I1',
+    'not brought to a client that was connected all the time',
+    () =>
+      told(
+        later({ event: 'phase', phase: 'load' }, 2_000),
+        ...neverRan,
+        expired,
+        toldExpired,
+        after({ event: 'link', user: 'ben' }, fault, { event: 'heal', id: 1 }),
+        later(annAnswer, 21_000),
+      ),
+  ],
+  [
     'a refusal as not connected beside the connected client',
     'I1',
     'not brought to a client that was connected all the time',
@@ -95,6 +109,12 @@ const BROKEN: readonly Broken[] = [
     'more than one end in its history',
     () => told(changed({ event: 'ends', user: 'ann' }, { rows: 2 })),
   ],
+  [
+    'an end that is counted as a late one as well',
+    'I3',
+    'its only end is counted as another one too',
+    () => told(changed(annRecord, { late: 1 })),
+  ],
   ['a wait that hangs', 'I4', 'a wait that was never answered', () => told(unanswered), `${ANN_ID} w1`],
   [
     'a wait that is answered twice',
@@ -126,6 +146,24 @@ const BROKEN: readonly Broken[] = [
         after({ event: 'cap' }, answer(ANN, 'w3', 'pending')),
       ),
     `${ANN_ID} w3`,
+  ],
+  [
+    'a wait that is left long after a fault was over',
+    'I4',
+    'left waiting though the command had ended',
+    () =>
+      told(
+        after(annRun, attempt(ANN, 'w3'), fault, { event: 'heal', id: 1 }),
+        later({ event: 'cap' }, 21_000),
+        after({ event: 'cap' }, answer(ANN, 'w3', 'pending')),
+      ),
+    `${ANN_ID} w3`,
+  ],
+  [
+    'an end that is told before it is on record',
+    'I4',
+    'told before the record said so',
+    () => told(later({ event: 'cap' }, 100), after({ event: 'cap' }, { event: 'live', ...ANN, since: 50e6 })),
   ],
   [
     'the only wait, left until its time is over',
@@ -160,6 +198,13 @@ const BROKEN: readonly Broken[] = [
     'reservations that are not the live records',
     () => told(after({ event: 'reservations-read' }, { event: 'reservation', scope: 'ann', reserved: -1 })),
     'ann: -1 reserved, 0 live',
+  ],
+  [
+    'a reservation freed before its command has ended',
+    'I6',
+    'reservations that were not the live records',
+    () => told(after(annRun, { event: 'count', scope: 'ann', live: 2, reserved: 1 })),
+    'ann: 1 reserved, 2 live',
   ],
   [
     'a result of an instance that the command was not bound to',
@@ -341,7 +386,12 @@ describe('the checker', () => {
     ['an unknown outcome of a command that ran', () => told(...unknown)],
     ['two readings of the same end', () => told(after(annAnswer, record(ANN)))],
     ['an earlier reading while it was live', () => told(after(annRun, record(ANN, null)))],
-    ['a result that came late as well', () => told(changed(annRecord, { late: 1 }))],
+    ['a result that came late', () => told(...unknown, changed(annRecord, { late: 1 }))],
+    ['a reading that began before the end', () => told(after(annAnswer, { event: 'live', ...ANN, since: 1 }))],
+    [
+      'live commands that are all reserved',
+      () => told(after(annRun, { event: 'count', scope: 'ann', live: 2, reserved: 2 })),
+    ],
     ['a window that is full', () => told(after({ event: 'phase', phase: 'load' }, ...crowd(32)))],
     ['memory that grows no more than it may', () => told(after({ event: 'cap' }, ...growth(0.5)))],
     [

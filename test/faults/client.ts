@@ -4,6 +4,7 @@
  */
 import { createRuntime, type Call, type Params, type Runtime } from '../../src/clients/runtime/index.ts';
 import { signToken } from '../../src/http/token.ts';
+import { forgeEnds } from './forger.ts';
 import { openLog, type FaultLog } from './log.ts';
 
 export type ClientOrder = {
@@ -14,6 +15,8 @@ export type ClientOrder = {
   readonly link: string;
   readonly secret: string;
   readonly clients: readonly { readonly user: string; readonly client: string }[];
+  /** Whether others report first what the boot before had begun. */
+  readonly forging: boolean;
 };
 
 const DAY_SECONDS = 86_400;
@@ -55,6 +58,7 @@ function startClient(order: ClientOrder, log: FaultLog, who: ClientOrder['client
 
 const order: ClientOrder = JSON.parse(process.argv[2] ?? '{}');
 const log = openLog(order);
+if (order.forging) await forgeEnds(order);
 const runtimes = order.clients.map((who) => startClient(order, log, who));
 await Promise.all(runtimes.map((runtime) => runtime.ready()));
 process.stdout.write('ready\n');

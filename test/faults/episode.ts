@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from './acts-kit.ts';
+import { sleep, until } from './acts-kit.ts';
 import { check, type Report } from './checker.ts';
 import { readComplaints } from './complaints.ts';
 import { createDriver } from './driver.ts';
@@ -44,6 +44,9 @@ const MENDS_MS: Partial<Record<FaultKind, number>> = {
 /** A relay that does not stand among the nodes. */
 const UNHEARD = { waiters: -1, unfinished: -1 } as const;
 const SAMPLE_MS = 1_000;
+const COUNT_MS = 1_500;
+/** More records are not all read again and again. */
+const COUNTED_MAX = 2_000;
 const QUIET_MS = 60_000;
 const LEAVE_MS = 20_000;
 const AFTERMATH_MS = 5_000;
@@ -97,7 +100,7 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
     commands,
     perSecond,
     relays: world.relays,
-    clients: world.who,
+    clients: world.who.slice(0, plan.clients),
     doubled: plan.doubled,
     workMs: plan.workMs,
     respondMs: plan.respondMs,
@@ -105,6 +108,7 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
     again: plan.again,
   });
   log.write({ event: 'phase', phase: 'load' });
+  await using _counting = commands > COUNTED_MAX ? null : countAgain(reader);
   sample(world, log);
   const suffering = nemesis.run();
   await driver.run();
@@ -113,6 +117,23 @@ async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Lo
   if (plan.again) await driver.again();
   log.write({ event: 'phase', phase: 'quiet' });
   await until(async () => (await reader.waiting()) === 0, QUIET_MS);
+}
+
+/** Under load and faults; what cannot be read then is read the next time. */
+function countAgain(reader: Reader): AsyncDisposable {
+  let ended = false;
+  const counting = (async () => {
+    while (!ended) {
+      await sleep(COUNT_MS);
+      await reader.census().catch(() => {});
+    }
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      ended = true;
+      await counting;
+    },
+  };
 }
 
 /** Everything that the judge needs, read twice: what was read once may not change any more. */

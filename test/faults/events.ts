@@ -50,6 +50,10 @@ export type FaultEvent =
   /** `user` was shown a canary on one of the faces. */
   | { readonly event: 'seen'; readonly user: string; readonly face: string; readonly canary: string }
   | { readonly event: 'reservation'; readonly scope: string; readonly reserved: number }
+  /** A record that was live when it was read, of a reading that began at `since` (as `at`). */
+  | (Key & { readonly event: 'live'; readonly since: number })
+  /** Live records of a scope and its reservations, counted in the middle of the load while none of its commands came or ended. */
+  | { readonly event: 'count'; readonly scope: string; readonly live: number; readonly reserved: number }
   /** Reservations were listed whole: scopes without a row hold nothing. */
   | { readonly event: 'reservations-read'; readonly scopes: number }
   | { readonly event: 'cap'; readonly name: string; readonly value: number; readonly max: number }

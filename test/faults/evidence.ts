@@ -29,6 +29,8 @@ export type Evidence = {
   final(one: Case): RecordRead | null;
   /** Was any fault on, or healed less than `graceMs` before? */
   disturbed(fromNs: number, toNs: number): boolean;
+  /** Since when, before this, no fault was on and none healed less than RECOVERY_MS before; -Infinity: ever. */
+  calmSince(ns: number): number;
   /** When the last reading began; Infinity when there was none. */
   readonly readAt: number;
   /** Faults of these kinds, in order; `to` is when one was healed, Infinity when it never was. */
@@ -57,6 +59,8 @@ export function gather(events: readonly Logged[]): Evidence {
     of,
     final: (one) => one.records.findLast(({ at }) => at >= readAt) ?? null,
     disturbed: (from, to) => faults.some((fault) => fault.from <= to && fault.to + RECOVERY_MS * MS >= from),
+    calmSince: (ns) =>
+      Math.max(...faults.filter(({ from }) => from <= ns).map(({ to }) => to + RECOVERY_MS * MS), -Infinity),
     readAt,
     faults: (...kinds) => faults.filter(({ kind }) => kinds.includes(kind)),
   };

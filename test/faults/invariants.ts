@@ -1,7 +1,17 @@
-import { answersOf, MS, RECOVERY_MS, verdictsOf, wasRefused, type Case, type Evidence, type Wait } from './evidence.ts';
+import {
+  answersOf,
+  MS,
+  RECOVERY_MS,
+  verdictsOf,
+  wasRefused,
+  type Case,
+  type Evidence,
+  type RecordRead,
+} from './evidence.ts';
 import { canaryOf } from './events.ts';
 import { find, type Judged } from './finding.ts';
 import { judgeCaps, judgeIdle, judgeMemory } from './invariants-node.ts';
+import { judgeWaits } from './invariants-waits.ts';
 import type { PromiseName } from './promises.ts';
 import { setsOf } from './sets.ts';
 
@@ -17,10 +27,8 @@ export type Invariant = {
   readonly judge: (evidence: Evidence, expected: Expectation) => Judged;
 };
 
-/** A wait that outlived what it waited for by this much was not told. */
-const TOLD_MS = 5_000;
-/** What a relay was about to tell when it noticed a loss may still be under way. */
-const LOSS_TOLD_MS = 1_000;
+/** What was mended in the last moment may be told of a little later. */
+const MEND_MARGIN_MS = 1_000;
 /** The client does the work; what it proves it proves about one instance. */
 const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
 
@@ -54,8 +62,8 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   });
   const stranded = all.filter((one) => {
     const attempt = one.waits[0]?.attempt;
-    if (!attempt || disturbed(attempt.at, attempt.at + attempt.budgetMs * MS)) return false;
-    return isStranded(one, evidence) && wasUp(evidence, one);
+    if (!attempt || !isStranded(one, evidence) || !wasUp(evidence, one)) return false;
+    return !disturbed(attempt.at, attempt.at + attempt.budgetMs * MS) || hadTime(evidence, one);
   });
   return {
     looked: admitted.length,
@@ -72,6 +80,12 @@ function isStranded(one: Case, { final }: Evidence): boolean {
     .flatMap(({ ends }) => ends)
     .some((end) => end.event === 'refused' && end.code === 'not_connected');
   return refusal || final(one)?.outcome === 'expired';
+}
+
+/** It expired when nothing was left of any fault: all that one did should have been mended by then. */
+function hadTime(evidence: Evidence, one: Case): boolean {
+  const told = verdictsOf(one)[0];
+  return told?.outcome === 'expired' && told.at - evidence.calmSince(told.at) > MEND_MARGIN_MS * MS;
 }
 
 /** Its client's link was up from before the first attempt until the last of its waits ended. */
@@ -91,7 +105,17 @@ function judgeSets(evidence: Evidence, { loss }: Expectation): Judged {
   };
 }
 
-function judgeOnce({ cases, of }: Evidence): Judged {
+/** Who has run it once reports one end, however often that comes. */
+function countsItsOwn({ runs }: Case, record: RecordRead | null): boolean {
+  return (
+    record?.execution === 'reported_by_client' &&
+    record.late > 0 &&
+    runs.length === 1 &&
+    runs[0]?.instance === record.bound
+  );
+}
+
+function judgeOnce({ cases, of, final }: Evidence): Judged {
   const all = [...cases.values()];
   const changed = all.filter(({ records }) => {
     const ended = records.findIndex(({ stage }) => stage === 'terminal');
@@ -102,54 +126,15 @@ function judgeOnce({ cases, of }: Evidence): Judged {
   const twice = all.filter(({ ends }) => ends.some(({ rows }) => rows > 1));
   return {
     looked: of('ends').length,
-    findings: [...find('an end that changed', changed), ...find('more than one end in its history', twice)],
-  };
-}
-
-function judgeWaits(evidence: Evidence, { loss }: Expectation): Judged {
-  const all = [...evidence.cases.values()];
-  const waits = all.flatMap((one) =>
-    one.waits.map((wait) => ({ one, wait, text: `${one.text} ${wait.attempt.wait}` })),
-  );
-  // What was told before the store forgot it may have another end by now.
-  const forgotten = Math.max(...evidence.of('lost').map(({ at }) => at + LOSS_TOLD_MS * MS));
-  const lies = all.filter((one) => {
-    const record = evidence.final(one);
-    const told = verdictsOf(one);
-    const truth = record ?? (loss ? undefined : told[0]);
-    const binding = loss ? told.filter(({ at }) => at > forgotten) : told;
-    return truth && binding.some((end) => end.outcome !== truth.outcome || end.execution !== truth.execution);
-  });
-  return {
-    looked: waits.length,
     findings: [
+      ...find('an end that changed', changed),
+      ...find('more than one end in its history', twice),
       ...find(
-        'a wait that was never answered',
-        waits.filter(({ wait }) => wait.ends.length === 0),
-      ),
-      ...find(
-        'a wait that was answered more than once',
-        waits.filter(({ wait }) => wait.ends.length > 1),
-      ),
-      ...find(
-        'an answer that nobody waited for',
-        all.filter(({ strayEnds }) => strayEnds.length > 0),
-      ),
-      ...find('told otherwise than the record says', lies),
-      ...find(
-        'left waiting though the command had ended',
-        waits.filter(({ one, wait }) => wasLeft(evidence, one, wait)),
+        'its only end is counted as another one too',
+        all.filter((one) => countsItsOwn(one, final(one))),
       ),
     ],
   };
-}
-
-/** Without a fault that explains it, a wait went on after its command had run, or after another one had been told its end. */
-function wasLeft({ disturbed }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
-  const end = ends[0];
-  if (!end || end.event === 'refused') return false;
-  const told = [...verdictsOf(one), ...one.runEnds].find(({ at }) => at < end.at);
-  return told !== undefined && end.at - Math.max(told.at, attempt.at) > TOLD_MS * MS && !disturbed(attempt.at, end.at);
 }
 
 function judgeRuns(evidence: Evidence): Judged {
@@ -169,9 +154,16 @@ function judgeReservations({ cases, of, final }: Evidence): Judged {
   const named = (scope: string) => ({
     text: `${scope}: ${reserved.get(scope) ?? 0} reserved, ${live.get(scope) ?? 0} live`,
   });
+  const counted = of('count').filter((row) => row.live !== row.reserved);
   return {
     looked: of('reservations-read').length,
-    findings: find('reservations that are not the live records', scopes.filter(wrong).map(named)),
+    findings: [
+      ...find('reservations that are not the live records', scopes.filter(wrong).map(named)),
+      ...find(
+        'reservations that were not the live records',
+        counted.map((row) => ({ text: `${row.scope}: ${row.reserved} reserved, ${row.live} live` })),
+      ),
+    ],
   };
 }
 

@@ -1,16 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { INVARIANTS } from './invariants.ts';
-import { MUTANTS, mutate } from './mutants.ts';
+import { PROMISES } from './promises.ts';
+import { editsOf, MUTANTS, mutate } from './mutants.ts';
 import { planOf } from './schedule.ts';
 
 describe('the mutants', () => {
   test.each(MUTANTS)('$mode $name replaces what stands in its file exactly once', (mutant) => {
-    expect(mutate(mutant)).toContain(mutant.replace);
-    expect(mutant.replace).not.toBe(mutant.find);
+    for (const edit of editsOf(mutant)) {
+      expect(mutate(edit)).toContain(edit.replace);
+      expect(edit.replace).not.toBe(edit.find);
+    }
   });
 
   test.each(MUTANTS)('$mode $name is to be caught by invariants that there are, in a plan that there is', (mutant) => {
-    const names = INVARIANTS.map(({ name }) => name);
+    const names: readonly string[] = [...INVARIANTS, ...PROMISES].map(({ name }) => name);
     expect(mutant.caughtBy.length).toBeGreaterThan(0);
     expect(mutant.caughtBy.filter((name) => !names.includes(name))).toEqual([]);
     expect(planOf(mutant.plan).name).toBe(mutant.plan);

@@ -13,6 +13,7 @@ export const PROMISE_NAMES = [
   'drained',
   'single',
   'payloads',
+  'amnesty',
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
@@ -31,6 +32,7 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'drained', says: 'a relay that is asked to stop costs no outcome and refuses alone', judge: judgeDrained },
   { name: 'single', says: 'one process of a node at a time', judge: judgeSingle },
   { name: 'payloads', says: 'a payload that is kept apart is whole or said to be missing', judge: judgePayloads },
+  { name: 'amnesty', says: 'that the store was away ends no node', judge: judgeAmnesty },
 ];
 
 const OVER_MS = 2_000;
@@ -125,18 +127,30 @@ function judgeSingle({ of }: Evidence): Judged {
 function judgePayloads({ of, faults }: Evidence): Judged {
   const payloads = of('payload');
   const count = (state: string): number => payloads.filter((payload) => payload.state === state).length;
+  const damages = faults('spill-flip', 'spill-remove', 'spill-link');
+  const missing = damages.length > 0 ? [] : payloads.filter(({ state }) => state === 'unavailable');
+  const named = (list: typeof payloads) =>
+    list.map((one) => ({ text: `${one.user}/${one.client}/${one.command} ${one.kind}` }));
   const skipped = of('skipped').map(({ kind, why }) => `; ${kind} not done: ${why}`);
   return {
-    looked: Math.min(
-      payloads.length,
-      faults('spill-flip', 'spill-remove', 'spill-link', 'spill-shut', 'spill-full').length,
-    ),
-    findings: find(
-      'bytes that were never sent',
-      payloads
-        .filter(({ state }) => state === 'wrong')
-        .map((one) => ({ text: `${one.user}/${one.client}/${one.command} ${one.kind}` })),
-    ),
+    looked: Math.min(payloads.length, damages.length + faults('spill-shut', 'spill-full', 'relay-kill').length),
+    findings: [
+      ...find('bytes that were never sent', named(payloads.filter(({ state }) => state === 'wrong'))),
+      ...find('missing though nothing removed it', named(missing)),
+    ],
     says: `${count('whole')} whole, ${count('unavailable')} said to be missing, ${count('wrong')} wrong${skipped.join('')}`,
+  };
+}
+
+/** Redis was away from all of them alike: none may take the others for dead because it woke first. */
+function judgeAmnesty({ of, faults }: Evidence): Judged {
+  const pauses = faults('redis-pause', 'all-holes');
+  const lost = of('lost').filter(({ at }) => pauses.some(({ from }) => at >= from));
+  return {
+    looked: pauses.length,
+    findings: find(
+      'a node that was ended by the absence of the store',
+      lost.map((word) => ({ text: `${word.of} ${word.cause}` })),
+    ),
   };
 }

@@ -127,6 +127,18 @@ describe('the fault proxy', () => {
     expect(echo.heard).toEqual(['before']);
   });
 
+  test('breaks the near end alone, and tells the far end later', async () => {
+    const { near, echo, proxy } = await setUp();
+    await echoed(near, 'before');
+    const [far] = echo.sockets;
+    const tell = proxy.breakNear();
+    await closed(near);
+    expect(far?.destroyed).toBe(false);
+    tell();
+    if (far && !far.destroyed) await closed(far);
+    expect(proxy.size).toBe(0);
+  });
+
   test('cuts into pieces and delays without loss or disorder', async () => {
     const { near, echo, proxy } = await setUp();
     proxy.set({ kind: 'slice', bytes: 1 });
@@ -137,5 +149,16 @@ describe('the fault proxy', () => {
     expect(await echoed(near, 'late')).toBe('late');
     expect(performance.now() - before).toBeGreaterThan(90);
     expect(echo.heard.join('')).toBe(`${text}late`);
+  });
+
+  test('lets nothing overtake what it held back, when the delay ends', async () => {
+    const { near, echo, proxy } = await setUp();
+    proxy.set({ kind: 'delay', ms: 60 });
+    near.write('first ');
+    // Until it has reached the proxy.
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    proxy.set({ kind: 'pass' });
+    near.write('then ');
+    await expect.poll(() => echo.heard.join('')).toBe('first then ');
   });
 });

@@ -24,6 +24,8 @@ export type Proxy = AsyncDisposable & {
   reset(): void;
   /** Cuts every connection at the far end only: the near end is not told, and waits. */
   halfOpen(): void;
+  /** Breaks every connection at the near end only: the far end is not told, and waits until the function is called. */
+  breakNear(): () => void;
   /** The next bytes that a far end answers with are lost, and their connection with them: the request arrived all the same. */
   dropReply(): void;
   /** Replies lost by `dropReply` so far. */
@@ -33,7 +35,7 @@ export type Proxy = AsyncDisposable & {
 /** Ports of loopback that a connection may go to, in the order to try; asked for each connection. */
 export type Targets = () => readonly number[];
 
-type Pair = { readonly near: Socket; readonly far: Socket; dead: boolean; cutOff: boolean };
+type Pair = { readonly near: Socket; readonly far: Socket; dead: boolean; cutOff: boolean; late: boolean };
 type Direction = 'up' | 'down';
 type State = { weather: Weather; drops: number; dropped: number };
 
@@ -66,6 +68,15 @@ export async function startProxy(targets: Targets): Promise<Proxy> {
         pair.cutOff = true;
         pair.far.destroy();
       }),
+    breakNear() {
+      const broken = [...pairs];
+      for (const pair of broken) {
+        pair.dead = true;
+        pair.late = true;
+        pair.near.resetAndDestroy();
+      }
+      return () => broken.forEach(({ far }) => far.destroy());
+    },
     dropReply() {
       state.drops++;
     },
@@ -100,12 +111,12 @@ async function reach(ports: readonly number[]): Promise<Socket | null> {
 }
 
 function join(pairs: Set<Pair>, state: State, near: Socket, far: Socket): void {
-  const pair: Pair = { near, far, dead: false, cutOff: false };
+  const pair: Pair = { near, far, dead: false, cutOff: false, late: false };
   if (near.destroyed) return void far.destroy();
   pairs.add(pair);
   near.on('close', () => {
     pairs.delete(pair);
-    far.destroy();
+    if (!pair.late) far.destroy();
   });
   far.on('close', () => {
     if (!pair.cutOff && !pair.dead) near.destroy();
@@ -116,6 +127,7 @@ function join(pairs: Set<Pair>, state: State, near: Socket, far: Socket): void {
 
 function carry(pair: Pair, direction: Direction, state: State): void {
   const [from, to] = direction === 'up' ? [pair.near, pair.far] : [pair.far, pair.near];
+  const later = createLater();
   from.on('data', (bytes: Buffer) => {
     if (state.weather.kind === 'black-hole') pair.dead = true;
     if (pair.dead || pair.cutOff) return;
@@ -124,23 +136,37 @@ function carry(pair: Pair, direction: Direction, state: State): void {
       state.dropped++;
       return breakOff(pair);
     }
-    send(to, bytes, state.weather);
+    const { weather } = state;
+    later.add(weather.kind === 'delay' ? weather.ms : 0, () => send(to, bytes, weather));
     if (to.writableNeedDrain) {
       from.pause();
       to.once('drain', () => from.resume());
     }
   });
   from.on('end', () => {
-    if (!pair.dead && !pair.cutOff) to.end();
+    if (!pair.dead && !pair.cutOff) later.add(0, () => void to.end());
   });
   from.resume();
 }
 
+/** Does one thing after another, each not before its time: nothing overtakes what was held back before it. */
+function createLater(): { add(ms: number, act: () => void): void } {
+  const waiting: { readonly at: number; readonly act: () => void }[] = [];
+  const turn = (): void => {
+    while (waiting[0] && waiting[0].at <= performance.now()) waiting.shift()?.act();
+    if (waiting[0]) setTimeout(turn, Math.ceil(waiting[0].at - performance.now()));
+  };
+  return {
+    add(ms, act) {
+      if (ms === 0 && waiting.length === 0) return act();
+      waiting.push({ at: performance.now() + ms, act });
+      if (waiting.length === 1) setTimeout(turn, ms);
+    },
+  };
+}
+
 function send(to: Socket, bytes: Buffer, weather: Weather): void {
-  if (weather.kind === 'delay') {
-    setTimeout(() => to.writable && to.write(bytes), weather.ms);
-    return;
-  }
+  if (!to.writable) return;
   if (weather.kind !== 'slice') return void to.write(bytes);
   to.setNoDelay(true);
   for (let from = 0; from < bytes.length; from += weather.bytes) to.write(bytes.subarray(from, from + weather.bytes));

@@ -1,4 +1,5 @@
 import { canaryOf, fillerOf, type Key } from './events.ts';
+import { readScopes } from './census.ts';
 import type { FaultLog } from './log.ts';
 import { ADMIN_TOKEN, type Relay } from './relays.ts';
 
@@ -20,6 +21,8 @@ export type Reader = {
   history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
   /** Reservations and what is bounded. */
   bounds(): Promise<void>;
+  /** In the middle of the load: what is live, and for each scope in which nothing moves meanwhile how much of it is reserved. */
+  census(): Promise<void>;
   /** Waiters of callers that are left, on all nodes. */
   waiting(): Promise<number>;
   /** What a relay holds by its own report; null when it does not say. */
@@ -74,6 +77,18 @@ export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
       log.write({ event: 'reservations-read', scopes });
       const summary = await ask('/delivery/summary');
       log.write({ event: 'cap', name: 'sample of the summary', value: Number(summary['sample_size']), max: 1000 });
+    },
+    async census() {
+      const since = Number(process.hrtime.bigint());
+      const before = await readScopes((take) => each('/delivery/commands', take));
+      for (const key of [...before.values()].flatMap(({ live }) => live)) log.write({ event: 'live', ...key, since });
+      const reserved = new Map<string, number>();
+      await each('/delivery/tenants', (row) => reserved.set(String(row['scope_id']), Number(row['reserved_commands'])));
+      const after = await readScopes((take) => each('/delivery/commands', take));
+      for (const [scope, { live, text }] of before) {
+        if (text !== after.get(scope)?.text) continue;
+        log.write({ event: 'count', scope, live: live.length, reserved: reserved.get(scope) ?? 0 });
+      }
     },
     waiting: async () => Number((await ask('/rpc/pending/count'))['count']),
     async node(name) {

@@ -91,11 +91,11 @@ async function runMutants(): Promise<boolean> {
 
 async function isCaught(mutant: Mutant): Promise<boolean> {
   await using planted = plantMutant(mutant, values.source);
-  const { report, folder } = await runEpisode({ ...optionsOf(mutant.plan), source: planted.source });
+  const { report, folder, seconds } = await runEpisode({ ...optionsOf(mutant.plan), source: planted.source });
   const by = [...new Set(report.violations.map(({ invariant }) => invariant))];
   const caught = by.some((invariant) => mutant.caughtBy.includes(invariant));
   write(
-    `${caught ? 'caught' : 'MISSED'}  ${mutant.name} (${mutant.says}) in ${mutant.plan}: ${by.join(' ') || 'nothing'}`,
+    `${caught ? 'caught' : 'MISSED'}  ${mutant.name} (${mutant.says}) in ${mutant.plan}, ${seconds.toFixed(0)} s: ${by.join(' ') || 'nothing'}`,
   );
   if (!caught) write(`      logs: ${folder}`);
   return caught;

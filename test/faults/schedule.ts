@@ -1,3 +1,4 @@
+import { LARGE_BYTES, NARROW_PLANS, type PlanRow } from './plans.ts';
 import type { PromiseName } from './promises.ts';
 import { between, pick, seeded } from './random.ts';
 
@@ -6,8 +7,11 @@ import { between, pick, seeded } from './random.ts';
  * - `relay-twin`: a second process of a node that lives; `relay-swap`: so, while the first is paused, which then goes on beside it.
  * - `redis-kill`: kill -9, and started again; `redis-cut`: so, with the last second of its log cut off; `redis-pause`: SIGSTOP.
  * - `redis-failover`: kill -9 of the master, which comes back once the sentinel made the replica the master.
- * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: on one relay's way to Redis.
- * - `links-reset`: the clients' connections break; `clients-kill`: a client process is killed and started anew, as new instances.
+ * - `hole`, `reset`, `half-open`, `drop-reply`, `slow`, `slices`: on one relay's way to Redis; `all-holes`: a hole on
+ *   those of all at once.
+ * - `links-reset`: the clients' connections break; `links-late`: so, and the relays hear of it only after a while.
+ * - `clients-kill`: a client process is killed and started anew, as new instances; `clients-forge`: so, and what the old instances had not
+ *   ended is first reported by others that never were given it.
  * - `spill-remove`, `spill-flip`, `spill-link`: some stored payloads are gone, have one other byte, or are links to elsewhere;
  *   `spill-shut`, `spill-full`: nothing can be written where they lie, or there is no room, for a while.
  */
@@ -22,13 +26,16 @@ export type FaultKind =
   | 'redis-pause'
   | 'redis-failover'
   | 'hole'
+  | 'all-holes'
   | 'reset'
   | 'half-open'
   | 'drop-reply'
   | 'slow'
   | 'slices'
   | 'links-reset'
+  | 'links-late'
   | 'clients-kill'
+  | 'clients-forge'
   | 'spill-remove'
   | 'spill-flip'
   | 'spill-link'
@@ -78,6 +85,8 @@ export type Plan = {
   readonly bytes: number;
   /** After the load every relay is asked once more for each end. */
   readonly again: boolean;
+  /** How many of the clients are asked for anything. */
+  readonly clients: number;
 };
 
 const EVERYSEC = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', ''];
@@ -86,8 +95,6 @@ const NONE = ['--appendonly', 'no', '--save', ''];
 const SHORT: Range = [0, 0];
 /** A log that is written anew in the middle would hold what is to be lost twice. */
 const ONE_LOG = [...EVERYSEC, '--auto-aof-rewrite-percentage', '0'];
-/** More than a row of history holds itself. */
-const LARGE_BYTES = 24 * 1024;
 
 const base = {
   gap: [3_000, 10_000],
@@ -105,11 +112,12 @@ const base = {
   sentinel: false,
   bytes: 0,
   again: false,
+  clients: Infinity,
 } as const;
 
-const rows: readonly (Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>)[] = [
+const rows: readonly PlanRow[] = [
+  ...NARROW_PLANS,
   { name: 'F0', says: 'no fault', kinds: [], faults: 0 },
-  { name: 'slow', says: 'handlers that fill the windows', kinds: [], faults: 0, workMs: 4_000 },
   { name: 'F1', says: 'kill -9 of a relay', kinds: ['relay-kill'], faults: 20, promises: ['recovery'] },
   {
     name: 'F2',
@@ -144,7 +152,14 @@ const rows: readonly (Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>)[] =
     loss: true,
     promises: ['noticed', 'told'],
   },
-  { name: 'F6', says: 'Redis paused for 30 s', kinds: ['redis-pause'], gap: [35_000, 40_000], hold: [30_000, 30_000] },
+  {
+    name: 'F6',
+    says: 'Redis paused for 30 s',
+    kinds: ['redis-pause'],
+    gap: [35_000, 40_000],
+    hold: [30_000, 30_000],
+    promises: ['amnesty'],
+  },
   {
     name: 'F7',
     says: 'a relay paused for 30 s',

@@ -10,7 +10,11 @@ import { makeSpillFolder, type SpillFolder } from './spill-folder.ts';
 export type Who = { readonly user: string; readonly client: string };
 
 /** A process of clients: the same clients through all its boots, each time as new instances. */
-export type ClientProcess = { readonly proc: Proc; restart(): Promise<void> };
+export type ClientProcess = {
+  readonly proc: Proc;
+  /** `forging`: what the boot before had not ended is reported by instances that were not given it, before the honest ones come. */
+  restart(how?: { readonly forging: boolean }): Promise<void>;
+};
 
 /** All that a run consists of, beside its driver. */
 export type World = AsyncDisposable & {
@@ -115,20 +119,23 @@ type ClientsOptions = {
 };
 
 async function startClients(options: ClientsOptions): Promise<ClientProcess> {
-  let proc = await bootClients(options, 1);
+  let proc = await bootClients(options, { boot: 1, forging: false });
   return {
     get proc() {
       return proc;
     },
-    async restart() {
-      proc = await bootClients(options, proc.boot + 1);
+    async restart(how) {
+      proc = await bootClients(options, { boot: proc.boot + 1, forging: how?.forging ?? false });
     },
   };
 }
 
-async function bootClients({ name, folder, port, who }: ClientsOptions, boot: number): Promise<Proc> {
+type Boot = { readonly boot: number; readonly forging: boolean };
+
+async function bootClients(options: ClientsOptions, { boot, forging }: Boot): Promise<Proc> {
+  const { name, folder, port, who } = options;
   const link = `ws://127.0.0.1:${port}/connect`;
-  const order = { proc: name, boot: String(boot), folder, link, secret: SECRET, clients: who };
+  const order = { proc: name, boot: String(boot), folder, link, secret: SECRET, clients: who, forging };
   const args = [join(import.meta.dirname, 'client.ts'), JSON.stringify(order)];
   return (await start({ name, boot, folder, args })).proc;
 }

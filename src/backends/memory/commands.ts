@@ -30,6 +30,10 @@ export function createMemoryCommands(acts: Acts): CommandStore {
     finish: (key, end) => finish(acts, ledger.find(key), end),
     settle: (key, settlement) => settle(acts, ledger.find(key), settlement),
     rebind: (client, binding, link) => rebind(acts, client, { binding, link }),
+    live(client) {
+      const { waiting, running } = ledger.peekClient(client) ?? { waiting: [], running: [] };
+      return [...waiting, ...running].map((entry) => keyOf(entry.command));
+    },
     get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
     result: (key) => ledger.find(key)?.result ?? null,
   };

@@ -1,4 +1,5 @@
 import type { Cancel, Clock } from '../../core/clock.ts';
+import { CallboardError } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
 
 const MEASURE_MS = 2_000;
@@ -30,6 +31,8 @@ export async function createStoreClock(options: StoreClockOptions): Promise<Stor
     const before = monotonic();
     const time = await read();
     const after = monotonic();
+    // What is not a time would be remembered for ever: every later one is measured against it.
+    if (!Number.isFinite(time)) throw new CallboardError('internal', 'The store told no time.');
     return { middle: time - (before + after) / 2, error: (after - before) / 2 };
   };
   let offset = (await measure()).middle;

@@ -1,5 +1,5 @@
 import type { Command } from '../../core/delivery/command.ts';
-import type { CommandKey } from '../../core/ids.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { commandHash } from './commands-parts.ts';
 import { decodeCommandOr, listOf } from './record.ts';
 import type { Store } from './store.ts';
@@ -21,4 +21,17 @@ export async function getCommands(store: Store, keys: readonly CommandKey[]): Pr
     for (let at = 0; at < all.length; at += READ_BATCH) reads.push(read(partition, all.slice(at, at + READ_BATCH)));
   await Promise.all(reads);
   return found;
+}
+
+/** The keys of a client's commands that have not ended: two round trips. */
+export async function getLive(store: Store, { userId, clientId }: ClientKey): Promise<readonly CommandKey[]> {
+  const partition = store.partitionOfUser(userId);
+  const client = store.hash(userId, clientId);
+  const sets = (['waiting', 'running'] as const).map((kind) => store.key(partition, kind, client));
+  const members = await store.read(sets.map((key) => ['ZRANGE', key, 0, -1] as const));
+  const hashes = members.flatMap((reply) => listOf(reply));
+  const names = await store.read(
+    hashes.map((hash) => ['HGET', store.key(partition, 'cmd', String(hash)), 'commandId'] as const),
+  );
+  return names.flatMap((commandId) => (typeof commandId === 'string' ? [{ userId, clientId, commandId }] : []));
 }

@@ -3,7 +3,7 @@ import { clientStream } from '../../core/history/message.ts';
 import { QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { RedisParts } from './parts.ts';
 import { dispatch, finish, rebind, report, settle } from './commands-acts.ts';
-import { getCommands } from './commands-get.ts';
+import { getCommands, getLive } from './commands-get.ts';
 import { commandHash, commandParts, keptArgs, type CommandParts } from './commands-parts.ts';
 import { decodeCommand, jsonOr, listOf } from './record.ts';
 import type { Store } from './store.ts';
@@ -19,6 +19,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     finish: (key, end) => finish(parts, key, end),
     settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
+    live: (client) => getLive(store, client),
     get: (keys) => getCommands(store, keys),
     async result(key) {
       return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', [commandHash(store, key)]));

@@ -141,6 +141,8 @@ export interface CommandStore {
    * that come and go at once the highest epoch stands: a link that is older than the one bound changes nothing. A command that names another instance stays parked, or, once it had been queued, ends `expired` (`instance_replaced`).
    */
   rebind(client: ClientKey, binding: Binding, link: 'up' | 'down'): Maybe<RebindResult>;
+  /** Keys of a client's commands that have not ended, in no order. */
+  live(client: ClientKey): Maybe<readonly CommandKey[]>;
   /** One answer per key, in the order asked. One round trip. */
   get(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
   /** The payload of the recorded result; null where there is none. Kept apart, so that no record can hold a payload. */

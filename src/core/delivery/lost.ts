@@ -13,7 +13,7 @@ export type LostParts = {
 
 /**
  * This node's word counts no more. `fenced`: others took over what it held. `store_lost`: the store forgot something that it had confirmed,
- * so nothing is proven of the commands on this node's links, and each ends as unknown. In both cases the links close, so that their
+ * so nothing is proven of the commands of the clients on this node's links, whatever is on record of them now, and each ends as unknown. In both cases the links close, so that their
  * clients come back under a new binding, and callers wait anew. Never rejects.
  */
 export async function dealWithLoss(parts: LostParts, cause: 'fenced' | 'store_lost'): Promise<void> {
@@ -27,9 +27,9 @@ export async function dealWithLoss(parts: LostParts, cause: 'fenced' | 'store_lo
   await parts.reattach();
 }
 
-async function giveUp({ deps, acts }: LostParts, { client, queue, window }: Outlet): Promise<void> {
-  const keys = new Map<string, CommandKey>(queue);
-  for (const commandId of window) keys.set(commandId, { ...client, commandId });
+async function giveUp(parts: LostParts, outlet: Outlet): Promise<void> {
+  const { deps, acts } = parts;
+  const keys = await doubtful(parts, outlet);
   await Promise.all(
     [...keys.values()].map((key) =>
       acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
@@ -37,4 +37,19 @@ async function giveUp({ deps, acts }: LostParts, { client, queue, window }: Outl
       }),
     ),
   );
+}
+
+/** What this node knows of, and what the store holds as unended: it may have forgotten an end that this node saw confirmed. */
+async function doubtful(
+  { deps }: LostParts,
+  { client, queue, window }: Outlet,
+): Promise<ReadonlyMap<string, CommandKey>> {
+  const keys = new Map<string, CommandKey>(queue);
+  for (const commandId of window) keys.set(commandId, { ...client, commandId });
+  try {
+    for (const key of await deps.backend.commands.live(client)) keys.set(key.commandId, key);
+  } catch (error) {
+    deps.log.warn({ err: error }, 'what the store holds of a lost link is not known');
+  }
+  return keys;
 }
