@@ -18,6 +18,8 @@ export class Node {
   readonly rows: MailboxRow[] = [];
   readonly losses: string[] = [];
   readonly linksLost: Connection[] = [];
+  /** How often its lease came back. */
+  revivals = 0;
   readonly #waiting: { readonly done: () => boolean; readonly resolve: () => void }[] = [];
   readonly bench: RedisBench;
   readonly id: string;
@@ -32,6 +34,7 @@ export class Node {
     this.detach = await this.bench.backend.nodes.attach(this.id, {
       deliver: (row) => this.#note(() => void this.rows.push(row)),
       lost: async (cause) => this.#note(() => void this.losses.push(cause)),
+      revived: () => this.#note(() => void this.revivals++),
       linksLost: (found) => this.#note(() => void this.linksLost.push(...found)),
     });
     return this;

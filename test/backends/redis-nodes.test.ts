@@ -171,6 +171,24 @@ describe('two nodes over one Redis', () => {
     expect((await b.bench.backend.nodes.list({ first: 10, after: null })).rows.length).toBe(2);
   });
 
+  it('tell one whose lease ran out, and comes back in time, so that what was parked meanwhile reaches its link', async () => {
+    const { a, b } = await two();
+    await bind(a);
+    await beats([a, b], 4_000);
+    expect(a.revivals).toBe(0);
+    await a.bench.clock.advance(9_000);
+    await b.bench.backend.nodes.beat('b', REPORT);
+    await b.bench.backend.commands.admit(admission('c1', { connectWithinMs: 15_000 }));
+    expect(await b.bench.backend.commands.get([keyFor('c1')])).toMatchObject([{ stage: 'admitted' }]);
+    await a.bench.backend.nodes.beat('a', REPORT);
+    expect([a.revivals, a.losses]).toEqual([1, []]);
+    await bind(a);
+    await a.until(() => a.rows.length === 1);
+    expect(a.rows).toEqual([{ kind: 'command', key: keyFor('c1') }]);
+    await a.bench.backend.nodes.beat('a', REPORT);
+    expect(a.revivals).toBe(1);
+  });
+
   it('tell one that was given up, when it wakes, and it goes on under a new epoch', async () => {
     const { a, b } = await two();
     await bind(a);

@@ -56,6 +56,7 @@ export async function openNode(
     deliver: (row) => void rows.push(row),
     lost: () => Promise.resolve(),
     linksLost: () => {},
+    revived: () => {},
   });
   const take = async (): Promise<MailboxRow[]> => {
     await bench.advance(0);

@@ -27,6 +27,7 @@ async function otherNode({ backend }: TestCore, nodeId: string) {
     deliver: (row) => void rows.push(row),
     lost: () => Promise.resolve(),
     linksLost: () => {},
+    revived: () => {},
   });
   const report: NodeReport = {
     listenerAlive: true,

@@ -3,6 +3,7 @@ import type { ConnectionEvent } from '../../src/core/bus.ts';
 import type { NodeListener } from '../../src/core/delivery/nodes.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/log.ts';
+import { settle } from '../kit/clock.ts';
 import { connect, testCore, user, type TestOptions } from '../kit/core.ts';
 
 const LATER_MS = 30_000;
@@ -83,4 +84,38 @@ describe('links of a node that is gone', () => {
     test.world.listener?.linksLost([lost]);
     expect(heard).toEqual([{ change: 'disconnected', connection: lost, cause: 'node_lost', at: test.clock.now() }]);
   });
+});
+
+it('a node whose lease came back queues what was parked beside its links, once', async () => {
+  const asked: string[] = [];
+  let listener: NodeListener | undefined;
+  await using test = await testCore({
+    wrap: (backend) => ({
+      ...backend,
+      commands: {
+        ...backend.commands,
+        rebind(client, binding, link) {
+          asked.push(`${client.userId} ${binding.epoch} ${link}`);
+          return backend.commands.rebind(client, binding, link);
+        },
+      },
+      nodes: {
+        ...backend.nodes,
+        attach(nodeId, given) {
+          listener = given;
+          return backend.nodes.attach(nodeId, given);
+        },
+      },
+    }),
+  });
+  const client = await connect(test.core, user('alice'));
+  await connect(test.core, user('bob'));
+  void test.core.rpc.invoke(user('alice'), { userId: 'alice', clientId: 'tab', action: 'open', params: null });
+  await settle();
+  const opened = asked.splice(0);
+  listener?.revived();
+  await settle();
+  expect(asked).toEqual(opened);
+  expect(opened).toHaveLength(2);
+  expect(client.sent).toHaveLength(1);
 });

@@ -111,7 +111,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'no-amnesty',
     says: 'whoever is first to reach the store again ends all others',
     file: 'backends/redis/lua/nodes-beat.lua',
-    find: 'if now - since < lease then return {} end',
+    find: 'if now - since < lease then return { lapsed } end',
     replace: '',
     plan: 'F6h',
     caughtBy: ['amnesty'],

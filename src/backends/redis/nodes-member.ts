@@ -32,6 +32,8 @@ export class Member {
   #epochs: readonly number[] = [];
   #state: 'taking' | 'up' | 'left' = 'taking';
   #lost: Lost | null = null;
+  /** Its lease ran out, or may have, and was renewed since. */
+  #lapsed = false;
   #stopReading: (() => void)[] = [];
   /** Pulses of which not every partition has brought its row. */
   readonly #pulses = new Map<string, number>();
@@ -57,17 +59,26 @@ export class Member {
 
   async beat(report: NodeReport): Promise<void> {
     if (this.#state !== 'up') return;
-    const { parts, nodeId } = this.#options;
+    const { parts, nodeId, listener } = this.#options;
     const text = encodeReport(report);
     await Promise.all(
       this.#partitions.map(async (partition) => {
         const args = [nodeId, this.#boot, parts.leaseMs, partition === HOME ? text : null, parts.retentionMs];
         const found = await parts.store.act(partition, 'nodes-beat', args);
-        if (found === null) this.verdict('FENCED');
+        if (found === null) return this.verdict('FENCED');
+        const [lapsed, ...gone] = listOf(found).map(String);
+        if (lapsed === '1') this.#lapsed = true;
         // Whatever it takes to clear away after others, the next beat does not wait for it.
-        else this.#reaper.begin(partition, listOf(found).map(String));
+        this.#reaper.begin(partition, gone);
       }),
-    );
+    ).catch((error: unknown) => {
+      // It may have been this beat that renewed a lease which had run out, and nobody was told.
+      this.#lapsed = true;
+      throw error;
+    });
+    if (this.#state !== 'up' || !this.#lapsed) return;
+    this.#lapsed = false;
+    listener.revived();
   }
 
   /** Gives the id back; the returned promise says when all that it held is cleared away. Never rejects. */

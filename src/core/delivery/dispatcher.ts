@@ -78,7 +78,8 @@ export class Dispatcher {
 
   enqueue(key: CommandKey): void {
     const outlet = this.find(key);
-    if (!outlet) return;
+    // A row may come twice; what is being dispatched, or was, is not to be looked at again.
+    if (!outlet || outlet.window.has(key.commandId)) return;
     outlet.queue.set(key.commandId, key);
     this.pump(outlet);
   }

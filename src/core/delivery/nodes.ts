@@ -58,6 +58,8 @@ export interface NodeListener {
    * one is told of each, once.
    */
   linksLost(connections: readonly Connection[]): void;
+  /** This node's lease had run out, or may have, and holds again. Its links counted as gone meanwhile: what came for their clients was parked. */
+  revived(): void;
 }
 
 /** The processes of a deployment: their mailboxes, their leases, and what is due. */
