@@ -31,7 +31,8 @@ describe('three relays over one Redis', () => {
   test(
     'lose nothing, run nothing twice and take up all that a relay held which is killed',
     async () => {
-      const plan: Plan = { ...planOf('F1'), respondMs: 10_000, gap: [2_000, 2_000] };
+      // Handlers that take their time, so that the relay holds commands whenever it is killed.
+      const plan: Plan = { ...planOf('F1'), workMs: 1_000, respondMs: 10_000, gap: [2_000, 2_000] };
       const episode = await run({ plan, faults: 1 });
       expectGood(episode, SMALL.commands, 1);
       expect(episode.report.says.join()).toContain('at 1 kills');
