@@ -34,6 +34,8 @@ export type FaultEvent =
       readonly dispatched: boolean;
       readonly bound: string | null;
       readonly late: number;
+      /** By the clock of Redis, epoch milliseconds. */
+      readonly admittedAt?: number;
     })
   /** How many rows of its history are an end of the command (late ones apart). */
   | (Key & { readonly event: 'ends'; readonly rows: number })
@@ -69,7 +71,14 @@ export type FaultEvent =
       readonly sockets: number;
       readonly baseline: number;
     }
-  | { readonly event: 'fault'; readonly id: number; readonly kind: string; readonly target: string }
+  /** `wall`: when, by the clock of the machine, epoch milliseconds. */
+  | {
+      readonly event: 'fault';
+      readonly id: number;
+      readonly kind: string;
+      readonly target: string;
+      readonly wall?: number;
+    }
   | { readonly event: 'heal'; readonly id: number }
   /** The fault cannot be done on this machine. */
   | { readonly event: 'skipped'; readonly id: number; readonly kind: string; readonly why: string }

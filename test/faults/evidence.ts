@@ -37,7 +37,14 @@ export type Evidence = {
   faults(...kinds: readonly string[]): readonly FaultTime[];
 };
 
-export type FaultTime = { readonly kind: string; readonly target: string; readonly from: number; readonly to: number };
+export type FaultTime = {
+  readonly kind: string;
+  readonly target: string;
+  readonly from: number;
+  readonly to: number;
+  /** When it began by the clock of the machine, epoch milliseconds; NaN where that was not noted. */
+  readonly wall: number;
+};
 
 export const MS = 1e6;
 /** How long what a fault did may take to mend after the fault is over. */
@@ -68,7 +75,9 @@ export function gather(events: readonly Logged[]): Evidence {
 
 function faultTimes(faults: readonly Of<'fault'>[], heals: readonly Of<'heal'>[]): readonly FaultTime[] {
   const healed = new Map(heals.map(({ id, at }) => [id, at]));
-  return faults.map(({ id, kind, target, at }) => ({ kind, target, from: at, to: healed.get(id) ?? Infinity }));
+  return faults.map(({ id, kind, target, at, wall = Number.NaN }) => {
+    return { kind, target, from: at, to: healed.get(id) ?? Infinity, wall };
+  });
 }
 
 function gatherCases(events: readonly Logged[]): ReadonlyMap<string, Case> {

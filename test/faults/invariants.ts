@@ -184,7 +184,8 @@ function judgeInstances({ cases, final }: Evidence): Judged {
   };
 }
 
-function judgeProof({ cases, final }: Evidence): Judged {
+/** A store that lost the mark proves nothing by its absence, and says so: the outcome is unknown. */
+function judgeProof({ cases, final }: Evidence, { loss }: Expectation): Judged {
   const all = [...cases.values()].filter((one) => final(one) || wasRefused(one));
   const ran = all.filter((one) => one.runs.length > 0);
   const denied = ran.filter((one) => {
@@ -192,7 +193,8 @@ function judgeProof({ cases, final }: Evidence): Judged {
     return record ? record.execution === 'not_written' || record.execution === 'refused_by_client' : true;
   });
   const invented = all.filter((one) => final(one)?.outcome === 'completed' && one.runs.length === 0);
-  const unmarked = all.filter((one) => one.runs.length > 0 && final(one)?.dispatched === false);
+  const forgotten = (one: Case): boolean => loss && final(one)?.outcome === 'outcome_unknown';
+  const unmarked = ran.filter((one) => final(one)?.dispatched === false && !forgotten(one));
   return {
     looked: all.length,
     findings: [

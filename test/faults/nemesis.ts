@@ -46,7 +46,7 @@ export function createNemesis(world: World, log: FaultLog, schedule: readonly Fa
 
 async function suffer(world: World, log: FaultLog, fault: Fault): Promise<void> {
   const { id, kind } = fault;
-  log.write({ event: 'fault', id, kind, target: nameOf(world, fault) });
+  log.write({ event: 'fault', id, kind, target: nameOf(world, fault), wall: Date.now() });
   const why = await ACTS[kind](world, fault, log);
   if (typeof why === 'string') log.write({ event: 'skipped', id, kind, why });
   log.write({ event: 'heal', id });

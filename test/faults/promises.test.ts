@@ -139,6 +139,11 @@ const KEPT: readonly Told[] = [
     'prompt',
     () => told(after(annAttempt, fault('relay-pause')), later(annRun, 40_000), after(annRun, heal)),
   ],
+  [
+    'a wait at a relay that was gone for a while, and was asked anew',
+    'prompt',
+    () => told(after(annAttempt, fault('relay-kill')), later(annRun, 40_000), after(annRun, heal)),
+  ],
   ['a caller of a killed relay who is told after 14 s', 'recovery', () => told(kill, later(annRun, 14_000))],
   [
     'a client at work whose link was back at once',
@@ -219,4 +224,13 @@ test('what relays say of a loss joins the logs at its time', () => {
   expect(more).toEqual([]);
   expect(found).toMatchObject({ proc: 'north', boot: '2', event: 'lost', of: 'north', cause: 'store_lost' });
   expect(Math.abs((found?.at ?? 0) / 1e6 - Number(process.hrtime.bigint()) / 1e6)).toBeLessThan(5_000);
+});
+
+test('a command that was admitted only after the kill is none that the killed relay held', () => {
+  const killed = after(annAttempt, { event: 'fault', id: 1, kind: 'relay-kill', target: 'a', wall: 2_000 }, heal);
+  const looked = (admittedAt: number) => {
+    const events = told(killed, later(annRun, 16_000), changed(annRecord, { admittedAt }));
+    return check(events, { loss: false, promises: ['recovery'] }).looked['recovery'];
+  };
+  expect([looked(1_000), looked(3_000)]).toEqual([1, 0]);
 });

@@ -39,9 +39,13 @@ const OVER_MS = 2_000;
 /** These hold a relay still, and with it the clock of those who wait there. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
 
-/** Time for which the very relay that was asked was held still is not counted. */
+/** A caller on a link asks its relay anew when that is back, after its back-off: the wait begins again then. */
+const ASKED_ANEW_MS = 5_000;
+
+/** Time for which the very relay that was asked was held still, or was gone, is not counted. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
-  const pauses = faults(...PAUSES);
+  const gone = faults('relay-kill').map((kill) => ({ ...kill, to: kill.to + ASKED_ANEW_MS * MS }));
+  const pauses = [...faults(...PAUSES), ...gone];
   const held = (relay: string, from: number, to: number): number =>
     pauses
       .filter(({ target }) => target === relay)

@@ -125,6 +125,7 @@ function logRecord(log: FaultLog, row: Row): void {
     dispatched: row['dispatched_at'] !== null,
     bound: text(row['bound_instance_id']),
     late: Number(row['late_results']),
+    admittedAt: Date.parse(String(row['admitted_at'])),
   });
 }
 

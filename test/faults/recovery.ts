@@ -18,7 +18,7 @@ type Held = {
  * link fell within two seconds of the kill. Measured from the kill until the first of: a caller was told the end; the handler began,
  * where it had not; the link of the client that has begun it is up again (at once where it never fell), since a client keeps its report until it
  * is taken. What was marked as dispatched and never reached its client counts from that link too: it may not be sent again, and ends as unknown at
- * its deadline. Not counted: what no relay ever admitted, and who asked that relay while it was still down after an earlier kill, since it held nothing of
+ * its deadline. Not counted: what no relay ever admitted, what was admitted only after the kill (its request was lost with the relay, and was asked anew), and who asked that relay while it was still down after an earlier kill, since it held nothing of
  * theirs yet. A command of two kills counts twice.
  *
  * `told` is until a caller knew the end: the time that callers feel, with their libraries' ways of asking again in it.
@@ -32,7 +32,7 @@ export function recoveriesOf(evidence: Evidence): readonly Held[] {
     if (answersOf(one).length === 0 && !evidence.final(one)) return [];
     const own = links.get(clientOf(one.key)) ?? [];
     return kills.flatMap((kill) => {
-      if (kill.from < from || kill.from >= to) return [];
+      if (kill.from < from || kill.from >= to || isYounger(one, evidence, kill)) return [];
       const fell = own.some(({ up, at }) => !up && at >= kill.from && at <= kill.from + FALL_MS * MS);
       if (!fell && !waitedThere(one, kill, kills)) return [];
       const marked = evidence.final(one)?.dispatched ?? false;
@@ -48,6 +48,11 @@ export function recoveriesOf(evidence: Evidence): readonly Held[] {
       ];
     });
   });
+}
+
+/** The machine runs Redis too, so that its clock is the one of records. */
+function isYounger(one: Case, { final }: Evidence, { wall }: FaultTime): boolean {
+  return (final(one)?.admittedAt ?? -Infinity) > wall;
 }
 
 type LinkEvent = { readonly up: boolean; readonly at: number };
