@@ -42,7 +42,12 @@ async function works(url: string): Promise<void> {
   await redis.backend.ready();
   const { promise: heard, resolve } = Promise.withResolvers<void>();
   const deliver = (): void => resolve();
-  await redis.backend.nodes.attach('n1', { deliver, lost: () => Promise.resolve(), linksLost: () => {}, revived: () => {} });
+  await redis.backend.nodes.attach('n1', {
+    deliver,
+    lost: () => Promise.resolve(),
+    linksLost: () => {},
+    revived: () => {},
+  });
   await redis.backend.nodes.post('n1', { kind: 'drain', withinMs: 1 });
   await heard;
   const ref = await redis.spill.put(trustJson('1'), redis.clock.now() + 60_000);
