@@ -2,9 +2,6 @@ import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
 import { HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 
-/** Whether REDIS_URL is taken: until every room stands over Redis it is refused. */
-export const SHARED_MODE = true;
-
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
 
@@ -25,8 +22,7 @@ const list = z.string().transform((text) =>
 const id = z.string().regex(/^[A-Za-z0-9_.:@~-]{1,128}$/, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
 const url = z.string().refine(isHttpUrl, 'expected an http or https address');
 const redisUrl = z.string().superRefine((text, context) => {
-  const unready = 'shared mode is not in this version yet: leave it unset to run in direct mode, one process';
-  const message = SHARED_MODE ? targetFault(text) : unready;
+  const message = targetFault(text);
   if (message !== null) context.addIssue({ code: 'custom', message });
 });
 

@@ -425,6 +425,25 @@ export function commandContract(name: string, make: MakeBench): void {
         ).toMatchObject({ kind: 'dispatch', command: { boundInstanceId: 'i2' } });
       });
 
+      it('queues again for the link that is bound, and for no other', async () => {
+        const { rebind } = bench.backend.commands;
+        const node = await openNode(bench);
+        const nothing = { requeued: 0, unfinished: [], orphaned: [] };
+        const second = { ...BOUND, epoch: 2 };
+        await bind();
+        await rebind(ALICE, BOUND, 'down');
+        await admit('c1', { connectWithinMs: 5_000 });
+        expect(await rebind(ALICE, BOUND, 'again')).toEqual(nothing);
+        expect([await node.take(), await read(bench, 'c1')]).toMatchObject([[], { stage: 'admitted', queuedAt: null }]);
+        await rebind(ALICE, second, 'up');
+        expect(await node.take()).toHaveLength(1);
+        expect(await rebind(ALICE, BOUND, 'again')).toEqual(nothing);
+        expect(await node.take()).toEqual([]);
+        expect(await rebind(ALICE, second, 'again')).toEqual({ ...nothing, requeued: 1 });
+        expect(await node.take()).toMatchObject([{ kind: 'command', key: { commandId: 'c1' } }]);
+        expect(await bench.backend.commands.dispatch(keyFor('c1'), second)).toMatchObject({ kind: 'dispatch' });
+      });
+
       it('sorts what runs by the instance that it was written to, and never writes it again', async () => {
         await bind();
         await dispatched(bench, 'c1');

@@ -105,6 +105,20 @@ describe('a dispatch that the store does not answer', () => {
     expect(ids(after)).toEqual(['c2']);
   });
 
+  it('is not written once its command ended', async () => {
+    await using test = await losingCore();
+    const client = await connect(test.core, alice);
+    test.world.lose = 'answers';
+    const call = test.core.rpc.invoke(alice, { ...CALL, commandId: 'c1', respondWithinMs: 1_000 });
+    void invoke(test, 'c2');
+    await settle();
+    await test.clock.advance(3_000);
+    expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown' } });
+    test.world.lose = 'nothing';
+    await test.clock.advance(1_000);
+    expect(ids(client)).toEqual(['c2']);
+  });
+
   it('tells the client to cancel after the command, where that was asked for meanwhile', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);

@@ -56,7 +56,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'no-epoch',
     says: 'the close of an old link unbinds the new one',
     file: 'backends/redis/lua/commands-rebind.lua',
-    find: "if a[5] == 'down' and told ~= epoch then return false end",
+    find: "if a[5] ~= 'up' and told ~= epoch then return false end",
     replace: '',
     also: [
       {

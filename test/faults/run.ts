@@ -2,12 +2,14 @@
  * `npm run faults`: three relays over one Redis, honest clients and a driver, under seeded faults; prints what became of every command.
  *
  *     npm run faults -- --plan F1,F3 --commands 50000 --kills 20 --rate 500 --seed 1
+ *     npm run faults -- --gate               what a release goes through: each plan at its size, one after the other
  *     npm run faults -- --direct             one relay without Redis, without faults
  *     npm run faults -- --mutants [--only a,b]  seeded mistakes, each of which must be caught
  *     npm run faults -- --source <folder>    the relays run from there instead of from src
  */
 import { parseArgs } from 'node:util';
-import { runEpisode, type Episode } from './episode.ts';
+import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
+import { GATE, type GateRun } from './gate.ts';
 import { MUTANTS, plantMutant, type Mutant } from './mutants.ts';
 import { planOf } from './schedule.ts';
 
@@ -19,6 +21,7 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '500' },
     kills: { type: 'string' },
     direct: { type: 'boolean', default: false },
+    gate: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     only: { type: 'string' },
     source: { type: 'string' },
@@ -29,33 +32,38 @@ const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 const direct = values.direct;
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
-function optionsOf(name: string) {
+function optionsOf({ plan: name, seed, commands, rate, faults }: GateRun): EpisodeOptions {
   const plan = planOf(name);
-  const faults = values.kills === undefined ? plan.faults : Number(values.kills);
-  return {
-    plan,
-    seed,
-    faults,
-    direct,
-    commands: Number(values.commands),
-    perSecond: Number(values.rate),
-    source: values.source,
-  };
+  return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, source: values.source };
 }
 
-const WIDTHS = [5, 7, 9, 9, 10, 8, 8, 10, 8, 6, 6, 6, 8, 7];
+/** The plan as the command line says it. */
+function asked(plan: string): GateRun {
+  const faults = values.kills === undefined ? {} : { faults: Number(values.kills) };
+  return { plan, seed, commands: Number(values.commands), rate: Number(values.rate), ...faults };
+}
+
+const WIDTHS = [8, 9, 7, 9, 9, 10, 8, 8, 10, 8, 6, 6, 6, 8, 7];
 const HEAD =
-  'plan faults attempts completed cancelled expired unknown recovered refused late lost twice seconds verdict';
+  'plan seed faults attempts completed cancelled expired unknown recovered refused late lost twice seconds verdict';
 
 function line(cells: readonly unknown[]): string {
   return cells.map((cell, index) => String(cell).padStart(WIDTHS[index] ?? 8)).join(' ');
 }
 
-function tell(name: string, { report, faults, seconds, folder }: Episode): void {
+function tell({ plan, seed }: GateRun, { report, faults, seconds, folder }: Episode): void {
   const { counts, outcomes, says, green } = report;
   const ends = [outcomes['completed'], outcomes['cancelled'], outcomes['expired'], outcomes['outcome_unknown']];
   const told = [counts.recovered, counts.refused, counts.late, counts.lost, counts.duplicates];
-  const cells = [name, faults, counts.attempts, ...ends.map((n) => n ?? 0), ...told, seconds.toFixed(0)];
+  const cells = [
+    planOf(plan).name,
+    seed,
+    faults,
+    counts.attempts,
+    ...ends.map((n) => n ?? 0),
+    ...told,
+    seconds.toFixed(0),
+  ];
   write(line([...cells, green ? 'green' : 'RED']));
   for (const figures of says) write(`      ${figures}`);
   for (const { invariant, what, ids } of report.violations) {
@@ -66,16 +74,17 @@ function tell(name: string, { report, faults, seconds, folder }: Episode): void 
 }
 
 async function runPlans(): Promise<boolean> {
-  const names = (values.plan ?? 'F0').split(',');
-  write(`seed ${seed}${direct ? ', direct mode' : ''}`);
+  const runs = values.gate ? GATE : (values.plan ?? 'F0').split(',').map(asked);
+  if (direct) write('direct mode');
   write(line(HEAD.split(' ')));
-  let green = true;
-  for (const name of names) {
-    const episode = await runEpisode(optionsOf(name));
-    tell(planOf(name).name, episode);
-    green &&= episode.report.green;
+  let reds = 0;
+  for (const run of runs) {
+    const episode = await runEpisode(optionsOf(run));
+    tell(run, episode);
+    if (!episode.report.green) reds++;
   }
-  return green;
+  write(`${runs.length} runs, ${reds} RED`);
+  return reds === 0;
 }
 
 async function runMutants(): Promise<boolean> {
@@ -91,7 +100,7 @@ async function runMutants(): Promise<boolean> {
 
 async function isCaught(mutant: Mutant): Promise<boolean> {
   await using planted = plantMutant(mutant, values.source);
-  const { report, folder, seconds } = await runEpisode({ ...optionsOf(mutant.plan), source: planted.source });
+  const { report, folder, seconds } = await runEpisode({ ...optionsOf(asked(mutant.plan)), source: planted.source });
   const by = [...new Set(report.violations.map(({ invariant }) => invariant))];
   const caught = by.some((invariant) => mutant.caughtBy.includes(invariant));
   write(

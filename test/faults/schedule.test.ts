@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { seeded } from './random.ts';
+import { GATE } from './gate.ts';
 import { PLANS, planOf, scheduleOf } from './schedule.ts';
 
 describe('a schedule', () => {
@@ -37,4 +38,15 @@ test('seeded numbers are spread from 0 to 1', () => {
   const mean = numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
   expect(mean).toBeCloseTo(0.5, 1);
   expect(new Set(numbers).size).toBeGreaterThan(9_990);
+});
+
+test('a release goes through each plan whose faults the store, the relays and the clients must stand, at its size', () => {
+  const counts = new Map(GATE.map(({ plan }) => [plan, GATE.filter((run) => run.plan === plan).length]));
+  const thrice = ['F2', 'F3', 'F3a', 'F4', 'F5', 'F6', 'F7', 'F8'];
+  const once = ['F1', 'F12', 'F13', 'F14', 'F15', 'F17', 'F19', 'sentinel'];
+  expect(counts).toEqual(
+    new Map([...once.map((plan) => [plan, 1] as const), ...thrice.map((plan) => [plan, 3] as const)]),
+  );
+  expect(GATE[0]).toMatchObject({ plan: 'F1', commands: 50_000, faults: 20 });
+  expect(GATE.map(({ plan }) => planOf(plan).name)).toEqual(GATE.map(({ plan }) => plan));
 });

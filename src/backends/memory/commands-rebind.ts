@@ -1,21 +1,21 @@
-import type { Binding, RebindResult } from '../../core/delivery/commands.ts';
+import type { Binding, LinkMove, RebindResult } from '../../core/delivery/commands.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { move, type Acts } from './commands-acts.ts';
 import { end } from './commands-settle.ts';
 import { keyOf, type Entry } from './ledger.ts';
 
-export type LinkMove = { readonly binding: Binding; readonly link: 'up' | 'down' };
+type Move = { readonly binding: Binding; readonly link: LinkMove };
 
 /** Moves what waits for a client between parked and queued as its link comes and goes, and sorts what it runs by instance. */
-export function rebind(acts: Acts, key: ClientKey, { binding: told, link }: LinkMove): RebindResult {
+export function rebind(acts: Acts, key: ClientKey, { binding: told, link }: Move): RebindResult {
   const client = acts.ledger.client(key);
   const bound = client.binding?.epoch ?? -Infinity;
   if (link === 'up' ? told.epoch < bound : told.epoch !== bound) {
     acts.ledger.dropIdle(key);
     return { requeued: 0, unfinished: [], orphaned: [] };
   }
-  const binding = link === 'up' ? told : null;
+  const binding = link === 'down' ? null : told;
   client.binding = binding;
   let requeued = 0;
   for (const entry of [...client.waiting]) {

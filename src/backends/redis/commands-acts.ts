@@ -5,6 +5,7 @@ import {
   type DispatchResult,
   type End,
   type FinishResult,
+  type LinkMove,
   type RebindResult,
   type Report,
   type ReportResult,
@@ -76,10 +77,10 @@ function settlementArgs(settlement: Settlement): Args {
   return [by, reason === null ? null : '1', reason];
 }
 
-export type LinkMove = { readonly binding: Binding; readonly link: 'up' | 'down' };
+type Move = { readonly binding: Binding; readonly link: LinkMove };
 
 /** Part by part, each one act, so that a long queue holds up nobody. */
-export async function rebind(parts: CommandParts, key: ClientKey, move: LinkMove): Promise<RebindResult> {
+export async function rebind(parts: CommandParts, key: ClientKey, move: Move): Promise<RebindResult> {
   const { nodeId, instanceId, epoch } = move.binding;
   const args = [parts.store.hash(key.userId, key.clientId), nodeId, instanceId, epoch, move.link, parts.settings.ends];
   let requeued = 0;

@@ -116,6 +116,9 @@ export type RebindResult = {
   readonly orphaned: readonly Command[];
 };
 
+/** What a client's link did, or, `again`, that it stood all along while what waits for it was parked beside it. */
+export type LinkMove = 'up' | 'again' | 'down';
+
 /**
  * Every atomic act on a command, with all that belongs to it: its reservation, its history rows, its waiters and their replies, and the
  * mailbox rows of the nodes concerned. Each act is all or nothing and idempotent; an act that ends a command is the only one that frees
@@ -138,9 +141,11 @@ export interface CommandStore {
   settle(key: CommandKey, settlement: Settlement): Maybe<SettleResult>;
   /**
    * A client's link came up or went down: what waits for it is queued, each also posted to the binding's node, or parked again. Of links
-   * that come and go at once the highest epoch stands: a link that is older than the one bound changes nothing. A command that names another instance stays parked, or, once it had been queued, ends `expired` (`instance_replaced`).
+   * that come and go at once the highest epoch stands: a link that is older than the one bound changes nothing. `again` queues as `up` does,
+   * for the link that is bound and for no other. A command that names another instance stays parked, or, once it had been queued, ends
+   * `expired` (`instance_replaced`).
    */
-  rebind(client: ClientKey, binding: Binding, link: 'up' | 'down'): Maybe<RebindResult>;
+  rebind(client: ClientKey, binding: Binding, link: LinkMove): Maybe<RebindResult>;
   /** Keys of a client's commands that have not ended, in no order. */
   live(client: ClientKey): Maybe<readonly CommandKey[]>;
   /** One answer per key, in the order asked. One round trip. */

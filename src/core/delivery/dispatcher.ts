@@ -181,12 +181,13 @@ export class Dispatcher {
 
   /** Many may have been asked for before the socket was behind: what does not fit is held, at most a window of it. */
   #arrived(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
+    // Ended meanwhile: nobody waits for it any more.
+    const answer: DispatchResult = outlet.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(outlet) || outlet.link.backlog() >= BACK_PRESSURE_BYTES;
-    const ended = !outlet.window.has(key.commandId);
-    if (result.kind === 'skip' || !behind || ended || this.find(outlet.client) !== outlet)
-      return this.#answered(outlet, key, result);
+    if (answer.kind === 'skip' || !behind || this.find(outlet.client) !== outlet)
+      return this.#answered(outlet, key, answer);
     outlet.held ??= new Map();
-    outlet.held.set(key.commandId, { key, result, at: this.#deps.clock.now(), cancel: null });
+    outlet.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
   }
 
   #writeHeld(outlet: Outlet, held: Map<string, Held>): void {

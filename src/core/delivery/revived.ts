@@ -9,6 +9,6 @@ export async function queueAnew({ deps, dispatcher }: { deps: Deps; dispatcher: 
   const outlets = [...dispatcher.outlets()].filter(({ open, quiet }) => open && !quiet);
   for (let at = 0; at < outlets.length; at += AT_ONCE) {
     const some = outlets.slice(at, at + AT_ONCE);
-    await Promise.all(some.map(({ client, binding }) => deps.backend.commands.rebind(client, binding, 'up')));
+    await Promise.all(some.map(({ client, binding }) => deps.backend.commands.rebind(client, binding, 'again')));
   }
 }

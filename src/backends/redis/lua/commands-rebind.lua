@@ -1,7 +1,7 @@
--- A client's link came up or went down: what waits for it is queued or parked, what it runs is sorted by instance. A part at a time, in the
+-- A client's link came up, went down, or stood all along: what waits for it is queued or parked, what it runs is sorted by instance. A part at a time, in the
 -- order admitted: as long as a link's part is not the last its binding holds `upTo`, the last place of what waited when it came up, and
 -- `moved`, the last place that was queued. What is admitted meanwhile stands behind, queued but told to nobody: the parts tell it.
--- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up' or 'down', 6 settings, 7 '' or the place that the last part came to.
+-- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up', 'down' or 'again', 6 settings, 7 '' or the place that the last part came to.
 -- Returns {how many were queued anew, records that the instance runs, records that another one ran, the place that this part came to, or
 -- false: it was the last}.
 -- class: settle
@@ -9,7 +9,7 @@ lib.commands_bind = function(a)
   local name, bound = key('binding', a[1]), hash(key('binding', a[1]))
   local epoch, told = bound and tonumber(bound.epoch), tonumber(a[4])
   if a[5] == 'up' and epoch and told < epoch then return false end
-  if a[5] == 'down' and told ~= epoch then return false end
+  if a[5] ~= 'up' and told ~= epoch then return false end
   if bound and (a[5] == 'down' or bound.nodeId ~= a[2]) then call('SREM', key('bound', bound.nodeId), a[1]) end
   if a[5] == 'down' then
     call('DEL', name)
