@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { connectCommands } from '../kit/redis-client.ts';
 import { startProxy } from '../faults/proxy.ts';
 
 describe('a connection to Redis whose far end went away without a word', () => {

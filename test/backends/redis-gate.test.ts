@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { connectCommands } from '../kit/redis-client.ts';
 import { proveDirectory } from '../../src/backends/redis/gate-directory.ts';
 import { enterNamespace } from '../../src/backends/redis/gate-namespace.ts';
 import { surveyRedis } from '../../src/backends/redis/gate.ts';

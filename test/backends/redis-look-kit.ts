@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import { inject } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { connectCommands } from '../kit/redis-client.ts';
 import type { Store } from '../../src/backends/redis/store.ts';
 import type { RedisBench } from '../contract/redis-kit.ts';
 

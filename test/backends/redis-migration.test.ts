@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { connectCommands } from '../kit/redis-client.ts';
 import { legacyFault, readLegacyDepths } from '../../src/backends/redis/migration.ts';
 import type { Client, ReadCommand, Reply } from '../../src/backends/redis/wire.ts';
 

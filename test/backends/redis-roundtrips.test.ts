@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { connectCommands } from '../kit/redis-client.ts';
 import { browserWindow, context, report, snapshot, worker } from '../contract/contexts-kit.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
 import { advertisement, connect, user } from '../kit/core.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { connectCommands } from '../kit/redis-client.ts';
 import { createRedisSpill } from '../../src/backends/redis/spill.ts';
 import type { SpillRef } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';

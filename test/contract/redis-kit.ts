@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { createRedisRooms } from '../../src/backends/redis/backend.ts';
 import type { RedisParts } from '../../src/backends/redis/parts.ts';
-import { connectCommands } from '../../src/backends/redis/client.ts';
+import { connectCommands } from '../kit/redis-client.ts';
 import { loadPrograms } from '../../src/backends/redis/program.ts';
 import { createStore, type Store, type StoreOptions } from '../../src/backends/redis/store.ts';
 import type { Client } from '../../src/backends/redis/wire.ts';

@@ -3,7 +3,7 @@ import { find, type Judged } from './finding.ts';
 
 /** A client that hangs on a killed process says within this that its link is gone. */
 const FALL_MS = 2_000;
-export const RECOVERY_MAX_MS = 15_000;
+const RECOVERY_MAX_MS = 15_000;
 
 type Held = {
   readonly one: Case;

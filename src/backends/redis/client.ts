@@ -1,6 +1,6 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
-import { silentLog, type Log } from '../../core/log.ts';
-import { readTarget, type Login, type RedisTarget } from './target.ts';
+import type { Log } from '../../core/log.ts';
+import type { Login, RedisTarget } from './target.ts';
 import type { Client } from './wire.ts';
 
 /** `mailbox`: blocking reads. `bus`: subscriptions. Each purpose has a connection of its own: one that blocks or listens does nothing else. */
@@ -28,11 +28,6 @@ const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
  */
 export function connectTo(target: RedisTarget, purpose: Purpose, log: Log): Client {
   return watched(target.form === 'cluster' ? clusterOf(target, purpose) : redisOf(target, purpose), purpose, log);
-}
-
-/** As `connectTo`, by address. */
-export function connectCommands(url: string, log: Log = silentLog): Client {
-  return connectTo(readTarget(url), 'commands', log);
 }
 
 function common(login: Login, tls: boolean, purpose: Purpose): Options {
