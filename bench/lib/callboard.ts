@@ -7,13 +7,13 @@ const SECRET = 'a secret of the benchmark, long enough for HS256';
 
 export type Relay = Child & { readonly url: string; readonly link: string };
 
-/** `env`: further settings, as CALLBOARD_ variables. */
+/** `env`: further settings, as CALLBOARD_ variables. `kept`: as of servers/callboard.ts. */
 export async function startRelay(
   env: Readonly<Record<string, string>> = {},
-  execArgv: readonly string[] = [],
+  { execArgv = [], kept = true }: { readonly execArgv?: readonly string[]; readonly kept?: boolean } = {},
 ): Promise<Relay> {
   const own = { CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN, CALLBOARD_SECRET: SECRET };
-  const child = await startChild('servers/callboard.ts', { options: { env: { ...own, ...env } }, execArgv });
+  const child = await startChild('servers/callboard.ts', { options: { env: { ...own, ...env }, kept }, execArgv });
   const at = `127.0.0.1:${child.port}`;
   return Object.assign(child, { url: `http://${at}`, link: `ws://${at}/connect` });
 }

@@ -80,7 +80,7 @@ function relay(name: string, requestOf: (viewer: Viewer) => string): FanContende
     name,
     kind: 'own',
     async prepare(streams, stack) {
-      const child = stack.use(await startRelay({}, ['--expose-gc']));
+      const child = stack.use(await startRelay({}, { execArgv: ['--expose-gc'] }));
       const { ownerToken, viewers } = await openSite(child, streams, stack);
       const door = { port: child.port, path: '/ingest', token: ownerToken, form: 'ingest' } as const;
       return { child, requests: viewers.map(requestOf), answer: '', door };

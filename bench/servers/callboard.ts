@@ -1,18 +1,25 @@
 /** A whole relay in its own process, as `callboard serve` starts it: authentication, limits, masking and log as they are by default. */
 import { z } from 'zod';
+import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { openCallboard, secretsIn, type Callboard } from '../../src/callboard.ts';
 import { readConfig } from '../../src/config.ts';
+import type { Backend } from '../../src/core/backend.ts';
+import type { Log } from '../../src/core/log.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
 import { createLog } from '../../src/platform/log.ts';
 import type { Started } from '../lib/child.ts';
 
-/** `env`: further settings, as CALLBOARD_ variables. */
-const OPTIONS = z.object({ env: z.record(z.string(), z.string()).default({}) }).prefault({});
+/** `env`: further settings, as CALLBOARD_ variables. `kept` false: the texts of entities are written anew for each answer, as over Redis. */
+const OPTIONS = z
+  .object({ env: z.record(z.string(), z.string()).default({}), kept: z.boolean().default(true) })
+  .prefault({});
 
 export async function start(given: unknown): Promise<Started> {
-  const { env } = OPTIONS.parse(given ?? {});
+  const { env, kept } = OPTIONS.parse(given ?? {});
   const config = readConfig({ ...env, CALLBOARD_PORT: '0' }, []);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config), sink: { write() {} } });
-  const callboard = await openCallboard({ config, log });
+  const callboard = await openCallboard({ config, log, ...(!kept && { backend: forgetful(log) }) });
   const url = await callboard.listen({ host: config.host, port: config.port });
   const inert = config.warnings.find((text) => text.includes('FAST_PATH'));
   return { port: Number(new URL(url).port), note: inert ?? '', acts: { close: () => closed(callboard) } };
@@ -21,4 +28,11 @@ export async function start(given: unknown): Promise<Started> {
 async function closed(callboard: Callboard): Promise<null> {
   await callboard.close();
   return null;
+}
+
+/** A memory that says it is shared, so that what was read of it is taken to change at any time. */
+function forgetful(log: Log): Backend {
+  const { sha256 } = createCrypto('');
+  const memory = createMemoryBackend({ clock: systemClock, log, sha256 });
+  return { ...memory, capabilities: { ...memory.capabilities, shared: true } };
 }

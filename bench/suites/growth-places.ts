@@ -36,10 +36,10 @@ export async function openPlace(
   stack: AsyncDisposableStack,
   { backing, env = {}, execArgv = [] }: OpenOptions,
 ): Promise<Pick<Place, 'relay' | 'redis'>> {
-  if (backing === 'memory') return { relay: stack.use(await startRelay(env, execArgv)), redis: null };
+  if (backing === 'memory') return { relay: stack.use(await startRelay(env, { execArgv })), redis: null };
   const redis = stack.use(await openRedis());
   const shared = { CALLBOARD_REDIS_URL: redis.url, CALLBOARD_DURABILITY: 'aof_everysec' };
-  return { relay: stack.use(await startRelay({ ...shared, ...env }, execArgv)), redis };
+  return { relay: stack.use(await startRelay({ ...shared, ...env }, { execArgv })), redis };
 }
 
 /** Makes a place of each size, all at once; a size that fails keeps its row. */

@@ -84,7 +84,7 @@ async function idleLinks(run: Run, { links, command }: Idle): Promise<Table> {
 }
 
 async function ownClients(stack: AsyncDisposableStack, links: number): ReturnType<Contender['prepare']> {
-  const child = stack.use(await startRelay({}, GC));
+  const child = stack.use(await startRelay({}, { execArgv: GC }));
   const holder = stack.use(await startChild('loads/clients.ts'));
   const tokens = await Promise.all(Array.from({ length: USERS }, (_, i) => userToken(`user-${i}`, 'connect')));
   const payload = '{"actions":[{"name":"board.show"}]}';

@@ -19,6 +19,8 @@ type Server = {
   readonly token: string | null | Readonly<Record<UserName, string>>;
   /** A path for GET in place of the query. */
   readonly path?: string;
+  /** What the asker accepts; every other asker says nothing of it. */
+  readonly accept?: string;
 };
 
 const PEERS = [
@@ -31,9 +33,20 @@ const PEERS = [
   { name: 'graphql-http', kind: 'peer', module: 'graphql-http', mode: '' },
 ] as const;
 
-export const OWN = { fast: 'callboard', cold: 'callboard --no-fast-path', rest: 'callboard REST GET' } as const;
+export const OWN = {
+  fast: 'callboard',
+  warm: 'callboard inside Yoga, warm',
+  cold: 'callboard inside Yoga, cold',
+  slow: 'callboard --no-fast-path',
+  rest: 'callboard REST GET',
+} as const;
+/** What is asked so is answered by Yoga, however well the document is known. */
+const BY_YOGA = 'application/json, */*;q=0.1';
 const OWN_USER = "callboard, a user's token";
-const OWN_ROWS = [OWN.fast, OWN_USER, OWN.cold, OWN.rest].map((name) => ({ name, kind: 'own' as const }));
+const OWN_ROWS = [OWN.fast, OWN_USER, OWN.warm, OWN.cold, OWN.slow, OWN.rest].map((name) => ({
+  name,
+  kind: 'own' as const,
+}));
 
 const COLUMNS: readonly Column[] = [
   { key: 'rate', label: 'req/s', more: true },
@@ -81,14 +94,17 @@ type Starting = { readonly stack: AsyncDisposableStack; readonly fail: (name: st
 async function startAll(run: Run, { stack, fail }: Starting): Promise<Server[]> {
   run.say('query: starting the relay and its clients');
   const fast = stack.use(await startRelay());
-  const cold = stack.use(await startRelay({ CALLBOARD_FAST_PATH: 'false' }));
-  for (const relay of [fast, cold]) await populate(relay, stack);
+  const cold = stack.use(await startRelay({}, { kept: false }));
+  const slow = stack.use(await startRelay({ CALLBOARD_FAST_PATH: 'false' }));
+  for (const relay of [fast, cold, slow]) await populate(relay, stack);
   const users = await seed(fast);
   const token = { u100: await userToken('u100', 'invoke'), u10: await userToken('u10', 'invoke') };
   const own: Server[] = [
     { name: OWN.fast, kind: 'own', child: fast, token: ADMIN_TOKEN },
     { name: OWN_USER, kind: 'own', child: fast, token },
-    { name: OWN.cold, kind: 'own', child: cold, token: ADMIN_TOKEN },
+    { name: OWN.warm, kind: 'own', child: fast, token: ADMIN_TOKEN, accept: BY_YOGA },
+    { name: OWN.cold, kind: 'own', child: cold, token: ADMIN_TOKEN, accept: BY_YOGA },
+    { name: OWN.slow, kind: 'own', child: slow, token: ADMIN_TOKEN },
     { name: OWN.rest, kind: 'own', child: fast, token: ADMIN_TOKEN, path: '/users/' },
   ];
   const servers: Server[] = [];
@@ -138,12 +154,13 @@ function tokenFor(token: string | Readonly<Record<UserName, string>>, user: User
   return typeof token === 'string' ? token : token[user];
 }
 
-function requestOf({ path, token }: Server, user: UserName): string {
+function requestOf({ path, token, accept }: Server, user: UserName): string {
   const bearer = token === null ? '' : `Authorization: Bearer ${tokenFor(token, user)}\r\n`;
   if (path !== undefined) return `GET ${path}${user} HTTP/1.1\r\nHost: bench\r\n${bearer}\r\n`;
   const body = JSON.stringify({ query: SUMMARY, variables: { id: user } });
+  const accepts = accept === undefined ? '' : `Accept: ${accept}\r\n`;
   const type = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
-  return `POST /graphql HTTP/1.1\r\nHost: bench\r\n${bearer}${type}\r\n${body}`;
+  return `POST /graphql HTTP/1.1\r\nHost: bench\r\n${bearer}${accepts}${type}\r\n${body}`;
 }
 
 async function timed(load: Child, server: Server, { user, ms }: { user: UserName; ms: number }): Promise<Sample> {
@@ -208,9 +225,9 @@ function goalsOf([large, small]: readonly Table[]): Goal[] {
   return [
     most('inside Yoga, cold, large: CPU to hand-written', cpu(large, OWN.cold, hand), 1.6),
     least('inside Yoga, cold, large: req/s to graphql-yoga', rate(large, OWN.cold, yoga), 3),
-    most('warm, large: CPU to hand-written', cpu(large, OWN.fast, hand), 1),
-    least('warm, large: req/s to graphql-yoga', rate(large, OWN.fast, yoga), 6),
-    least('warm, large: req/s to mercurius', rate(large, OWN.fast, mercurius), 1.5),
+    most('inside Yoga, warm, large: CPU to hand-written', cpu(large, OWN.warm, hand), 1),
+    least('inside Yoga, warm, large: req/s to graphql-yoga', rate(large, OWN.warm, yoga), 6),
+    least('inside Yoga, warm, large: req/s to mercurius', rate(large, OWN.warm, mercurius), 1.5),
     most('known document, large: CPU to prebuilt Buffer', cpu(large, OWN.fast, buffer), 1.9),
     most('known document, small: CPU to prebuilt Buffer', cpu(small, OWN.fast, buffer), 1.15),
     least('known document, large: req/s to mercurius', rate(large, OWN.fast, mercurius), 2.5),
