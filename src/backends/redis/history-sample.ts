@@ -1,6 +1,6 @@
+import { Sampling } from '../../core/history/sample.ts';
 import type { HistoryStore, RawSample, SampleBounds } from '../../core/history/store.ts';
-import { fromJson, trustJson, utf8Length, type JsonText } from '../../core/json.ts';
-import { SCAN_BUDGET } from '../../core/page.ts';
+import { fromJson, trustJson, type JsonText } from '../../core/json.ts';
 import { lookAt } from './history-messages.ts';
 import {
   decodeEntries,
@@ -94,22 +94,10 @@ async function* readPlaces({ store }: HistoryParts, places: readonly Place[]): A
   }
 }
 
-/** The first of the rows that keep within the bounds; one is taken whatever its size. */
 async function collect(rows: AsyncIterable<StoredMessage>, bounds: SampleBounds): Promise<Omit<RawSample, 'gaps'>> {
-  const sample: RawSample['rows'][number][] = [];
-  let bytes = 0;
-  let scanned = 0;
-  for await (const row of rows) {
-    const { message } = row;
-    if (++scanned > SCAN_BUDGET) return { rows: sample, cut: true };
-    if (bounds.of === 'payloads' && message.payload === null && message.spill === null) continue;
-    if (sample.length === bounds.messages) return { rows: sample, cut: true };
-    const stored = storedOf(row);
-    bytes += bounds.of === 'payloads' ? message.payloadBytes : utf8Length(stored);
-    if (bytes > bounds.bytes && sample.length > 0) return { rows: sample, cut: true };
-    sample.push({ message, stored });
-  }
-  return { rows: sample, cut: false };
+  const sampling = new Sampling(bounds);
+  for await (const row of rows) if (!sampling.look(row.message, () => storedOf(row))) break;
+  return sampling.sample;
 }
 
 /** The row member for member, and where it stands. */

@@ -1,0 +1,39 @@
+import { utf8Length, type JsonText } from '../json.ts';
+import { SCAN_BUDGET } from '../page.ts';
+import type { Message } from './message.ts';
+import type { RawSample, SampleBounds } from './store.ts';
+
+/** A sample as it is gathered: the first messages that keep within the bounds; one is taken whatever its size. At most SCAN_BUDGET are looked at. */
+export class Sampling {
+  readonly #bounds: SampleBounds;
+  readonly #rows: RawSample['rows'][number][] = [];
+  #bytes = 0;
+  #scanned = 0;
+  #cut = false;
+
+  constructor(bounds: SampleBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** `stored`: the row as its store has it; asked for only where it counts. False: the sample is cut here, and nothing more is looked at. */
+  look(message: Message, stored: () => JsonText): boolean {
+    const { of, messages, bytes } = this.#bounds;
+    if (++this.#scanned > SCAN_BUDGET) return this.#end();
+    if (of === 'payloads' && message.payload === null && message.spill === null) return true;
+    if (this.#rows.length === messages) return this.#end();
+    const text = stored();
+    this.#bytes += of === 'payloads' ? message.payloadBytes : utf8Length(text);
+    if (this.#bytes > bytes && this.#rows.length > 0) return this.#end();
+    this.#rows.push({ message, stored: text });
+    return true;
+  }
+
+  get sample(): Omit<RawSample, 'gaps'> {
+    return { rows: this.#rows, cut: this.#cut };
+  }
+
+  #end(): false {
+    this.#cut = true;
+    return false;
+  }
+}
