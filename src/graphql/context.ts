@@ -1,6 +1,6 @@
 import { audit } from '../core/audit.ts';
 import type { Principal } from '../core/auth/principal.ts';
-import type { Core } from '../core/core.ts';
+import type { Core, HangUp } from '../core/core.ts';
 import { canonicalJson } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
 import { createLoaders, type Loaders } from './loaders.ts';
@@ -12,7 +12,7 @@ export type Context = {
   readonly who: Principal | null;
   readonly loaders: Loaders;
   /** Aborted when the caller hung up: ends its waits, never its commands. */
-  readonly signal: AbortSignal | undefined;
+  readonly signal: HangUp | undefined;
   /**
    * Notes that payloads of `subject` were shown. Writes one audit line per request and subject when the asker is an administrator;
    * a user's own payloads are not audited.
@@ -24,16 +24,35 @@ export type ContextOptions = {
   readonly core: Core;
   readonly who: Principal | null;
   readonly log: Log;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: HangUp | undefined;
 };
 
 /** A fresh context for one operation of `who`. */
-export function createContext({ core, who, log, signal }: ContextOptions): Context {
-  return { core, who, loaders: createLoaders(core, who), signal, auditPayload: createAudit(who, log) };
+export function createContext(options: ContextOptions): Context {
+  return new OwnContext(options);
 }
 
-function createAudit(who: Principal | null, log: Log): Context['auditPayload'] {
-  if (who?.kind !== 'admin') return () => {};
+class OwnContext implements Context {
+  readonly core: Core;
+  readonly who: Principal | null;
+  readonly signal: HangUp | undefined;
+  readonly auditPayload: Context['auditPayload'];
+  #loaders: Loaders | null = null;
+
+  constructor({ core, who, log, signal }: ContextOptions) {
+    this.core = core;
+    this.who = who;
+    this.signal = signal;
+    this.auditPayload = who?.kind === 'admin' ? createAudit(who, log) : () => {};
+  }
+
+  /** Made when one is asked for: commands need none. */
+  get loaders(): Loaders {
+    return (this.#loaders ??= createLoaders(this.core, this.who));
+  }
+}
+
+function createAudit(who: Principal, log: Log): Context['auditPayload'] {
   const noted = new Set<string>();
   return (subject) => {
     const key = canonicalJson(subject);

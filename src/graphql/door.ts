@@ -12,6 +12,7 @@ import { createGraphiqlPage, wantsPage } from './graphiql.ts';
 import type { Introspection } from './limits.ts';
 import { createMask } from './mask.ts';
 import { plainReply, type Reply } from './reply.ts';
+import { HungUp } from './request-hang-up.ts';
 import { acceptedTypes, pathOf, readParams, sendError } from './request.ts';
 import { createGraphqlServer, type GraphqlServer } from './server.ts';
 import { createSseDoor, type SseDoor } from './sse.ts';
@@ -105,7 +106,7 @@ function createQuick(server: GraphqlServer, hot: HotPath | null) {
       req.body = body;
       server.answer(req, res, { who, result });
     };
-    if (hot?.take({ req, who, body, reply }, instead)) return true;
+    if (hot?.take({ req, who, body, reply, hungUp: () => new HungUp(res) }, instead)) return true;
     reply.open();
     return false;
   };

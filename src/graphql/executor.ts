@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Core } from '../core/core.ts';
+import type { Core, HangUp } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import { QUERY_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
@@ -26,7 +26,7 @@ export type MakeContext = (of: {
   readonly who: Principal | null;
   readonly log: Log;
   /** Aborted when the asker hangs up. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: HangUp | undefined;
 }) => object;
 
 /** A valid document, and who asks for it to be run. */
@@ -35,7 +35,7 @@ export type Operation = {
   readonly operationName?: string | null | undefined;
   readonly variables?: Variables | null | undefined;
   readonly who: Principal | null;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: HangUp | undefined;
 };
 
 /** Data as JSON text. */

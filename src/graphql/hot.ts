@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { DocumentNode, ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
+import type { HangUp } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
 import { createDocumentCache } from './cache.ts';
 import type { Executor, Operation, WrittenData } from './executor.ts';
@@ -13,10 +14,12 @@ export type HotRequest = {
   readonly who: Principal | null;
   readonly body: unknown;
   readonly reply: Reply;
+  /** Tells when the asker hangs up; asked for where the operation may wait. */
+  readonly hungUp: () => HangUp;
 };
 
 /**
- * Answers queries whose text was found valid before without reading it again. Executing is the executor's as everywhere, so that limits,
+ * Answers queries, and mutations, whose text was found valid before without reading it again. Executing is the executor's as everywhere, so that limits,
  * refusals and masking are the same; the answer's bytes are those that Yoga would send.
  */
 export type HotPath = {
@@ -24,7 +27,7 @@ export type HotPath = {
   take(request: HotRequest, instead: (result: ExecutionResult) => void): boolean;
   /** Notes a text whose document is valid and was written without errors. The second time it is kept. */
   learn(query: string, document: DocumentNode): void;
-  /** Whether this very body was taken: it asks for a query, and nobody changes it, so it may be given again for the same bytes. */
+  /** Whether this very body was taken and asks for a query: nobody changes it, so it may be given again for the same bytes. */
   knows(body: unknown): boolean;
 };
 
@@ -40,7 +43,7 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   ['application/graphql-response+json, application/json', 'application/graphql-response+json; charset=utf-8'],
 ]);
 
-type Asked = Pick<Operation, 'document' | 'operationName' | 'variables'>;
+type Asked = Pick<Operation, 'document' | 'operationName' | 'variables'> & { readonly kind: 'query' | 'mutation' };
 
 export function createHotPath(executor: Executor, endpoint: string): HotPath {
   const seen = createDocumentCache<true>({ most: DOCUMENTS, longest: LONGEST });
@@ -51,28 +54,30 @@ export function createHotPath(executor: Executor, endpoint: string): HotPath {
     const document = params && params.query.length <= LONGEST ? known.get(params.query) : undefined;
     if (!params || !document || params.extensions) return null;
     const { operationName, variables } = params;
-    return executor.kindOf({ document, operationName }) === 'query' ? { document, operationName, variables } : null;
+    const kind = executor.kindOf({ document, operationName });
+    return kind === 'query' || kind === 'mutation' ? { document, operationName, variables, kind } : null;
   };
   const askedOf = (body: unknown): Asked | null => {
     if (typeof body !== 'object' || body === null) return null;
     const found = taken.get(body);
     if (found) return found;
     const asked = read(body);
-    if (!asked) return null;
+    if (asked?.kind !== 'query') return asked;
     // It may be asked again: what is made of its variables is kept with them.
     if (asked.variables) Object.freeze(asked.variables);
     taken.set(body, asked);
     return asked;
   };
   return {
-    take({ req, who, body, reply }, instead) {
+    take({ req, who, body, reply, hungUp }, instead) {
       const type = MEDIA_TYPES.get(req.headers.accept);
       if (type === undefined || req.method !== 'POST' || req.url !== endpoint) return false;
       const asked = askedOf(body);
       if (!asked) return false;
       const show = (answer: ExecutionResult | WrittenData): void =>
         'written' in answer ? reply.json(type, `{"data":${answer.written}}`) : instead(answer);
-      const answer = executor.answer({ ...asked, who });
+      const { kind, ...operation } = asked;
+      const answer = executor.answer({ ...operation, who, ...(kind === 'mutation' && { signal: hungUp() }) });
       if (answer instanceof Promise) void answer.then(show);
       else show(answer);
       return true;

@@ -13,6 +13,16 @@ export const PURE = { pure: true } as const;
 export const DERIVED = { derived: true } as const;
 
 /**
+ * A mutation's field whose resolver reads its arguments and its context and never `info`. Alone in its document it may be resolved without graphql-js
+ * (writer-deed.ts).
+ */
+export const DEED = { deed: true } as const;
+
+export function isDeed({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }): boolean {
+  return extensions['deed'] === true;
+}
+
+/**
  * Of an entity some of whose fields are derived: `changesAt` is when, after `now` (epoch milliseconds), any of them may next be another
  * although the entity is the same; Infinity when never. Lists of such entities can then be kept.
  */

@@ -11,8 +11,9 @@ import {
 } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 import { createCost } from './cost.ts';
+import { createDeedWriter, type DeedWriter } from './writer-deed.ts';
 import { createFragmentStores, type FragmentStores } from './fragments.ts';
-import { createWriter, type Writer } from './writer.ts';
+import { createWriter, type Writer, type WriterSource } from './writer.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -31,8 +32,8 @@ export type Plan = {
    */
   run(context: unknown, variables: Variables | null | undefined): Maybe<ExecutionResult>;
   /**
-   * The data of a query as JSON text, where it comes without any error: the very text of `run`'s. Null: ask `run`, with the same context. Never
-   * throws and never rejects.
+   * The data of a query, or of a mutation that is a deed (nature.ts), as JSON text, where it comes without any error: the very text of `run`'s.
+   * Null: ask `run`, with the same context: what was resolved is not resolved again. Never throws and never rejects.
    */
   write(context: unknown, variables: Variables | null | undefined): Maybe<string | null>;
 };
@@ -87,13 +88,27 @@ type Ways = { readonly eager: boolean; readonly fast: boolean; readonly fragment
 function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
   const { schema, document, operation } = source;
   const roots = rootFields(document, operation.selectionSet);
+  const { run, write } = waysOf({ ...source, fragments }, { eager, fast });
   return {
     operation: operation.operation,
     introspects: roots.has('__schema') || roots.has('__type'),
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
     cost: createCost(schema, document, operation),
-    run: settled(runByJs(source), operation),
-    write: fast ? writeFromSecond(() => createWriter({ ...source, fragments }), eager) : () => null,
+    run: settled(run, operation),
+    write,
+  };
+}
+
+function waysOf(source: WriterSource, { eager, fast }: Omit<Ways, 'fragments'>): { run: Run; write: Plan['write'] } {
+  const run = runByJs(source);
+  if (!fast) return { run, write: () => null };
+  if (source.operation.operation !== 'mutation')
+    return { run, write: writeFromSecond(() => createWriter(source), eager) };
+  let deed: DeedWriter | null = null;
+  const made = (): Writer | null => (deed = createDeedWriter(source))?.write ?? null;
+  return {
+    run: (context, variables) => deed?.replay(context, variables) ?? run(context, variables),
+    write: writeFromSecond(made, eager),
   };
 }
 

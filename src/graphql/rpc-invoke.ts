@@ -7,6 +7,7 @@ import { commandArguments, CommandType, subjectOfCommand } from './delivery-comm
 import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
 import { wireEnum } from './enums.ts';
 import { TerminalErrorType } from './history.ts';
+import { DEED } from './nature.ts';
 import { Refusal, refusalOf, type RefusalView } from './refusal.ts';
 import { WaitStageEnum } from './rpc.ts';
 
@@ -124,8 +125,11 @@ builder.mutationField('invokeAction', (t) =>
     description:
       'Invokes an action of a client and waits for what was asked to wait for. A caller that hangs up ends its wait, never the command.',
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command.' }) },
-    resolve: async (_, { input }, { core, who, signal }) =>
-      view(await core.rpc.invoke(who, { ...input, params: paramsOf(input.params), signal }), false),
+    extensions: DEED,
+    resolve: (_, { input }, { core, who, signal }) => {
+      const request = { ...input, params: paramsOf(input.params), paramsValue: input.params, signal };
+      return core.rpc.invoke(who, request).then(shown);
+    },
   }),
 );
 
@@ -144,12 +148,15 @@ builder.mutationField('awaitCommand', (t) =>
         extensions: { minimum: AWAIT_WITHIN_MS.min, maximum: AWAIT_WITHIN_MS.max },
       }),
     },
+    extensions: DEED,
     resolve: async (_, args, { core, who, signal }) => {
       const answer = await core.rpc.await(who, { ...args, signal }).catch(refusalOf);
       return view(answer ?? notFound(), true);
     },
   }),
 );
+
+const shown = (invocation: Invocation): InvocationView | RefusalView => view(invocation, false);
 
 export function paramsOf(params: unknown): JsonText | null {
   return params === undefined || params === null ? null : toJson(params);

@@ -1,5 +1,6 @@
-import { createHash, createHmac, createSecretKey, hash, randomBytes, randomUUIDv7, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Crypto } from '../core/crypto.ts';
+import { createUuids } from './uuid.ts';
 
 /** core's Crypto over node:crypto. `key` signs cursors; every node of a deployment needs the same one. */
 export function createCrypto(key: string | Uint8Array): Crypto {
@@ -7,8 +8,7 @@ export function createCrypto(key: string | Uint8Array): Crypto {
   const secret = createSecretKey(Buffer.from(key));
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return {
-    // Node puts it together out of twenty pieces, which a string goes on holding: 700 bytes for each id that is kept.
-    randomId: () => Buffer.from(randomUUIDv7(), 'latin1').toString('latin1'),
+    randomId: createUuids(),
     randomToken: () => randomBytes(32).toString('base64url'),
     sha256: (text) => hash('sha256', text, 'base64url'),
     sign: (text) => createHmac('sha256', secret).update(text).digest('base64url'),

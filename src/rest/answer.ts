@@ -59,19 +59,27 @@ function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
   });
 }
 
-const UNPROVEN: Readonly<Record<string, { readonly code: Code; readonly detail: string }>> = {
+type Unproven = { readonly code: Code; readonly detail: string };
+const UNKNOWN_END: Unproven = { code: 'response_timeout', detail: 'It may have run; no end of it is known.' };
+const UNPROVEN: Readonly<Record<string, Unproven>> = {
   expired: { code: 'queue_timeout', detail: 'Its time ran out before it was written: it has not run.' },
-  outcome_unknown: { code: 'response_timeout', detail: 'It may have run; no end of it is known.' },
+  outcome_unknown: UNKNOWN_END,
 };
 
-/** 202 while it has no outcome, 504 where no end is known, otherwise 200: a failure that the client reported is an answer. */
+/** 202 while it has no outcome, otherwise 200: a failure that the client reported is an answer. Null, a problem: no end is known. */
+export function statusOfOutcome(outcome: unknown): 200 | 202 | null {
+  if (outcome === null) return 202;
+  return typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? null : 200;
+}
+
+/** 504 where no end is known. */
 function invocationAnswer(members: Readonly<Record<string, unknown>>): Answer {
   const { outcome, error } = members;
-  if (outcome === null) return { status: 202, body: members };
-  const unproven = typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? UNPROVEN[outcome] : undefined;
-  if (unproven === undefined) return { status: 200, body: members };
+  const status = statusOfOutcome(outcome);
+  if (status !== null) return { status, body: members };
   const { code, message } = isRecord(error) ? error : {};
   const known = isCode(code) && statusOf(code) === 504;
+  const unproven = UNPROVEN[String(outcome)] ?? UNKNOWN_END;
   return problem({
     ...(known ? { code, detail: String(message) } : unproven),
     status: 504,

@@ -1,8 +1,11 @@
 import {
   Kind,
+  getNamedType,
   getNullableType,
   isAbstractType,
+  isEnumType,
   isObjectType,
+  isSpecifiedScalarType,
   visit,
   type DocumentNode,
   type FieldNode,
@@ -33,6 +36,8 @@ export type Variant = {
   readonly name: string;
   readonly kind: 'plain' | 'invocation' | 'refusal';
   readonly schema: JsonSchema;
+  /** Nothing but ids and words stand before `outcome`: the first `"outcome":` in its text is that member, for inside a text its quotes would be escaped. */
+  readonly outcomeShows: boolean;
 };
 
 /** Members that the answer's status is made of, per kind. */
@@ -106,11 +111,22 @@ function variantsOf(scope: Scope, { type, nodes }: Place, report: Report): reado
     const missing = NEEDED[kind].filter((name) => !selected.has(name));
     if (selected.size === 0) report(`nothing is selected of ${one.name}`);
     else if (missing.length > 0) report(`${one.name} must be asked for ${missing.join(', ')}`);
-    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report) };
+    const outcomeShows = showsOutcome(one, selected);
+    return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report), outcomeShows };
   });
 }
 
 function kindOf(type: GraphQLObjectType): Variant['kind'] {
   if (type.name === 'Refusal') return 'refusal';
   return type.getInterfaces().some(({ name }) => name === 'Invocation') ? 'invocation' : 'plain';
+}
+
+function showsOutcome(type: GraphQLObjectType, selected: ReadonlyMap<string, readonly FieldNode[]>): boolean {
+  for (const [key, [node]] of selected) {
+    if (key === 'outcome') return true;
+    const field = type.getFields()[node?.name.value ?? ''];
+    const named = field && getNamedType(field.type);
+    if (!named || !(isEnumType(named) || isSpecifiedScalarType(named))) return false;
+  }
+  return false;
 }

@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { andThen } from '../core/maybe.ts';
 import type { Reply } from '../graphql/reply.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
-import type { Route } from './compile.ts';
 import type { Explain } from './explain.ts';
-import { invalidInput, problem } from './problem.ts';
+import { HungUp } from '../graphql/request-hang-up.ts';
+import { invalidInput, problem, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
 import { send } from './send.ts';
 import { readVariables } from './variables.ts';
-import { writtenBody } from './written.ts';
+import { writtenAnswer, writtenData } from './written.ts';
 
 /** One request as the HTTP front hands it over, its size, media type and JSON syntax already judged. */
 export type Exchange = {
@@ -28,7 +29,7 @@ export type Exchange = {
 /** What every request needs. */
 export type Serving = {
   /** A fresh context per request. The signal is there where the operation may wait: it fires when the asker hangs up. */
-  readonly contextOf: (asked: { readonly who: Principal | null; readonly signal?: AbortSignal }) => unknown;
+  readonly contextOf: (asked: { readonly who: Principal | null; readonly signal?: HungUp }) => unknown;
   readonly explain: Explain;
 };
 
@@ -48,32 +49,19 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     checkAccess(route.access, exchange.who);
     const { variables, faults } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return send(res, problem(invalidInput(faults)), reply);
-    const context = serving.contextOf(askedBy(route, call));
+    // Only what may wait listens for the asker hanging up: reading is over before that could matter.
+    const signal = route.mutates ? { signal: new HungUp(res) } : {};
+    const context = serving.contextOf({ who: exchange.who, ...signal });
     const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
-    const answer = andThen(writtenBody(route, context, variables), (text) => {
-      if (text !== null) return { status: 200, body: null, text };
-      return andThen(route.plan.run(context, variables), (executed) =>
-        answerOf({ ...route, onlyItem }, executed, serving.explain),
-      );
-    });
+    const shown = (executed: ExecutionResult): Answer => answerOf({ ...route, onlyItem }, executed, serving.explain);
+    const answer = andThen(writtenData(route, context, variables), (data) =>
+      data === null
+        ? andThen(route.plan.run(context, variables), shown)
+        : (writtenAnswer(route, data) ?? shown({ data: JSON.parse(data) })),
+    );
     if (answer instanceof Promise) answer.then((done) => send(res, done, reply)).catch(failed);
     else send(res, answer, reply);
   } catch (error) {
     failed(error);
   }
-}
-
-/** Only what may wait listens for the asker hanging up: reading is over before that could matter. */
-function askedBy(
-  route: Route,
-  { res, exchange }: Call,
-): { readonly who: Principal | null; readonly signal?: AbortSignal } {
-  if (!route.mutates) return { who: exchange.who };
-  const hangUp = new AbortController();
-  const ended = (): void => {
-    if (!res.writableFinished) hangUp.abort();
-  };
-  if (res.destroyed) ended();
-  else res.once('close', ended);
-  return { who: exchange.who, signal: hangUp.signal };
 }

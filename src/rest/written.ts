@@ -1,6 +1,9 @@
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
-import { andThen, type Maybe } from '../core/maybe.ts';
+import type { Maybe } from '../core/maybe.ts';
 import type { Plan, Variables } from '../graphql/plan.ts';
+import { statusOfOutcome } from './answer.ts';
+import type { Variant } from './body.ts';
+import type { Answer } from './problem.ts';
 import { responseKey } from './selection.ts';
 
 /** What stands around the body in the text of the data. */
@@ -19,18 +22,35 @@ export function aroundBody({ selectionSet }: OperationDefinitionNode, path: read
   return { before: path.map((name) => `{${JSON.stringify(name)}:`).join(''), after: '}'.repeat(path.length) };
 }
 
-/** The body of a good answer as JSON text; null: it is to be made of the plan's result, for it may be no good answer. */
-export function writtenBody(
-  { plan, around }: { readonly plan: Pick<Plan, 'write'>; readonly around: Around | null },
-  context: unknown,
-  variables: Variables,
-): Maybe<string | null> {
-  if (around === null) return null;
-  return andThen(plan.write(context, variables), (data) => (data === null ? null : bodyIn(data, around)));
+/** What a route needs to know to answer with text. `around` null: it is answered otherwise. */
+export type Writing = {
+  readonly plan: Pick<Plan, 'write'>;
+  readonly around: Around | null;
+  readonly body: { readonly variants: readonly Variant[] };
+};
+
+/** The data as JSON text; null: the plan is to be run, with the same context, for it may be no good answer. */
+export function writtenData({ plan, around }: Writing, context: unknown, variables: Variables): Maybe<string | null> {
+  return around === null ? null : plan.write(context, variables);
 }
 
-function bodyIn(data: string, { before, after }: Around): string | null {
-  if (!data.startsWith(before)) return null;
-  const body = data.slice(before.length, data.length - after.length);
-  return body === 'null' ? null : body;
+/** The answer to be made of this text of the data; null: it must be looked into. */
+export function writtenAnswer({ around, body }: Writing, data: string): Answer | null {
+  if (around === null || !data.startsWith(around.before)) return null;
+  const text = data.slice(around.before.length, data.length - around.after.length);
+  if (body.variants.length > 0) return variantAnswer(body.variants, text);
+  return text === 'null' ? null : { status: 200, body: null, text };
 }
+
+/** Only answers that are no problems. */
+function variantAnswer(variants: readonly Variant[], text: string): Answer | null {
+  const variant = variants.find(({ name }) => text.startsWith(`{"__typename":"${name}",`));
+  if (!variant || variant.kind === 'refusal') return null;
+  const members = `{${text.slice(`{"__typename":"${variant.name}",`.length)}`;
+  if (variant.kind === 'plain') return { status: 200, body: null, text: members };
+  const outcome = variant.outcomeShows ? OUTCOME.exec(members) : null;
+  const status = outcome && statusOfOutcome(outcome[1] ?? null);
+  return status === null ? null : { status, body: null, text: members };
+}
+
+const OUTCOME = /"outcome":(?:null|"(\w+)")/;

@@ -7,6 +7,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { isCode } from '../../src/protocol/codes.ts';
 import { answerOf } from '../../src/rest/answer.ts';
 import type { Route } from '../../src/rest/compile.ts';
+import type { HungUp } from '../../src/graphql/request-hang-up.ts';
 import { explainError, problem } from '../../src/rest/problem.ts';
 import type { Match } from '../../src/rest/router.ts';
 import { serve } from '../../src/rest/serve.ts';
@@ -176,7 +177,7 @@ describe('hanging up', () => {
     const signal = relay.small.signal;
     if (!signal) throw new Error('no signal');
     expect(signal.aborted).toBe(false);
-    const fired = once(signal, 'abort');
+    const fired = new Promise<void>((heard) => signal.addEventListener('abort', heard));
     socket.destroy();
     await fired;
     await relay.ask('/things/a');
@@ -184,12 +185,12 @@ describe('hanging up', () => {
   });
 
   test('before the door was reached fires at once', async () => {
-    const [seen, started] = [new Array<AbortSignal | undefined>(), Promise.withResolvers<void>()];
+    const [seen, started] = [new Array<HungUp | undefined>(), Promise.withResolvers<void>()];
     const plan = { write: () => null, run: () => (started.resolve(), Promise.resolve({ data: { a: 1 } })) };
     await using server = await bareServer((req, res) => {
       res.once('close', () => {
         const exchange = { who: admin, path: '/a', query: '', body: undefined };
-        const contextOf = ({ signal }: { signal?: AbortSignal }) => void seen.push(signal);
+        const contextOf = ({ signal }: { signal?: HungUp }) => void seen.push(signal);
         serve({ contextOf, explain: () => ({ code: 'internal', detail: '' }) }, { req, res, exchange }, matchOf(plan));
       });
     });

@@ -4,6 +4,7 @@ import { silentLog, type Log } from '../../src/core/log.ts';
 import { createMask } from '../../src/graphql/mask.ts';
 import { createPlans } from '../../src/graphql/plan.ts';
 import { createRestDoor } from '../../src/rest/door.ts';
+import type { HungUp } from '../../src/graphql/request-hang-up.ts';
 import { startDoor, type TestDoor } from './kit.ts';
 
 const SDL = `
@@ -67,7 +68,7 @@ export type Small = {
   readonly seen: Record<string, unknown>[];
   readonly logged: unknown[];
   answer: object;
-  signal: AbortSignal | undefined;
+  signal: HungUp | undefined;
 };
 
 /** A schema with one of each kind of input and answer, whose enums put out wire words. */

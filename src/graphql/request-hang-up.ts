@@ -1,0 +1,30 @@
+import type { ServerResponse } from 'node:http';
+
+/** Whether an asker hung up before it was answered: as much of an AbortSignal as a wait needs, without what one costs. */
+export class HungUp {
+  readonly #res: ServerResponse;
+  #heard: Set<() => void> | null = null;
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+  }
+
+  get aborted(): boolean {
+    return this.#res.destroyed && !this.#res.writableFinished;
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    if (!this.#heard) this.#res.once('close', this.#closed);
+    this.#heard ??= new Set();
+    this.#heard.add(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#heard?.delete(listener);
+  }
+
+  readonly #closed = (): void => {
+    if (this.#res.writableFinished) return;
+    for (const listener of this.#heard ?? []) listener();
+  };
+}

@@ -1,0 +1,162 @@
+import {
+  Kind,
+  coerceInputValue,
+  getArgumentValues,
+  getNullableType,
+  getVariableValues,
+  isInputObjectType,
+  isInputType,
+  isNonNullType,
+  typeFromAST,
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type ValueNode,
+  type VariableValues,
+} from 'graphql';
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** What an operation's only field is given, as graphql-js coerces it. `variables` null: those of the operation were not needed. */
+export type ReadArguments = (
+  given: Readonly<Record<string, unknown>>,
+) => { readonly args: Arguments; readonly variables: VariableValues | null } | null;
+
+export type ArgumentsOf = {
+  readonly schema: GraphQLSchema;
+  readonly operation: OperationDefinitionNode;
+  readonly field: GraphQLField<unknown, unknown>;
+  readonly node: FieldNode;
+};
+
+/** As many sets of variables that are there are known. */
+const SHAPES = 64;
+
+/**
+ * Reads the arguments; null: graphql-js refuses them. Which of them come from which variable, and what stands in the place of those that are
+ * left out, follows from which variables are there: that is found out by graphql-js once for each such set. `plain`: nothing else needs the variables.
+ */
+export function createArgumentReader(source: ArgumentsOf, plain: boolean): ReadArguments {
+  const variables = plain ? variablesOf(source) : null;
+  const shapes = new Map<string, Shape | null>();
+  const long: ReadArguments = (given) => readByJs(source, given);
+  if (!variables) return long;
+  return (given) => {
+    const key = keyOf(variables, given);
+    if (key === null) return long(given);
+    const shape = shapes.get(key);
+    if (shape) {
+      const args = fill(shape, given);
+      return args === null ? long(given) : { args, variables: null };
+    }
+    const read = long(given);
+    if (read && shape === undefined && shapes.size < SHAPES)
+      shapes.set(key, shapeOf({ ...source, variables, given }, read.args));
+    return read;
+  };
+}
+
+function readByJs({ schema, operation, field, node }: ArgumentsOf, given: Arguments): ReturnType<ReadArguments> {
+  const { variableValues: variables } = getVariableValues(schema, operation.variableDefinitions ?? [], given);
+  if (!variables) return null;
+  try {
+    return { args: getArgumentValues(field, node, variables), variables };
+  } catch {
+    return null;
+  }
+}
+
+type Variable = { readonly name: string; readonly type: GraphQLInputType };
+
+/** Null: a type is not known. */
+function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | null {
+  const found: Variable[] = [];
+  for (const { variable, type: node } of operation.variableDefinitions ?? []) {
+    const type = typeFromAST(schema, node);
+    if (!isInputType(type)) return null;
+    found.push({ name: variable.name.value, type });
+  }
+  return found;
+}
+
+/** Which variables are there. Null: one of them is null, which is something else than left out. */
+function keyOf(variables: readonly Variable[], given: Arguments): string | null {
+  let key = '';
+  for (const { name } of variables) {
+    const value = own(given, name);
+    if (value === null) return null;
+    key += value === undefined ? '0' : '1';
+  }
+  return key;
+}
+
+function own(given: Arguments, name: string): unknown {
+  return Object.hasOwn(given, name) ? given[name] : undefined;
+}
+
+/** How a value is made: of a variable that is there, of members, or the same each time. */
+type Shape =
+  | { readonly kind: 'variable'; readonly name: string; readonly type: GraphQLInputType }
+  | { readonly kind: 'members'; readonly members: readonly (readonly [name: string, Shape])[] }
+  | { readonly kind: 'same'; readonly value: unknown };
+
+type Found = ArgumentsOf & { readonly variables: readonly Variable[]; readonly given: Arguments };
+
+/** Null: it is made in a way that is not known here. */
+function shapeOf(found: Found, args: Arguments): Shape | null {
+  const nodes = new Map(found.node.arguments?.map(({ name, value }) => [name.value, value]));
+  const types = new Map(found.field.args.map(({ name, type }) => [name, type]));
+  return membersShape(found, { nodes, types }, args);
+}
+
+type Members = {
+  readonly nodes: ReadonlyMap<string, ValueNode>;
+  readonly types: ReadonlyMap<string, GraphQLInputType>;
+};
+
+function membersShape(found: Found, { nodes, types }: Members, values: object): Shape | null {
+  const members: [string, Shape][] = [];
+  for (const [name, value] of Object.entries(values)) {
+    const shape = valueShape(found, { node: nodes.get(name), type: types.get(name) }, value);
+    if (!shape) return null;
+    members.push([name, shape]);
+  }
+  return { kind: 'members', members };
+}
+
+type Place = { readonly node: ValueNode | undefined; readonly type: GraphQLInputType | undefined };
+
+function valueShape(found: Found, { node, type }: Place, value: unknown): Shape | null {
+  if (node?.kind === Kind.VARIABLE && own(found.given, node.name.value) !== undefined) {
+    const variable = found.variables.find(({ name }) => name === node.name.value);
+    return variable ? { kind: 'variable', ...variable } : null;
+  }
+  // An object that might hold variables, or be changed by whoever is given it.
+  if (typeof value !== 'object' || value === null) return { kind: 'same', value };
+  const named = type && getNullableType(type);
+  if (node?.kind !== Kind.OBJECT || !isInputObjectType(named) || named.isOneOf) return null;
+  const nodes = new Map(node.fields.map((field) => [field.name.value, field.value]));
+  const types = new Map(Object.values(named.getFields()).map((field) => [field.name, field.type]));
+  return membersShape(found, { nodes, types }, value);
+}
+
+/** Null: a variable is not of its type. */
+function fill(shape: Shape, given: Arguments): Arguments | null {
+  if (shape.kind !== 'members') return null;
+  const made: Record<string, unknown> = {};
+  for (const [name, member] of shape.members) {
+    const value = valueOf(member, given);
+    if (value === undefined) return null;
+    made[name] = value;
+  }
+  return made;
+}
+
+function valueOf(shape: Shape, given: Arguments): unknown {
+  if (shape.kind === 'same') return shape.value;
+  if (shape.kind === 'members') return fill(shape, given) ?? undefined;
+  const value = coerceInputValue(given[shape.name], shape.type);
+  return value === null && isNonNullType(shape.type) ? undefined : value;
+}

@@ -1,0 +1,143 @@
+import {
+  defaultFieldResolver,
+  getArgumentValues,
+  getNullableType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type SelectionSetNode,
+} from 'graphql';
+import type { FragmentStores } from './fragments.ts';
+import { changesAtOf } from './nature.ts';
+import type { Collect } from './writer-fields.ts';
+import { objectWriter, type Member } from './writer-object.ts';
+import { isThenable, settle, valueWriter, type ObjectWriter, type WriteValue } from './writer-values.ts';
+
+/** What a document's writers are made of. */
+export type Compiling = {
+  readonly collect: Collect;
+  readonly fragments: FragmentStores | null;
+  /** How many fields with arguments there are so far. */
+  fields: number;
+};
+export type Compiled = ObjectWriter & { readonly pure: boolean };
+
+/** The writer of an object type's selection; null: something in it is not written here. Throws a GraphQLError where conditions cannot be decided. */
+export function compileObject(
+  compiling: Compiling,
+  type: GraphQLObjectType,
+  sets: readonly SelectionSetNode[],
+): Compiled | null {
+  // Only abstract types, which are not written here, ask whether a value is of its type; and then it may say no.
+  if (type.isTypeOf) return null;
+  const members: Member[] = [];
+  for (const [key, nodes] of compiling.collect(type, sets)) {
+    const member = compileMember(compiling, type, { key, nodes });
+    if (!member) return null;
+    members.push(member);
+  }
+  const entity = type.extensions['entity'] === true;
+  const { fragments } = compiling;
+  const keeping = entity && fragments ? { stores: fragments, changesAt: changesAtOf(type) } : null;
+  const object = objectWriter(members, keeping);
+  const write: WriteValue = (value, run) => (value instanceof Error ? null : object.write(value, run));
+  return { write, kept: object.kept, pure: entity && members.every(({ nature }) => nature === 'pure') };
+}
+
+type MemberSource = { readonly key: string; readonly nodes: readonly [FieldNode, ...FieldNode[]] };
+
+function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, nodes }: MemberSource): Member | null {
+  const [node] = nodes;
+  const prefix = `${JSON.stringify(key)}:`;
+  if (node.name.value === '__typename') {
+    const text = prefix + JSON.stringify(parent.name);
+    return { nature: 'pure', write: () => text, peek: () => parent.name };
+  }
+  const field = parent.getFields()[node.name.value];
+  if (!field) return null;
+  const below: { object: Compiled | null } = { object: null };
+  const write = valueWriter(field.type, (type) => {
+    const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+    below.object = isObjectType(type) ? compileObject(compiling, type, sets) : null;
+    return below.object;
+  });
+  if (!write) return null;
+  const resolve = resolverOf(compiling, field, node);
+  const nature = natureOf(parent, field, below.object);
+  return { nature, peek: resolve, write: memberWriter(prefix, resolve, write) };
+}
+
+function memberWriter(prefix: string, resolve: Member['peek'], write: WriteValue): WriteValue {
+  const prefixed: WriteValue = (value, run) => {
+    const text = write(value, run);
+    if (typeof text === 'string') return prefix + text;
+    return text === null ? null : text.then((later) => (later === null ? null : prefix + later));
+  };
+  return (parent, run) => {
+    try {
+      const value = resolve(parent, run);
+      return isThenable(value) ? settle(value, prefixed, run) : prefixed(value, run);
+    } catch {
+      return null;
+    }
+  };
+}
+
+/** Only members of entities are anything but live, and only where nothing comes in from outside. */
+function natureOf(
+  parent: GraphQLObjectType,
+  { args, resolve, type, extensions }: GraphQLField<unknown, unknown>,
+  below: Compiled | null,
+): Member['nature'] {
+  if (parent.extensions['entity'] !== true || args.length > 0) return 'live';
+  if (extensions['derived'] === true && isLeafType(getNullableType(type))) return 'derived';
+  const exposed = !resolve || resolve === defaultFieldResolver || typeof extensions['pothosExposedField'] === 'string';
+  const ofParent = exposed || extensions['pure'] === true;
+  return ofParent && (hasLeaf(type) || below?.pure) ? 'pure' : 'live';
+}
+
+function hasLeaf(type: GraphQLOutputType): boolean {
+  return isNonNullType(type) || isListType(type) ? hasLeaf(type.ofType) : isLeafType(type);
+}
+
+/** Written as a method, since a resolver's last parameter is more than what is given here. */
+interface Resolves {
+  resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
+}
+
+/** Given to resolvers for their `info`. Who asks for it goes the ordinary way, where it is told. */
+export const NO_INFO = new Proxy(
+  {},
+  {
+    get() {
+      throw new Error('Not told here.');
+    },
+  },
+);
+const NO_ARGUMENTS = Object.freeze({});
+
+function resolverOf(compiling: Compiling, field: GraphQLField<unknown, unknown>, node: FieldNode): Member['peek'] {
+  if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
+  const own: Resolves = { resolve: field.resolve };
+  const { resolve } = own;
+  if (field.args.length === 0) return (parent, { context }) => resolve(parent, NO_ARGUMENTS, context, NO_INFO);
+  const number = compiling.fields++;
+  return (parent, { context, args, variables }) => {
+    const own = (args[number] ??= getArgumentValues(field, node, variables));
+    return resolve(parent, own, context, NO_INFO);
+  };
+}
+
+/** The default resolver; a method in its place is called, as graphql-js does. */
+function propertyOf(name: string): Member['peek'] {
+  return (parent, { context }) => {
+    if (typeof parent !== 'object' || parent === null) return undefined;
+    const value: unknown = Reflect.get(parent, name);
+    return typeof value === 'function' ? value.call(parent, NO_ARGUMENTS, context, NO_INFO) : value;
+  };
+}

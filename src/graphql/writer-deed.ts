@@ -1,0 +1,179 @@
+import {
+  GraphQLObjectType,
+  GraphQLSchema,
+  Kind,
+  execute,
+  isAbstractType,
+  isObjectType,
+  type ExecutionResult,
+  type FieldNode,
+  type GraphQLAbstractType,
+  type GraphQLField,
+  type GraphQLOutputType,
+  type VariableValues,
+} from 'graphql';
+import type { Maybe } from '../core/maybe.ts';
+import { isDeed } from './nature.ts';
+import type { Writer, WriterSource } from './writer.ts';
+import { createArgumentReader } from './writer-arguments.ts';
+import { NO_INFO, compileObject, type Compiling } from './writer-compile.ts';
+import { conditionVariables, createCollect } from './writer-fields.ts';
+import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './writer-values.ts';
+
+/** A mutation of one field that is a DEED (nature.ts). Its resolver is called once with each context, whoever asks how often for what came of it. */
+export type DeedWriter = {
+  /** As a query's writer. Where it gives up after the field was resolved, `replay` must be asked with the same context. */
+  readonly write: Writer;
+  /** The answer of graphql-js, with what the field came to in the place of its resolver. Null: with this context it was not resolved, or its answer was written. */
+  replay(context: unknown, variables: Readonly<Record<string, unknown>>): Maybe<ExecutionResult> | null;
+};
+
+type Outcome = { readonly value: unknown } | { readonly error: unknown };
+
+/** Null: it is no such mutation, or its answer holds something that is not written here. */
+export function createDeedWriter(source: WriterSource): DeedWriter | null {
+  const { document, operation } = source;
+  const [node, ...others] = operation.selectionSet.selections;
+  const alone = node?.kind === Kind.FIELD && others.length === 0 && !node.directives?.length ? node : null;
+  const field = alone && source.schema.getMutationType()?.getFields()[alone.name.value];
+  const conditional = conditionVariables(document).length > 0 || document.definitions.some(hasArguments);
+  if (operation.operation !== 'mutation' || !field || !isDeed(field) || conditional) return null;
+  const { resolve } = field;
+  const compiled = resolve ? compile(source, alone, field) : null;
+  return resolve && compiled ? deedWriter(source, { node: alone, field, own: { resolve }, ...compiled }) : null;
+}
+
+function hasArguments(node: WriterSource['document']['definitions'][number]): boolean {
+  return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
+}
+
+function compile(
+  { schema, document, fragments }: WriterSource,
+  node: FieldNode,
+  field: GraphQLField<unknown, unknown>,
+): Pick<Parts, 'write' | 'plain'> | null {
+  const collect = createCollect(schema, document, NO_VARIABLES);
+  const compiling: Compiling = { collect, fragments, fields: 0 };
+  const sets = node.selectionSet ? [node.selectionSet] : [];
+  const ofObject = (type: GraphQLOutputType): ObjectWriter | null => {
+    if (isObjectType(type)) return compileObject(compiling, type, sets);
+    if (!isAbstractType(type)) return null;
+    const writers = new Map<string, WriteValue>();
+    for (const one of schema.getPossibleTypes(type)) {
+      const object = compileObject(compiling, one, sets);
+      if (!object) return null;
+      writers.set(one.name, object.write);
+    }
+    return type.resolveType ? abstractWriter({ resolveType: type.resolveType }, { type, writers }) : null;
+  };
+  const write = valueWriter(field.type, ofObject);
+  return write && { write, plain: compiling.fields === 0 };
+}
+
+const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
+
+type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, WriteValue> };
+
+function abstractWriter(own: ResolvesType, { type, writers }: Possible): ObjectWriter {
+  return {
+    kept: null,
+    write(value, run) {
+      try {
+        const name = value instanceof Error ? null : own.resolveType(value, run.context, NO_INFO, type);
+        return typeof name === 'string' ? (writers.get(name)?.(value, run) ?? null) : null;
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+/** Written as methods, since their last parameters are more than what is given here. */
+interface Resolves {
+  resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
+}
+interface ResolvesType {
+  resolveType(value: unknown, context: unknown, info: unknown, type: GraphQLAbstractType): unknown;
+}
+
+type Parts = {
+  readonly node: FieldNode;
+  readonly field: GraphQLField<unknown, unknown>;
+  readonly own: Resolves;
+  readonly write: WriteValue;
+  /** No field below takes arguments. */
+  readonly plain: boolean;
+};
+
+function deedWriter(source: WriterSource, { node, field, own, write, plain }: Parts): DeedWriter {
+  const { schema, operation } = source;
+  const unwritten = new WeakMap<object, Outcome>();
+  const start = `{${JSON.stringify((node.alias ?? node.name).value)}:`;
+  const read = createArgumentReader({ schema, operation, field, node }, plain);
+  return {
+    write(context, given) {
+      const asked = read(given);
+      if (!asked || typeof context !== 'object' || context === null) return null;
+      const { args, variables } = asked;
+      const run: Run = { context, variables: variables ?? NO_VARIABLES, args: [] };
+      const failed = (error: unknown): null => (unwritten.set(context, { error }), null);
+      const whole = (value: unknown, text: Text): Text => {
+        if (text !== null) return `${start}${text}}`;
+        unwritten.set(context, { value });
+        return null;
+      };
+      const done = (value: unknown): Maybe<Text> => {
+        const text = write(value, run);
+        return text instanceof Promise ? text.then((later) => whole(value, later)) : whole(value, text);
+      };
+      try {
+        const value = own.resolve(undefined, args, context, NO_INFO);
+        return isThenable(value) ? Promise.resolve(value).then(done, failed) : done(value);
+      } catch (error) {
+        return failed(error);
+      }
+    },
+    replay(context, variables) {
+      const outcome = typeof context === 'object' && context !== null ? unwritten.get(context) : undefined;
+      return outcome ? replay(source, outcome, { context, variables }) : null;
+    },
+  };
+}
+
+type Asked = { readonly context: unknown; readonly variables: Readonly<Record<string, unknown>> };
+
+function replay(
+  { schema, document, operation }: WriterSource,
+  outcome: Outcome,
+  { context: contextValue, variables: variableValues }: Asked,
+): Maybe<ExecutionResult> {
+  const operationName = operation.name?.value ?? null;
+  const rootValue = { outcome };
+  const args = { document, operationName, contextValue, variableValues, rootValue, hideSuggestions: true };
+  return execute({ schema: replaying(schema), ...args });
+}
+
+const made = new WeakMap<GraphQLSchema, GraphQLSchema>();
+
+/** The same schema, in which each mutation is what the root value says that it came to. */
+function replaying(schema: GraphQLSchema): GraphQLSchema {
+  const known = made.get(schema);
+  if (known) return known;
+  const config = schema.toConfig();
+  const original = schema.getMutationType();
+  const mutation = original && withoutResolvers(original);
+  const types = config.types.filter((type) => type !== original);
+  const schemaOfOutcomes = new GraphQLSchema({ ...config, types, mutation, assumeValid: true });
+  made.set(schema, schemaOfOutcomes);
+  return schemaOfOutcomes;
+}
+
+function withoutResolvers(type: GraphQLObjectType): GraphQLObjectType {
+  const { fields, ...config } = type.toConfig();
+  const resolve = ({ outcome }: { readonly outcome: Outcome }): unknown => {
+    if ('error' in outcome) throw outcome.error;
+    return outcome.value;
+  };
+  const own = Object.entries(fields).map(([name, field]) => [name, { ...field, resolve }] as const);
+  return new GraphQLObjectType({ ...config, fields: Object.fromEntries(own) });
+}

@@ -1,0 +1,37 @@
+import { randomFillSync } from 'node:crypto';
+
+/** How much chance is asked of the system at once, bytes. */
+const POOL = 4096;
+/** Where each byte's two digits stand. */
+const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
+const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
+const DASH = 0x2d;
+
+/**
+ * Makes version 7 UUIDs (RFC 9562): 48 bits of the time in milliseconds, 74 bits of chance. A quarter of what `randomUUIDv7` takes, which puts its text
+ * together out of twenty pieces that the text goes on holding: 700 bytes for each id that is kept.
+ */
+export function createUuids(now: () => number = Date.now): () => string {
+  const pool = Buffer.allocUnsafeSlow(POOL);
+  const text = Buffer.allocUnsafeSlow(36).fill(DASH);
+  let used = POOL;
+  const byteAt = (i: number, time: number): number => {
+    if (i < 6) return Math.floor(time / 2 ** (40 - 8 * i)) & 0xff;
+    const chance = pool[used++] ?? 0;
+    if (i === 6) return (chance & 0x0f) | 0x70;
+    return i === 8 ? (chance & 0x3f) | 0x80 : chance;
+  };
+  return () => {
+    if (used + 10 > POOL) {
+      randomFillSync(pool);
+      used = 0;
+    }
+    const time = now();
+    PLACES.forEach((place, i) => {
+      const byte = byteAt(i, time);
+      text[place] = DIGITS[byte >> 4] ?? 0;
+      text[place + 1] = DIGITS[byte & 0x0f] ?? 0;
+    });
+    return text.toString('latin1');
+  };
+}

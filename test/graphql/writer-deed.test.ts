@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { execute, parse, type DocumentNode, type ExecutionResult } from 'graphql';
+import { expect, it } from 'vitest';
+import type { Core, Invocation } from '../../src/core/core.ts';
+import { CallboardError } from '../../src/core/errors.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createContext } from '../../src/graphql/context.ts';
+import { createPlans } from '../../src/graphql/plan.ts';
+import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { admin, connect, testCore, user } from '../kit/core.ts';
+
+const RPC = readFileSync(new URL('../../src/rest/operations/rpc.graphql', import.meta.url), 'utf8').replaceAll(
+  /@rest\([^)]*\)/g,
+  '',
+);
+const CALL = parse(`mutation Call($user: ID! = "alice", $params: JSON) {
+  a: invokeAction(input: { userId: $user, clientId: "tab", action: "open", params: $params, commandId: "c1", waitFor: ADMITTED }) {
+    __typename
+    ... on Invocation { commandId outcome stage execution result error { code message } command { userId trace: action } }
+    ... on Refusal { code message by retryAfterMs givenCommandId }
+  }
+}`);
+
+const shown = ({ data, errors }: ExecutionResult): unknown =>
+  JSON.parse(
+    JSON.stringify({ data, errors: errors?.map(({ message, path, locations }) => ({ message, path, locations })) }),
+  );
+
+/** A core whose invocations come to this; counts them. */
+async function invoking(come: (core: Core) => Promise<Invocation>) {
+  const { core, ...rest } = await testCore();
+  const counted = { calls: 0 };
+  const invoke: Core['rpc']['invoke'] = () => (counted.calls++, come(core));
+  const own: Core = { ...core, rpc: { ...core.rpc, invoke } };
+  return { ...rest, counted, context: () => createContext({ core: own, who: admin, log: silentLog }) };
+}
+
+async function both(of: { context(): object }, document: DocumentNode, variableValues = {}) {
+  const plan = createPlans(schema, { eager: true }).of(document);
+  const contextValue = of.context();
+  const expected = await execute({
+    schema,
+    document,
+    variableValues,
+    contextValue: of.context(),
+    hideSuggestions: true,
+  });
+  const text = await plan?.write(contextValue, variableValues);
+  return { expected, text, run: () => plan?.run(contextValue, variableValues) };
+}
+
+it.each([
+  ['InvokeAction', wireSchema],
+  ['AwaitCommand', wireSchema],
+  ['InvokeAction', schema],
+])('the document of %s is written as text, again and again', async (name, of) => {
+  await using test = await testCore();
+  await connect(test.core, user('alice'));
+  const plan = createPlans(of, { eager: true }).of(parse(RPC), name);
+  const variables = { user_id: 'alice', client_id: 'tab', action: 'open', command_id: 'c1' };
+  const stage = { wait_for: name === 'AwaitCommand' ? 'COMPLETED' : 'ADMITTED' };
+  await test.core.rpc.invoke(admin, {
+    userId: 'alice',
+    clientId: 'tab',
+    action: 'open',
+    params: null,
+    commandId: 'c1',
+    waitFor: 'admitted',
+  });
+  for (let time = 0; time < 3; time++) {
+    const context = createContext({ core: test.core, who: admin, log: silentLog });
+    expect(await plan?.write(context, { ...variables, ...(name === 'InvokeAction' && stage) })).toContain(
+      '"command_id":"c1"',
+    );
+  }
+});
+
+it('a mutation whose resolver fails is resolved once, and graphql-js says of it what it says', async () => {
+  await using test = await invoking(() => Promise.reject(new CallboardError('invalid_argument', 'Not so.')));
+  const { expected, text, run } = await both(test, CALL);
+  expect([text, test.counted.calls]).toEqual([null, 2]);
+  expect(shown((await run()) ?? {})).toEqual(shown(expected));
+  expect(expected.errors?.[0]?.path).toEqual(['a']);
+  expect(test.counted.calls).toBe(2);
+});
+
+it('a mutation whose answer cannot be written is resolved once', async () => {
+  const refusal = {
+    kind: 'refused',
+    code: 'not_connected',
+    message: null,
+    by: 'target',
+    retryAfterMs: null,
+    commandId: null,
+  };
+  await using test = await invoking(() => Promise.resolve(JSON.parse(JSON.stringify(refusal))));
+  const { expected, text, run } = await both(test, CALL);
+  expect(text).toBeNull();
+  expect(shown((await run()) ?? {})).toEqual(shown(expected));
+  expect(expected.errors?.[0]?.path).toEqual(['a', 'message']);
+  expect(test.counted.calls).toBe(2);
+});
+
+it('a mutation whose variables are wrong is not resolved', async () => {
+  await using test = await invoking(() => Promise.reject(new Error('It was resolved.')));
+  for (const variables of [{ user: null }, { user: {} }, { user: ['a'] }]) {
+    const { expected, text, run } = await both(test, CALL, variables);
+    expect(text).toBeNull();
+    expect(shown((await run()) ?? {})).toEqual(shown(expected));
+  }
+  expect(test.counted.calls).toBe(0);
+});
+
+it('what is left out has the default of the schema each time, also where others gave it before', async () => {
+  await using test = await testCore();
+  const seen: unknown[] = [];
+  const invoke: Core['rpc']['invoke'] = (_who, request) => {
+    seen.push({ ...request });
+    return Promise.reject(new CallboardError('not_found', 'None.'));
+  };
+  const core: Core = { ...test.core, rpc: { ...test.core.rpc, invoke } };
+  const plan = createPlans(wireSchema, { eager: true }).of(parse(RPC), 'InvokeAction');
+  const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
+  const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
+  for (const more of [...sets, ...sets, ...sets])
+    await plan?.write(createContext({ core, who: admin, log: silentLog }), { ...base, ...more });
+  expect(seen.slice(3, 6)).toEqual(seen.slice(0, 3));
+  expect(seen.slice(6)).toEqual(seen.slice(0, 3));
+  expect(seen[0]).toMatchObject({ waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000 });
+});
