@@ -1,7 +1,7 @@
 import { fail, invalid } from './errors.ts';
-import { USER_MAX_CHARS } from './limits.ts';
+import { TRACE_MAX_CHARS, USER_MAX_CHARS } from './limits.ts';
 
-/** DESIGN: ids of clients, instances, commands, sites, windows, contexts and tasks. */
+/** Ids of clients, instances, commands, sites, windows, contexts and tasks. */
 const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
 /** Names of actions and events. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
@@ -19,6 +19,12 @@ export function isName(text: string): boolean {
 /** Throws `invalid_argument` naming the parameter. */
 export function id(parameter: string, text: string): string {
   return ID.test(text) ? text : invalid(parameter, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
+}
+
+/** An id of a trace or a span, as another system made it. Throws `invalid_argument` naming the parameter. */
+export function trace(parameter: string, text: string): string {
+  if (text.length <= TRACE_MAX_CHARS && !CONTROL.test(text)) return text;
+  return invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters, none of them a control character`);
 }
 
 /** Throws `invalid_argument` naming the parameter. */

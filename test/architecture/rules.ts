@@ -100,6 +100,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
         'target',
         'wire',
         'lua/prelude',
+        'lua/group',
         'lua/driver',
         'lua/lib',
         'lua/bus',

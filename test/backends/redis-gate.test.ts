@@ -114,7 +114,7 @@ describe('a namespace', () => {
     const store = await storeOf(randomUUID(), 3);
     await enterNamespace(store);
     const metas = await store.readAll((p) => [['HMGET', store.key(p, 'meta'), 'partitions', 'schema', 'store']]);
-    expect(metas).toEqual(Array.from({ length: 3 }, () => [['3', '1', expect.stringMatching(/^.{43}$/)]]));
+    expect(metas).toEqual(Array.from({ length: 3 }, () => [['3', '2', expect.stringMatching(/^.{43}$/)]]));
     expect(new Set(metas.map(([row]) => (Array.isArray(row) ? row[2] : null))).size).toBe(3);
   });
 

@@ -12,11 +12,10 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   Reflect.set(store, 'later', later);
   if (name === 'commands-dispatch') {
     const kh = String(args[0]);
-    const [found, params = null] = await store.read([['HGETALL', store.key(at, 'cmd', kh)], ['GET', store.key(at, 'params', kh)]]);
-    const record = Array.isArray(found) ? found : Object.entries(found ?? {}).flat();
-    if (record[record.indexOf('stage') + 1] !== 'queued') return ['skip'];
+    const [found = null, params = null] = await store.read([['GET', store.key(at, 'cmd', kh)], ['GET', store.key(at, 'params', kh)]]);
+    if (String(found).split('\\0')[1] !== 'queued') return ['skip'];
     later.set(kh, args);
-    return ['dispatch', record, params, '30000'];
+    return ['dispatch', found, params, '30000'];
   }
   const mark = name === 'commands-finish' ? later.get(args[0]) : undefined;
   if (mark) await store.act(at, 'commands-dispatch', mark);
@@ -28,7 +27,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'release-twice',
     says: 'an end releases by counting: its own reservation, and when its command falls due once more',
     file: 'backends/redis/lua/lib-commands.lua',
-    find: "call('ZREM', key('reserved', rec.sh), name)",
+    find: "drop(key('reserved', rec.sh), name)",
     replace: "call('ZREM', key('reserved', rec.sh), name) call('ZPOPMIN', key('reserved', rec.sh))",
     plan: 'slow',
     caughtBy: ['I6'],
@@ -37,9 +36,8 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     name: 'release-early',
     says: 'the mark releases already what the end releases',
     file: 'backends/redis/lua/commands-dispatch.lua',
-    find: "call('ZREM', key('waiting', rec.ch), rec.kh)",
-    replace:
-      "call('ZREM', key('waiting', rec.ch), rec.kh) call('ZREM', key('reserved', rec.sh), lib.commands_name(rec))",
+    find: "drop(key('waiting', rec.ch), rec.kh)",
+    replace: "drop(key('waiting', rec.ch), rec.kh) drop(key('reserved', rec.sh), lib.commands_name(rec))",
     plan: 'slow',
     caughtBy: ['I6'],
   },
@@ -85,9 +83,10 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
     replace: `  const at = store.partitionOfUser(of.userId);
   if (name === 'commands-finish') {
     const kh = String(args[0]);
-    const [found, waits] = await store.read([['HGETALL', store.key(at, 'cmd', kh)], ['HGETALL', store.key(at, 'waiters', kh)]]);
-    const ended = { stage: 'terminal', outcome: 'completed', execution: 'reported_by_client', terminalAt: String(Date.now()) };
-    const record = JSON.stringify(Object.entries({ ...found, ...ended }).flat());
+    const [found, waits] = await store.read([['GET', store.key(at, 'cmd', kh)], ['HGETALL', store.key(at, 'waiters', kh)]]);
+    const [version, , proven, , , , ...rest] = String(found).split('\\0');
+    const ended = [version, 'terminal', proven, 'completed', 'reported_by_client', String(Date.now())];
+    const record = [...ended, ...rest].join('\\0');
     for (const [rpcId, row] of Object.entries(waits ?? {})) {
       const fields = ['rpcId', rpcId, 'kh', kh, 'record', record, 'result', args[3] ?? null];
       await store.act(at, 'nodes-post', [JSON.parse(row).callerNodeId, 'reply', ...fields]);

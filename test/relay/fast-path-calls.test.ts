@@ -105,6 +105,8 @@ const ROWS: readonly (readonly [string, number, object, Partial<typeof TAB>?, st
   ['an unknown member', 400, { constructor: 1 }],
   ['several faults', 400, { wait_for: 5, connect_within_ms: 'x', command_id: '' }],
   ['a trace that is too long', 400, { trace_id: 'x'.repeat(3000) }],
+  ['a trace with a control character', 400, { trace_id: 'a\u0000b' }],
+  ['a span with a control character', 400, { parent_span_id: '\u0000' }],
   ['a client that is none', 400, {}, { client: ' ' }],
   ['another user’s', 404, {}, {}, 'bob'],
   ['without the scope', 403, {}, {}, 'alice:connect'],

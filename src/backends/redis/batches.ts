@@ -42,7 +42,9 @@ export function createBatches(options: BatchOptions): Batches {
     queues.clear();
     for (const { partition, of, asked } of all)
       for (const part of parts(asked)) {
-        const call = { partition, program: programs.of[of], asked: part, caller: callers.get(partition) };
+        const small = part.every(({ name }) => programs.grouped.has(name));
+        const program = (small ? programs.small : programs.of)[of];
+        const call = { partition, program, asked: part, caller: callers.get(partition) };
         void run(options, call).then((verdict) => {
           if (verdict) for (const listener of listeners) listener(partition, verdict);
         });

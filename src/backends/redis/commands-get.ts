@@ -30,8 +30,9 @@ export async function getLive(store: Store, { userId, clientId }: ClientKey): Pr
   const sets = (['waiting', 'running'] as const).map((kind) => store.key(partition, kind, client));
   const members = await store.read(sets.map((key) => ['ZRANGE', key, 0, -1] as const));
   const hashes = members.flatMap((reply) => listOf(reply));
-  const names = await store.read(
-    hashes.map((hash) => ['HGET', store.key(partition, 'cmd', String(hash)), 'commandId'] as const),
-  );
-  return names.flatMap((commandId) => (typeof commandId === 'string' ? [{ userId, clientId, commandId }] : []));
+  const records = await store.read(hashes.map((hash) => ['GET', store.key(partition, 'cmd', String(hash))] as const));
+  return records.flatMap((record) => {
+    const command = decodeCommandOr(record);
+    return command ? [{ userId, clientId, commandId: command.commandId }] : [];
+  });
 }

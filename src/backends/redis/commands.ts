@@ -5,7 +5,7 @@ import type { RedisParts } from './parts.ts';
 import { dispatch, finish, rebind, report, settle } from './commands-acts.ts';
 import { getCommands, getLive } from './commands-get.ts';
 import { commandHash, commandParts, keptArgs, type CommandParts } from './commands-parts.ts';
-import { decodeCommand, jsonOr, listOf } from './record.ts';
+import { decodeCommand, encodeAsked, jsonOr, listOf } from './record.ts';
 import type { Store } from './store.ts';
 
 /** core's CommandStore over Redis: one act of the program for each of its own. */
@@ -34,7 +34,7 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
   const budgets = [request.connectWithinMs, request.respondWithinMs];
   const reply = await store.act(store.partitionOfUser(request.userId), 'commands-admit', [
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
-    ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, ...firstFields(store, request)],
+    ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, askedOf(store, request)],
   ]);
   const [kind, record, result] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
@@ -42,8 +42,8 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
   return kind === 'admitted' ? { kind, command } : { kind: 'attached', command, result: jsonOr(result) };
 }
 
-/** What a record begins with, name and value in turn: what was asked for, and the hashes that its keys have. */
-function firstFields(store: Store, request: AdmitRequest): readonly string[] {
+/** What a record holds from the first: what was asked for, and the hashes that its keys have. */
+function askedOf(store: Store, request: AdmitRequest): string {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
   const hashes = {
     kh: commandHash(store, request),
@@ -53,5 +53,5 @@ function firstFields(store: Store, request: AdmitRequest): readonly string[] {
     sth: store.hash(userId, clientStream(clientId)),
   };
   const asked = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId };
-  return Object.entries({ ...hashes, ...asked }).flatMap(([name, value]) => (value === null ? [] : [name, value]));
+  return encodeAsked({ ...hashes, ...asked });
 }

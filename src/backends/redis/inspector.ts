@@ -3,7 +3,7 @@ import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../core/limits.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
 import type { RedisParts } from './parts.ts';
 import { createInspectorList } from './inspector-list.ts';
-import { listOf } from './record.ts';
+import { decodeCommandOr, listOf } from './record.ts';
 import type { Store } from './store.ts';
 import type { Reply } from './wire.ts';
 
@@ -55,12 +55,12 @@ async function sampleOf(store: Store, due: readonly Due[]): Promise<readonly Sam
   const rows = await store.readAll((partition) =>
     due
       .filter((one) => one.partition === partition)
-      .map(({ hash }) => ['HMGET', store.key(partition, 'cmd', hash), 'stage', 'deadline', 'queuedAt'] as const),
+      .map(({ hash }) => ['GET', store.key(partition, 'cmd', hash)] as const),
   );
   return rows.flat().flatMap((row) => {
-    const [stage, deadline, queuedAt] = listOf(row);
-    if (typeof stage !== 'string' || stage === 'terminal') return [];
-    return [{ deadline: Number(deadline), queuedAt: stage === 'queued' ? Number(queuedAt) : null }];
+    const command = decodeCommandOr(row);
+    if (!command || command.stage === 'terminal') return [];
+    return [{ deadline: command.deadline, queuedAt: command.stage === 'queued' ? command.queuedAt : null }];
   });
 }
 

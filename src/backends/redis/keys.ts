@@ -27,7 +27,7 @@ export const KINDS = {
   ctxs: { holds: 'ZSET by name: user NUL client NUL context', ends: 'emptied' },
   wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
 
-  cmd: { holds: 'HASH of a command: its record', ends: 'ttl' },
+  cmd: { holds: 'STRING of a command: its record (see lua/lib-commands.lua)', ends: 'ttl' },
   params: { holds: 'STRING of a command: params until dispatch', ends: 'ttl' },
   result: { holds: 'STRING of a command: the recorded result', ends: 'ttl' },
   binding: { holds: 'HASH of a client: the link that it is bound to', ends: 'node' },

@@ -1,7 +1,6 @@
-import type { Command } from '../../core/delivery/command.ts';
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../core/delivery/nodes.ts';
 import type { JsonText } from '../../core/json.ts';
-import { decodeCommand, fieldsOf } from './record.ts';
+import { decodeCommand, encodeCommand, fieldsOf } from './record.ts';
 import type { Reply } from './wire.ts';
 
 /** A row as it stands in a mailbox, before a large result is fetched. */
@@ -23,7 +22,7 @@ export function encodeRow(row: Exclude<MailboxRow, { kind: 'pulse' }>): readonly
       return ['withinMs', row.withinMs];
     case 'reply': {
       const { rpcId, command, result } = row.reply;
-      return ['rpcId', rpcId, 'record', JSON.stringify(recordOf(command)), ...present('result', result)];
+      return ['rpcId', rpcId, 'record', encodeCommand(command), ...present('result', result)];
     }
   }
 }
@@ -50,7 +49,7 @@ export function decodeRow(
     case 'drain':
       return { kind, withinMs: Number(text('withinMs')) };
     case 'reply': {
-      const command = decodeCommand(JSON.parse(text('record')) as Reply);
+      const command = decodeCommand(text('record'));
       return { kind, reply: { rpcId: text('rpcId'), command, result } };
     }
     default:
@@ -84,11 +83,4 @@ function keyFields(ids: Readonly<Record<string, string>>): string[] {
 
 function present(name: string, value: string | null | undefined): string[] {
   return value === null || value === undefined ? [] : [name, value];
-}
-
-function recordOf(command: Command): string[] {
-  return Object.entries(command).flatMap(([name, value]) => {
-    if (value === null) return [];
-    return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
-  });
 }

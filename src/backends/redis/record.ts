@@ -1,3 +1,4 @@
+import { CallboardError } from '../../core/errors.ts';
 import type {
   Command,
   ExecutionEvidence,
@@ -34,22 +35,49 @@ export function fieldsOf(fields: Fields): ReadonlyMap<string, string> {
   return found;
 }
 
+/** What of a record changes, in the order of its text (see lua/lib-commands.lua). */
+const FIELDS = [
+  ...['version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'terminalAt', 'attempts', 'lateResults'],
+  ...['admittedAt', 'connectDeadline', 'deadline', 'expectedInstanceId', 'nodeId', 'queuedOn', 'recoveredFromNodeId'],
+  ...['queuedAt', 'boundInstanceId', 'dispatchedAt', 'markedBy', 'acknowledgedAt', 'reason', 'error'],
+  ...['cancelRequestedAt', 'forgetAt', 'sightings', 'firstLate', 'awaited', 'progressRows', 'progressRowAt'],
+];
+/** What was asked for: it follows. */
+const ASKED = [
+  ...['kh', 'ch', 'uh', 'sh', 'sth', 'userId', 'clientId', 'commandId', 'action', 'digest', 'scopeId'],
+  ...['namedInstanceId', 'traceId', 'parentSpanId'],
+];
+const PLACES: ReadonlyMap<string, number> = new Map([...FIELDS, ...ASKED].map((name, at) => [name, at]));
+
+type Values = Readonly<Record<string, string | null | undefined>>;
+
+/** The second part of a record's text. Throws `internal` for a text that cannot stand in a record. */
+export function encodeAsked(values: Values): string {
+  return encode(ASKED, values);
+}
+
+/** A command as a record's text. */
+export function encodeCommand(command: Command): string {
+  const texts = Object.entries(command).map(([name, value]): [string, string | null] => {
+    if (value === null) return [name, null];
+    return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+  });
+  return encode([...FIELDS, ...ASKED], Object.fromEntries(texts));
+}
+
+function encode(names: readonly string[], values: Values): string {
+  const texts = names.map((name) => values[name] ?? '');
+  if (texts.some((text) => text.includes('\0'))) throw new CallboardError('internal', 'A record holds no NUL.');
+  return `${texts.join('\0')}\0`;
+}
+
 /** A command out of its record; a field that is absent is null. Of a record that is not there: use `decodeCommandOr`. */
-export function decodeCommand(fields: Fields): Command {
-  return commandOf(fieldsOf(fields));
-}
-
-/** As `decodeCommand`; null where there is no record. */
-export function decodeCommandOr(fields: Fields): Command | null {
-  const found = fieldsOf(fields);
-  return found.size === 0 ? null : commandOf(found);
-}
-
-function commandOf(fields: ReadonlyMap<string, string>): Command {
-  const text = (name: string): string => fields.get(name) ?? '';
-  const maybe = (name: string): string | null => fields.get(name) ?? null;
-  const number = (name: string): number => Number(fields.get(name) ?? 0);
-  const stamp = (name: string): number | null => (fields.has(name) ? number(name) : null);
+export function decodeCommand(record: Fields): Command {
+  const texts = String(record).split('\0');
+  const text = (name: string): string => texts[PLACES.get(name) ?? -1] ?? '';
+  const maybe = (name: string): string | null => text(name) || null;
+  const number = (name: string): number => Number(text(name));
+  const stamp = (name: string): number | null => (text(name) === '' ? null : number(name));
   return {
     userId: text('userId'),
     clientId: text('clientId'),
@@ -84,6 +112,11 @@ function commandOf(fields: ReadonlyMap<string, string>): Command {
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
   };
+}
+
+/** As `decodeCommand`; null where there is no record. */
+export function decodeCommandOr(record: Fields): Command | null {
+  return typeof record === 'string' ? decodeCommand(record) : null;
 }
 
 /** Only what our own acts wrote. */

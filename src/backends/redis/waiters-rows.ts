@@ -27,7 +27,7 @@ export async function readPlaces(
       const { kh, rpcId } = parsePlace(place);
       return [
         ['HGET', store.key(partition, 'waiters', kh), rpcId],
-        ['HGETALL', store.key(partition, 'cmd', kh)],
+        ['GET', store.key(partition, 'cmd', kh)],
       ];
     }),
   );

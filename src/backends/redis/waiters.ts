@@ -98,7 +98,7 @@ function ofCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly
     const replies = await store.read(
       hashes.flatMap((kh) => [
         ['HGETALL', store.key(partition, 'waiters', kh)],
-        ['HGETALL', store.key(partition, 'cmd', kh)],
+        ['GET', store.key(partition, 'cmd', kh)],
       ]),
     );
     return own.map((_, i) => decodeWaits(replies[2 * i] ?? null, replies[2 * i + 1] ?? null));

@@ -2,9 +2,9 @@ import type { Crypto } from '../crypto.ts';
 import { fail, invalid } from '../errors.ts';
 import { collectFaults, optional } from '../faults.ts';
 import type { IngestedMessage } from '../history/store.ts';
-import { id, isId } from '../ids.ts';
+import { id, isId, trace } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
-import { MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS } from '../limits.ts';
+import { MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { IngestMessage } from './room.ts';
 
 /** A message that may be retained, but for where its payload lies. */
@@ -26,8 +26,8 @@ export function checkMessage(crypto: Crypto, userId: string, message: IngestMess
     suffix: check(() => checkSuffix(message.streamSuffix)) ?? '',
     clientId: check(() => id('client_id', message.clientId)) ?? '',
     instanceId: check(() => id('instance_id', message.instanceId)) ?? '',
-    traceId: check(() => optional(message.traceId, (text) => bounded('trace_id', text))) ?? null,
-    parentSpanId: check(() => optional(message.parentSpanId, (text) => bounded('parent_span_id', text))) ?? null,
+    traceId: check(() => optional(message.traceId, (text) => trace('trace_id', text))) ?? null,
+    parentSpanId: check(() => optional(message.parentSpanId, (text) => trace('parent_span_id', text))) ?? null,
   };
   throwIfAny();
   if (isReserved(checked.suffix)) fail('reserved_stream', 'Streams under "clients/" are written by links alone.');
@@ -51,8 +51,4 @@ function checkSuffix(text: string): string {
 
 function isReserved(suffix: string): boolean {
   return suffix === RESERVED || suffix.startsWith(`${RESERVED}/`);
-}
-
-function bounded(parameter: string, text: string): string {
-  return text.length <= TRACE_MAX_CHARS ? text : invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters`);
 }

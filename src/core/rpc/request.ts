@@ -3,9 +3,9 @@ import type { Crypto } from '../crypto.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import { fail, invalid } from '../errors.ts';
 import { collectFaults, optional } from '../faults.ts';
-import { id, name } from '../ids.ts';
+import { id, name, trace } from '../ids.ts';
 import { canonicalJson, trustJson, type JsonText } from '../json.ts';
-import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS, TRACE_MAX_CHARS } from '../limits.ts';
+import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../limits.ts';
 import { within } from '../range.ts';
 
 /** An invocation whose every input was checked, with defaults filled in. */
@@ -44,8 +44,8 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
     waitFor: request.waitFor ?? 'completed',
     connectWithinMs: check(() => within('connect_within_ms', request.connectWithinMs, CONNECT_WITHIN_MS)) ?? 0,
     respondWithinMs: check(() => within('respond_within_ms', request.respondWithinMs, RESPOND_WITHIN_MS)) ?? 0,
-    traceId: check(() => optional(request.traceId, (text) => bounded('trace_id', text))) ?? null,
-    parentSpanId: check(() => optional(request.parentSpanId, (text) => bounded('parent_span_id', text))) ?? null,
+    traceId: check(() => optional(request.traceId, (text) => trace('trace_id', text))) ?? null,
+    parentSpanId: check(() => optional(request.parentSpanId, (text) => trace('parent_span_id', text))) ?? null,
   };
   const params = check(() => readParams(request.params, request.paramsValue));
   throwIfAny();
@@ -67,10 +67,6 @@ function withSite(text: JsonText | null, params: Record<string, unknown>, { sess
   const own = `"${RESERVED}session_id":${JSON.stringify(sessionId)},"${RESERVED}id":${JSON.stringify(siteId)}}`;
   if (text === null || Object.keys(params).length === 0) return trustJson(`{${own}`);
   return trustJson(`${text.slice(0, text.lastIndexOf('}'))},${own}`);
-}
-
-function bounded(parameter: string, text: string): string {
-  return text.length <= TRACE_MAX_CHARS ? text : invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters`);
 }
 
 function readParams(text: JsonText | null, known: unknown): Record<string, unknown> {

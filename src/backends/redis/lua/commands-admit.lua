@@ -1,7 +1,7 @@
 -- Admits a command, or attaches to the one that has its id.
 -- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to connect, 5 time to
 --    answer (ms); 6 params; 7 its payload for history, 8 its spill (JSON), 9 the spill's bytes; 10 rpc id, 11 caller's node, 12 what it
---    waits for, 13 for how long (ms); 14 settings; then the record's first fields, name and value in turn.
+--    waits for, 13 for how long (ms); 14 settings; 15 what was asked for, as the record has it.
 -- Returns {'admitted', record}, {'attached', record, result}, or {'refused', code}.
 -- class: grow
 lib.commands_attach = function(rec, wait)
@@ -12,7 +12,7 @@ lib.commands_attach = function(rec, wait)
     if lib.waiters_count(rec.kh) >= wait.most then return { 'refused', 'capacity_exceeded' } end
     lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs)
   end
-  return { 'attached', flat(rec), result }
+  return { 'attached', lib.commands_text(rec), result }
 end
 
 lib.commands_refusal = function(rec, binding, asked)
@@ -20,9 +20,11 @@ lib.commands_refusal = function(rec, binding, asked)
   local named = rec.namedInstanceId
   if binding and named and named ~= binding.instanceId then return 'instance_mismatch' end
   local reserved = key('reserved', rec.sh)
-  call('ZREMRANGEBYSCORE', reserved, '-inf', text(now - lib.commands_collected))
-  if call('ZCARD', reserved) >= asked.scopeLimit then return 'capacity_exceeded' end
-  if call('ZCARD', key('waiting', rec.ch)) >= asked.queueLimit then return 'queue_full' end
+  fact('collected:' .. reserved, function()
+    return call('ZREMRANGEBYSCORE', reserved, '-inf', text(now - lib.commands_collected))
+  end)
+  if size(reserved) >= asked.scopeLimit then return 'capacity_exceeded' end
+  if size(key('waiting', rec.ch)) >= asked.queueLimit then return 'queue_full' end
   return nil
 end
 
@@ -49,20 +51,19 @@ end
 
 lib.commands_add = function(rec, params, binding)
   local name, ttl = lib.commands_name(rec), text(tonumber(rec.deadline) - now + lib.commands_live_grace + lib.commands_grace)
-  call('HSET', key('cmd', rec.kh), unpack(flat(rec)))
-  call('PEXPIRE', key('cmd', rec.kh), ttl)
+  lib.commands_write(rec, ttl)
   if params then call('SET', key('params', rec.kh), params, 'PX', ttl) end
-  call('ZREM', key('ended'), name .. '\0' .. rec.kh)
-  call('ZADD', key('cmds'), 0, name)
-  call('ZADD', key('due'), rec.nodeId and rec.deadline or rec.connectDeadline, rec.kh)
-  call('ZADD', key('waiting', rec.ch), lib.commands_place(rec, binding), rec.kh)
-  call('ZADD', key('reserved', rec.sh), rec.deadline, name)
-  call('ZADD', key('scopes'), 0, rec.scopeId)
+  drop(key('ended'), name .. '\0' .. rec.kh)
+  put(key('cmds'), '0', name)
+  put(key('due'), rec.nodeId and rec.deadline or rec.connectDeadline, rec.kh)
+  put(key('waiting', rec.ch), lib.commands_place(rec, binding), rec.kh)
+  put(key('reserved', rec.sh), rec.deadline, name)
+  put(key('scopes'), '0', rec.scopeId)
 end
 
+grouped['commands-admit'] = true
 acts['commands-admit'] = function(a)
-  local rec = {}
-  for i = 15, #a, 2 do rec[a[i]] = a[i + 1] end
+  local rec = lib.commands_asked({ asked = a[15] })
   lib.commands_use(a[14])
   local wait = {
     rpcId = a[10], node = a[11], waitFor = a[12], withinMs = tonumber(given(a[13])), most = tonumber(a[3]), digest = rec.digest,
@@ -79,12 +80,12 @@ acts['commands-admit'] = function(a)
   lib.commands_add(rec, given(a[6]), binding)
   lib.commands_retain(rec, {
     id = rec.commandId .. ':command', kind = 'command', payload = given(a[7]), spill = given(a[8]), bytes = given(a[9]),
-    instanceId = rec.expectedInstanceId,
+    instanceId = rec.expectedInstanceId, live = tonumber(rec.deadline) - now,
   })
   if not lib.commands_satisfied(wait.waitFor, rec) then
     lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs)
   end
   -- Of a link that is still coming up the next part says so, in the order admitted.
   if binding and not binding.moved then lib.commands_post(rec, binding.nodeId, 'command') end
-  return { 'admitted', flat(rec) }
+  return { 'admitted', lib.commands_text(rec) }
 end

@@ -3,16 +3,17 @@
 -- a: 1 command's hash, 2 node, 3 epoch of the link, 4 instance, 5 name of the attempt among those of the link or ''.
 -- Returns {'dispatch', record, params, ms left}, or {'skip'}.
 -- class: settle
+grouped['commands-dispatch'] = true
 acts['commands-dispatch'] = function(a)
   local rec = lib.commands_load(a[1])
   if not rec or now >= tonumber(rec.deadline) then return { 'skip' } end
   local attempt = a[5] ~= '' and a[3] .. ':' .. a[5] or nil
   local again = attempt and rec.markedBy == attempt and rec.stage == 'dispatched'
   if rec.stage ~= 'queued' and not again then return { 'skip' } end
-  local bound = call('HMGET', key('binding', rec.ch), 'nodeId', 'epoch')
+  local bound = fact('bound:' .. rec.ch, function() return call('HMGET', key('binding', rec.ch), 'nodeId', 'epoch') end)
   if bound[1] ~= a[2] or tonumber(bound[2]) ~= tonumber(a[3]) then return { 'skip' } end
   if not again then lib.commands_mark(rec, a[4], attempt) end
-  return { 'dispatch', flat(rec), call('GET', key('params', rec.kh)), text(tonumber(rec.deadline) - now) }
+  return { 'dispatch', lib.commands_text(rec), call('GET', key('params', rec.kh)), text(tonumber(rec.deadline) - now) }
 end
 
 lib.commands_mark = function(rec, instance, attempt)
@@ -25,6 +26,6 @@ lib.commands_mark = function(rec, instance, attempt)
     dispatchedAt = text(now),
     markedBy = attempt,
   })
-  call('ZREM', key('waiting', rec.ch), rec.kh)
-  call('ZADD', key('running', rec.ch), lib.commands_last(key('running', rec.ch)), rec.kh)
+  drop(key('waiting', rec.ch), rec.kh)
+  put(key('running', rec.ch), lib.commands_last(key('running', rec.ch)), rec.kh)
 end

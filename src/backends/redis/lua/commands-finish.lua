@@ -36,7 +36,7 @@ end
 
 lib.commands_reported = function(rec, sightings, a)
   lib.commands_retain(rec, {
-    id = a[10], kind = lib.commands_row_kinds[a[3]],
+    id = a[10], kind = lib.commands_row_kinds[a[3]], live = now <= tonumber(rec.deadline) and 'yet' or nil,
     payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]), error = given(a[8]),
   })
   local problem = given(a[8])
@@ -49,6 +49,7 @@ lib.commands_reported = function(rec, sightings, a)
   }, given(a[4]))
 end
 
+grouped['commands-finish'] = true
 acts['commands-finish'] = function(a)
   lib.commands_use(a[15])
   local rec = lib.commands_load(a[1])
@@ -59,13 +60,13 @@ acts['commands-finish'] = function(a)
     if sighting.messageId == a[10] then
       sighting.lastSeenAt, sighting.count = now, sighting.count + 1
       lib.commands_move(rec, { sightings = cjson.encode(sightings) })
-      return { 'duplicate', flat(rec) }
+      return { 'duplicate', lib.commands_text(rec) }
     end
   end
   if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then
     lib.commands_late(rec, sightings, a)
-    return { rec.stage == 'terminal' and 'late' or 'fenced', flat(rec) }
+    return { rec.stage == 'terminal' and 'late' or 'fenced', lib.commands_text(rec) }
   end
   lib.commands_reported(rec, sightings, a)
-  return { 'finished', flat(rec) }
+  return { 'finished', lib.commands_text(rec) }
 end

@@ -92,8 +92,8 @@ lib.commands_sort_running = function(ch, nodeId, instanceId)
       local recovered = rec.recoveredFromNodeId
       if rec.nodeId and rec.nodeId ~= nodeId then recovered = rec.nodeId end
       lib.commands_move(rec, { nodeId = nodeId, recoveredFromNodeId = recovered })
-      unfinished[#unfinished + 1] = flat(rec)
-    elseif rec then orphaned[#orphaned + 1] = flat(rec) end
+      unfinished[#unfinished + 1] = lib.commands_text(rec)
+    elseif rec then orphaned[#orphaned + 1] = lib.commands_text(rec) end
   end
   return unfinished, orphaned
 end

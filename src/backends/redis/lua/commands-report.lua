@@ -11,15 +11,16 @@ lib.commands_progress = function(rec, a)
   lib.commands_retain(rec, { id = id, kind = 'progress', payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]) })
 end
 
+grouped['commands-report'] = true
 acts['commands-report'] = function(a)
   lib.commands_use(a[9])
   local rec = lib.commands_load(a[1])
   if not rec then return { 'ignored', false } end
-  if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then return { 'ignored', flat(rec) } end
+  if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then return { 'ignored', lib.commands_text(rec) } end
   if rec.stage == 'dispatched' then
     lib.commands_move(rec, { stage = 'acknowledged', lastProvenStage = 'acknowledged', acknowledgedAt = text(now) })
-    lib.waiters_reply(rec)
-  elseif a[3] == 'ack' then return { 'ignored', flat(rec) } end
+    if rec.awaited then lib.waiters_reply(rec) end
+  elseif a[3] == 'ack' then return { 'ignored', lib.commands_text(rec) } end
   if a[3] == 'progress' and a[4] == '1' then lib.commands_progress(rec, a) end
-  return { 'recorded', flat(rec) }
+  return { 'recorded', lib.commands_text(rec) }
 end

@@ -26,11 +26,11 @@ lib.commands_cancel = function(rec, by, reason)
     lib.commands_conclude(rec, {
       outcome = 'cancelled', execution = 'not_written', reason = 'cancelled by ' .. by, cancelRequestedAt = at,
     })
-    return { 'settled', flat(rec) }
+    return { 'settled', lib.commands_text(rec) }
   end
-  if first then lib.commands_move(rec, { cancelRequestedAt = at, reason = 'cancel requested by ' .. by }) end
+  if first then lib.commands_move(rec, { cancelRequestedAt = at, reason = string.gsub('cancel requested by ' .. by, '%z', '') }) end
   if rec.nodeId then lib.commands_post(rec, rec.nodeId, 'cancel', reason) end
-  return { 'requested', flat(rec) }
+  return { 'requested', lib.commands_text(rec) }
 end
 
 acts['commands-settle'] = function(a)
@@ -44,11 +44,11 @@ acts['commands-settle'] = function(a)
     call('ZREM', key('running', a[3]), a[1])
     return { 'unknown' }
   end
-  if rec.stage == 'terminal' then return { 'unchanged', flat(rec) } end
+  if rec.stage == 'terminal' then return { 'unchanged', lib.commands_text(rec) } end
   if a[4] == 'cancel' then return lib.commands_cancel(rec, a[6], a[7] == '1' and a[8] or nil) end
   local code
   if a[4] == 'expire' then code = lib.commands_due_code(rec) else code = lib.commands_give_up_code(rec, a[6], given(a[7])) end
-  if not code then return { 'unchanged', flat(rec) } end
+  if not code then return { 'unchanged', lib.commands_text(rec) } end
   lib.commands_end(rec, code)
-  return { 'settled', flat(rec) }
+  return { 'settled', lib.commands_text(rec) }
 end

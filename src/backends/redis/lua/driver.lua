@@ -22,6 +22,8 @@ while at <= #ARGV do
   local act, count = acts[ARGV[at]], tonumber(ARGV[at + 1])
   local arguments = {}
   for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
+  if grouping and not grouped[ARGV[at]] then settle() end
+  grouping = grouped[ARGV[at]] or false
   local ok, reply = pcall(act, arguments)
   if ok then
     if reply == nil then reply = false end
@@ -32,4 +34,5 @@ while at <= #ARGV do
   end
   at = at + 2 + count
 end
+settle()
 return replies

@@ -1,6 +1,7 @@
 -- Appends a message. a: 1 hash of the mark by which it is known when it is asked again; 2... names and values of the row (lib-history).
 -- Returns {seq, at}.
 -- class: grow
+grouped['history-retain'] = true
 acts['history-retain'] = function(a)
   local mark = lib.dedup_mark(a[1])
   if mark and mark.place ~= '-' then return lib.history_placed(mark.place) end

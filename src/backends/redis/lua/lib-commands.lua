@@ -1,6 +1,81 @@
--- Commands: what every act on one shares. A record is a table of texts as its hash holds it: the fields of core's Command (absent: null;
--- error, firstLate and sightings as JSON), and ours: kh, ch, uh, sh, sth (hashes of its command, client, user, scope and stream),
--- queuedOn (the node that it was last queued on), progressRows, progressRowAt, and, once it has ended, forgetAt.
+-- Commands: what every act on one shares. A record is a table of texts: the fields of core's Command (absent: null; error, firstLate and
+-- sightings as JSON), and ours: kh, ch, uh, sh, sth (hashes of its command, client, user, scope and stream), queuedOn (the node that it was
+-- last queued on), markedBy (the attempt that dispatched it), awaited (somebody waited for its acknowledgement), progressRows,
+-- progressRowAt, and, once it has ended, forgetAt. Its key holds it as one text, which record.ts reads too: each of these fields in
+-- this order, then what was asked for, all with a NUL behind them; so no field holds one.
+lib.commands_fields = {
+  'version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'terminalAt', 'attempts', 'lateResults', 'admittedAt', 'connectDeadline',
+  'deadline', 'expectedInstanceId', 'nodeId', 'queuedOn', 'recoveredFromNodeId', 'queuedAt', 'boundInstanceId', 'dispatchedAt', 'markedBy',
+  'acknowledgedAt', 'reason', 'error', 'cancelRequestedAt', 'forgetAt', 'sightings', 'firstLate', 'awaited', 'progressRows', 'progressRowAt',
+}
+lib.commands_asked_fields = {
+  'kh', 'ch', 'uh', 'sh', 'sth', 'userId', 'clientId', 'commandId', 'action', 'digest', 'scopeId', 'namedInstanceId', 'traceId',
+  'parentSpanId',
+}
+lib.commands_pattern = '^' .. string.rep('([^%z]*)%z', #lib.commands_fields) .. '(.*)$'
+lib.commands_asked_pattern = '^' .. string.rep('([^%z]*)%z', #lib.commands_asked_fields) .. '$'
+-- What was asked for is looked into only where it is needed.
+lib.commands_later = {}
+for _, field in ipairs(lib.commands_asked_fields) do lib.commands_later[field] = true end
+lib.commands_lazy = {
+  __index = function(rec, field)
+    if not lib.commands_later[field] then return nil end
+    return rawget(lib.commands_asked(rec), field)
+  end,
+}
+
+-- Fills in what was asked for.
+lib.commands_asked = function(rec)
+  setmetatable(rec, nil)
+  local found = { string.match(rec.asked, lib.commands_asked_pattern) }
+  for i, field in ipairs(lib.commands_asked_fields) do
+    if found[i] ~= '' then rec[field] = found[i] end
+  end
+  return rec
+end
+
+-- The record that a text holds.
+lib.commands_parse = function(whole)
+  local found, rec = { string.match(whole, lib.commands_pattern) }, { whole = whole }
+  for i, field in ipairs(lib.commands_fields) do
+    if found[i] ~= '' then rec[field] = found[i] end
+  end
+  rec.asked = found[#lib.commands_fields + 1]
+  return setmetatable(rec, lib.commands_lazy)
+end
+
+-- The text of a record.
+lib.commands_text = function(rec)
+  if rec.whole then return rec.whole end
+  local found = {}
+  for i, field in ipairs(lib.commands_fields) do found[i] = rawget(rec, field) or '' end
+  found[#found + 1] = rec.asked
+  rec.whole = table.concat(found, '\0')
+  return rec.whole
+end
+
+-- Writes a record as it is now, with a new expiry (ms) or the one that it has: once in a call of grouped acts.
+lib.commands_write = function(rec, ttl)
+  rec.whole, rec.ttl = nil, ttl or rec.ttl
+  if rec.unwritten then return end
+  rec.unwritten = true
+  lib.commands_held().of[rec.kh] = rec
+  atEnd(function() lib.commands_put(rec) end)
+end
+
+lib.commands_put = function(rec)
+  if not rec.unwritten then return end
+  local ttl = rec.ttl
+  rec.unwritten, rec.ttl = nil, nil
+  if ttl then call('SET', key('cmd', rec.kh), lib.commands_text(rec), 'PX', ttl)
+  else call('SET', key('cmd', rec.kh), lib.commands_text(rec), 'KEEPTTL') end
+end
+
+-- Records that acts of this call have read or written, by hash.
+lib.commands_held = function()
+  return fact('records', function() return { of = {} } end)
+end
+
 -- Live records outlive their deadline by this much, should nobody be there to end them.
 lib.commands_live_grace = 86400000
 lib.commands_grace = 3600000
@@ -19,9 +94,20 @@ lib.commands_name = function(rec)
   return rec.userId .. '\0' .. rec.clientId .. '\0' .. rec.commandId
 end
 
+-- A record as it stands; nil where there is none.
+lib.commands_read = function(kh)
+  local held = lib.commands_held().of
+  if held[kh] then return held[kh] end
+  local whole = call('GET', key('cmd', kh))
+  if not whole then return nil end
+  local rec = lib.commands_parse(whole)
+  rec.kh, held[kh] = kh, rec
+  return rec
+end
+
 -- A record; nil where there is none, or none any more: one that is over goes then.
 lib.commands_load = function(kh)
-  local rec = hash(key('cmd', kh))
+  local rec = lib.commands_read(kh)
   if not rec then return nil end
   if rec.forgetAt and tonumber(rec.forgetAt) <= now then
     lib.commands_forget(lib.commands_name(rec), kh)
@@ -31,9 +117,11 @@ lib.commands_load = function(kh)
 end
 
 lib.commands_forget = function(name, kh)
+  local held = lib.commands_held().of
+  if held[kh] then held[kh].unwritten, held[kh] = nil, nil end
   call('UNLINK', key('cmd', kh), key('params', kh), key('result', kh))
-  call('ZREM', key('cmds'), name)
-  call('ZREM', key('ended'), name .. '\0' .. kh)
+  drop(key('cmds'), name)
+  drop(key('ended'), name .. '\0' .. kh)
 end
 
 -- Forgets at most `limit` (32) records that are over. True when there are more.
@@ -42,35 +130,31 @@ lib.commands_sweep = function(limit)
   local ended = call('ZRANGEBYSCORE', key('ended'), '-inf', text(now), 'LIMIT', 0, limit + 1)
   for i = 1, math.min(limit, #ended) do
     local name, kh = string.match(ended[i], '^(.*)%z(.-)$')
-    local forgetAt = call('HMGET', key('cmd', kh), 'version', 'forgetAt')
+    local rec = lib.commands_read(kh)
     -- Another command may have come under the same id since its record was collected.
-    if forgetAt[1] and (not forgetAt[2] or tonumber(forgetAt[2]) > now) then call('ZREM', key('ended'), ended[i])
+    if rec and (not rec.forgetAt or tonumber(rec.forgetAt) > now) then call('ZREM', key('ended'), ended[i])
     else lib.commands_forget(name, kh) end
   end
   call('ZREMRANGEBYSCORE', key('due'), '-inf', text(now - lib.commands_collected))
   return #ended > limit
 end
 
--- Writes fields that are no move of the command.
-lib.commands_note = function(rec, fields)
+-- Writes fields that are no move of the command; `ttl`: as commands_write has it.
+lib.commands_note = function(rec, fields, ttl)
   for field, value in pairs(fields) do rec[field] = value end
-  call('HSET', key('cmd', rec.kh), unpack(flat(fields)))
+  lib.commands_write(rec, ttl)
 end
 
--- Changes a record, the only way in which one does: `changes` are written, `removed` (a list of names) become null.
-lib.commands_move = function(rec, changes, removed)
+-- Changes a record, the only way in which one does: `changes` are written; `more`: `removed` (a list of names) become null, `ttl`.
+lib.commands_move = function(rec, changes, more)
   changes.version = text(tonumber(rec.version) + 1)
-  lib.commands_note(rec, changes)
-  for _, field in ipairs(removed or {}) do
-    rec[field] = nil
-    call('HDEL', key('cmd', rec.kh), field)
-  end
+  for _, field in ipairs(more and more.removed or {}) do rec[field] = nil end
+  lib.commands_note(rec, changes, more and more.ttl)
 end
 
 -- A score that puts a member behind all others.
 lib.commands_last = function(name)
-  local last = call('ZREVRANGE', name, 0, 0, 'WITHSCORES')
-  return text(tonumber(last[2] or 0) + 1)
+  return text(highest(name) + 1)
 end
 
 -- What the mailbox of a node is told of a command.
@@ -79,7 +163,8 @@ lib.commands_post = function(rec, node, kind, reason)
   lib.nodes_post(node, kind, fields)
 end
 
--- Retains a history row of a command, in its client's stream. `part`: id, kind, and, where given, instanceId, error, payload, spill, bytes.
+-- Retains a history row of a command, in its client's stream. `part`: id, kind, and, where given, instanceId, error, payload, spill, bytes,
+-- live (see history_retain).
 lib.commands_retain = function(rec, part)
   local settings = lib.commands_settings
   part.userId, part.clientId, part.commandId = rec.userId, rec.clientId, rec.commandId
@@ -94,12 +179,17 @@ end
 -- Takes a command out of everything that only live ones are in.
 lib.commands_leave = function(rec)
   local name = lib.commands_name(rec)
-  call('UNLINK', key('params', rec.kh))
-  call('ZREM', key('due'), rec.kh)
-  call('ZREM', key('waiting', rec.ch), rec.kh)
-  call('ZREM', key('running', rec.ch), rec.kh)
-  call('ZREM', key('reserved', rec.sh), name)
-  if call('EXISTS', key('reserved', rec.sh)) == 0 then call('ZREM', key('scopes'), rec.scopeId) end
+  unlink(key('params', rec.kh))
+  drop(key('due'), rec.kh)
+  drop(key('waiting', rec.ch), rec.kh)
+  drop(key('running', rec.ch), rec.kh)
+  drop(key('reserved', rec.sh), name)
+  fact('left:' .. rec.sh, function()
+    atEnd(function()
+      if size(key('reserved', rec.sh)) == 0 then drop(key('scopes'), rec.scopeId) end
+    end)
+    return true
+  end)
 end
 
 -- Ends a command: result, record, reservation, replies. The only place where one becomes terminal.
@@ -110,11 +200,13 @@ lib.commands_conclude = function(rec, changes, result)
   changes.forgetAt = text(now + kept)
   local ttl = text(kept + lib.commands_grace)
   if result then call('SET', key('result', rec.kh), result, 'PX', ttl) end
-  lib.commands_move(rec, changes)
-  call('PEXPIRE', key('cmd', rec.kh), ttl)
+  -- The expiry that it was admitted with is later, as a rule.
+  local later = now + kept > tonumber(rec.deadline) + lib.commands_live_grace
+  if changes.reason then changes.reason = string.gsub(changes.reason, '%z', '') end
+  lib.commands_move(rec, changes, { ttl = later and ttl or nil })
   lib.commands_leave(rec)
-  call('ZADD', key('ended'), rec.forgetAt, lib.commands_name(rec) .. '\0' .. rec.kh)
-  lib.waiters_reply(rec)
+  put(key('ended'), rec.forgetAt, lib.commands_name(rec) .. '\0' .. rec.kh)
+  lib.waiters_reply(rec, result)
 end
 
 -- Ends a command without its client's word: `expired` proves that nothing was written, else the outcome is unknown. After the store lost
@@ -136,12 +228,12 @@ end
 -- Its link is gone: what was queued waits for the next. What was dispatched stays as it is.
 lib.commands_park = function(kh)
   local rec = lib.commands_load(kh)
-  if rec and rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { 'nodeId' }) end
+  if rec and rec.stage == 'queued' then lib.commands_move(rec, { stage = 'admitted' }, { removed = { 'nodeId' } }) end
 end
 
 -- The link that a client is bound to; nil where it is bound to none, or to one of a node that is dead.
 lib.commands_binding = function(ch)
-  local binding = hash(key('binding', ch))
+  local binding = fact('binding:' .. ch, function() return hash(key('binding', ch)) or false end)
   if binding and lib.nodes_alive(binding.nodeId) then return binding end
   return nil
 end

@@ -6,30 +6,52 @@ lib.dedup_grain = 10000
 -- The fields of a live mark; nil when there is none.
 lib.dedup_mark = function(markHash)
   local value = call('GET', key('mark', markHash))
-  if not value then return nil end
+  return value and lib.dedup_parse(value) or nil
+end
+
+lib.dedup_parse = function(value)
   local ends, token, last, place = string.match(value, '^(%d+) (%S+) (%S+) (%S+)$')
   if not ends or tonumber(ends) <= now then return nil end
   return { ends = tonumber(ends), token = token, last = last, place = place }
 end
 
+lib.dedup_text = function(mark)
+  return text(mark.ends) .. ' ' .. mark.token .. ' ' .. mark.last .. ' ' .. mark.place
+end
+
 -- Garbage goes a little after a mark has ended.
 lib.dedup_write = function(markHash, mark)
-  local value = text(mark.ends) .. ' ' .. mark.token .. ' ' .. mark.last .. ' ' .. mark.place
-  call('SET', key('mark', markHash), value, 'PX', text(mark.ends - now + 10000))
+  call('SET', key('mark', markHash), lib.dedup_text(mark), 'PX', text(mark.ends - now + 10000))
 end
 
 lib.dedup_count = function(unique)
+  local counts = fact('counts', function()
+    local counts = { unique = 0, duplicates = 0 }
+    if grouping then atEnd(function() lib.dedup_add(counts) end) end
+    return counts
+  end)
+  local field = unique and 'unique' or 'duplicates'
+  counts[field] = counts[field] + 1
+  if not grouping then lib.dedup_add(counts) end
+end
+
+lib.dedup_add = function(counts)
   local bucket = key('seen', text(math.floor(now / lib.dedup_grain)))
-  if call('HINCRBY', bucket, 'seen', 1) == 1 then call('PEXPIRE', bucket, 7200000) end
-  call('HINCRBY', bucket, unique and 'unique' or 'duplicates', 1)
+  local seen = counts.unique + counts.duplicates
+  if call('HINCRBY', bucket, 'seen', seen) == seen then call('PEXPIRE', bucket, 7200000) end
+  for field, count in pairs(counts) do
+    if count > 0 then call('HINCRBY', bucket, field, count) end
+  end
 end
 
 -- Counts one sighting; `token` (no blank in it) is the asker's word for it, the same when it asks again for want of an answer, which then
 -- counts nothing. Returns whether it is the first of its message within the mark's time, then its mark as it stood before: nil when new.
 lib.dedup_see = function(markHash, token)
-  local mark = lib.dedup_mark(markHash)
+  local new = { ends = now + lib.dedup_ttl, token = token, last = token, place = '-' }
+  local before = call('SET', key('mark', markHash), lib.dedup_text(new), 'NX', 'GET', 'PX', text(lib.dedup_ttl + 10000))
+  local mark = before and lib.dedup_parse(before)
   if not mark then
-    lib.dedup_write(markHash, { ends = now + lib.dedup_ttl, token = token, last = token, place = '-' })
+    if before then lib.dedup_write(markHash, new) end
     lib.dedup_count(true)
     return true, nil
   end

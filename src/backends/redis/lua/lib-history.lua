@@ -10,17 +10,36 @@ lib.history_command_rows = 100000
 lib.history_grace = 3600000
 
 -- Appends a message and returns its `seq` and `at`. `row`: id, userId, suffix, uh, sth, kind, streamMessages, retentionMs (numbers) and, where
--- given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload, bytes (of the payload), streamsPerUser.
+-- given, clientId, instanceId, commandId, traceId, parentSpanId, error, spill (JSON), payload, bytes (of the payload), streamsPerUser, and
+-- live: of a command's first row, how long (ms) it may live; 'yet' of a later one that comes within that time.
 lib.history_retain = function(row)
-  lib.history_sweep(row.retentionMs, 3)
-  local info = lib.history_info(row)
+  fact('history swept', function() return lib.history_sweep(row.retentionMs, 3) end)
+  local info = fact('stream:' .. row.sth, function() return lib.history_info(row) end)
   local at, seq = math.max(now, info.at), info.seq + 1
   local stream = key('stream', row.sth)
   call('XADD', stream, 'MAXLEN', text(row.streamMessages), text(at) .. '-' .. text(seq), unpack(lib.history_entry(row)))
-  call('XTRIM', stream, 'MINID', '~', text(math.max(0, now - row.retentionMs + 1)))
-  lib.history_touch(row, info, { at = at, seq = seq })
+  info.at, info.seq = at, seq
+  lib.history_wrote(row, info)
   lib.history_by_command(row, at, seq)
   return seq, at
+end
+
+-- What is noted of a stream, once for all that a call appends to it: streams in the order last written.
+lib.history_wrote = function(row, info)
+  if not grouping then return lib.history_touch(row, info) end
+  local written = fact('written', function()
+    local written = { turn = 0, of = {} }
+    atEnd(function()
+      table.sort(written.of, function(a, b) return a.turn < b.turn end)
+      for _, one in ipairs(written.of) do lib.history_touch(one.row, one) end
+    end)
+    return written
+  end)
+  written.turn = written.turn + 1
+  info.turn, info.row = written.turn, info.row or row
+  if info.listed then return end
+  info.listed = true
+  written.of[#written.of + 1] = info
 end
 
 lib.history_entry = function(row)
@@ -54,10 +73,11 @@ lib.history_info = function(row)
 end
 
 -- The keys' own expiry is garbage collection, so it may be behind by a minute.
-lib.history_touch = function(row, info, place)
+lib.history_touch = function(row, info)
   local name, gone = key('streaminfo', row.sth), lib.history_member(row)
-  call('HSET', name, 'seq', text(place.seq), 'at', text(place.at))
-  call('ZADD', key('streamgone'), text(place.at + row.retentionMs), gone)
+  call('XTRIM', key('stream', row.sth), 'MINID', '~', text(math.max(0, now - row.retentionMs + 1)))
+  call('HSET', name, 'seq', text(info.seq), 'at', text(info.at))
+  put(key('streamgone'), text(info.at + row.retentionMs), gone)
   if math.abs(now - info.touched) >= 60000 then
     call('HSET', name, 'touched', text(now))
     call('PEXPIRE', name, text(row.retentionMs + 2 * lib.history_grace))
@@ -74,6 +94,7 @@ end
 
 -- A user's longest unwritten stream goes for a new one; what it still showed is noted as lost for want of room.
 lib.history_make_room = function(row)
+  settle()
   local oldest = call('ZRANGE', key('streamage', row.uh), 0, 0)[1]
   if not oldest then return end
   local suffix, sth = string.match(oldest, '^(.*)%z(.*)$')
@@ -103,7 +124,7 @@ end
 
 -- A number as a text that sorts as it does.
 lib.history_pad = function(number)
-  return string.format('%016.0f', number)
+  return string.format('%016d', number)
 end
 
 -- Where a user's messages of a command stand, in order of (time, stream, place).
@@ -111,10 +132,12 @@ lib.history_by_command = function(row, at, seq)
   if not row.commandId then return end
   local name = key('cmdrows', row.uh .. ':' .. redis.sha1hex(row.commandId))
   call('ZADD', name, 0, lib.history_pad(at) .. '\0' .. row.suffix .. '\0' .. lib.history_pad(seq))
-  call('PEXPIRE', name, text(row.retentionMs + lib.history_grace))
-  local size = call('ZCARD', name)
-  if size > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. lib.history_pad(math.max(0, now - row.retentionMs + 1))) end
-  if size > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, size - lib.history_command_rows - 1) end
+  if row.live == 'yet' then return end
+  call('PEXPIRE', name, text(row.retentionMs + lib.history_grace + (row.live or 0)))
+  if row.live then return end
+  local count = call('ZCARD', name)
+  if count > 100 then call('ZREMRANGEBYLEX', name, '-', '(' .. lib.history_pad(math.max(0, now - row.retentionMs + 1))) end
+  if count > lib.history_command_rows then call('ZREMRANGEBYRANK', name, 0, count - lib.history_command_rows - 1) end
 end
 
 -- The row that the arguments from `first` on say: names and values in turn.

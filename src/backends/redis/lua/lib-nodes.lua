@@ -3,16 +3,22 @@
 
 -- Whether a node may be counted on: false once its lease is over. A node that never attached here has none.
 lib.nodes_alive = function(node)
-  local lease = call('ZSCORE', key('nodes'), node)
+  local lease = fact('lease:' .. node, function() return call('ZSCORE', key('nodes'), node) end)
   return not lease or tonumber(lease) > now
+end
+
+-- The mailbox of a node's present boot; false when no such node is attached.
+lib.nodes_mailbox = function(node)
+  if not call('ZSCORE', key('nodes'), node) then return false end
+  local row = call('HMGET', key('node', node), 'epoch', 'fenced')
+  return row[1] and not row[2] and key('mailbox', node .. ':' .. row[1])
 end
 
 -- Puts a row into the mailbox of a node's present boot. False when no such node is attached.
 lib.nodes_post = function(node, kind, fields)
-  if not call('ZSCORE', key('nodes'), node) then return false end
-  local row = call('HMGET', key('node', node), 'epoch', 'fenced')
-  if not row[1] or row[2] then return false end
-  call('XADD', key('mailbox', node .. ':' .. row[1]), '*', 'kind', kind, unpack(flat(fields)))
+  local mailbox = fact('mailbox:' .. node, function() return lib.nodes_mailbox(node) or false end)
+  if not mailbox then return false end
+  call('XADD', mailbox, '*', 'kind', kind, unpack(flat(fields)))
   return true
 end
 
@@ -47,7 +53,8 @@ lib.nodes_loose = function(node, ch, most, out)
   local parked = 0
   for _, kh in ipairs(call('ZRANGE', key('waiting', ch), 0, -1)) do
     if parked >= most then return parked, false end
-    if call('HGET', key('cmd', kh), 'stage') == 'queued' then
+    local rec = lib.commands_read(kh)
+    if rec and rec.stage == 'queued' then
       lib.commands_park(kh)
       parked = parked + 1
     end

@@ -15,13 +15,11 @@ end
 -- Registers a wait, once for each rpc id, and answers its row. `withinMs` nil: as long as the command may live.
 lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
   local rows = key('waiters', rec.kh)
-  local known = call('HGET', rows, rpcId)
-  if known then return cjson.decode(known) end
   local timesOutAt = tonumber(rec.deadline)
   if withinMs then timesOutAt = math.min(now + withinMs, timesOutAt) end
-  local order = call('HINCRBY', key('meta'), 'seq', 1)
+  local order = lib.waiters_order()
   local row = {
-    place = string.format('%015.0f:%012.0f:%s:%s', now, order, rec.kh, rpcId),
+    place = string.format('%015d:%012d:%s:%s', now, order, rec.kh, rpcId),
     uh = rec.uh,
     ch = rec.ch,
     callerNodeId = callerNode,
@@ -29,58 +27,71 @@ lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
     createdAt = text(now),
     timesOutAt = text(timesOutAt),
   }
-  call('HSET', rows, rpcId, cjson.encode(row))
-  call('ZADD', key('waits'), 0, row.place)
-  call('ZADD', key('userwaits', rec.uh), 0, row.place)
-  call('ZADD', key('clientwaits', rec.ch), 0, row.place)
-  call('SADD', key('nodewaits', callerNode), rec.kh .. ':' .. rpcId)
+  if call('HSETNX', rows, rpcId, cjson.encode(row)) == 0 then return cjson.decode(call('HGET', rows, rpcId)) end
+  if waitFor == 'acknowledged' and not rec.awaited then lib.commands_note(rec, { awaited = '1' }) end
+  put(key('waits'), '0', row.place)
+  put(key('userwaits', rec.uh), '0', row.place)
+  put(key('clientwaits', rec.ch), '0', row.place)
+  join(key('nodewaits', callerNode), rec.kh .. ':' .. rpcId)
   return row
+end
+
+-- Numbers in order; a call takes 32 at a time, as many as its acts may need.
+lib.waiters_order = function()
+  local many = grouping and 32 or 1
+  local orders = fact('orders', function() return { upTo = call('HINCRBY', key('meta'), 'seq', many), left = many } end)
+  if orders.left == 0 then orders.upTo, orders.left = call('HINCRBY', key('meta'), 'seq', many), many end
+  orders.left = orders.left - 1
+  return orders.upTo - orders.left
 end
 
 -- Idempotent; the command is untouched.
 lib.waiters_remove = function(kh, rpcId)
   local known = call('HGET', key('waiters', kh), rpcId)
   if not known then return end
-  local row = cjson.decode(known)
   call('HDEL', key('waiters', kh), rpcId)
-  call('ZREM', key('waits'), row.place)
-  call('ZREM', key('userwaits', row.uh), row.place)
-  call('ZREM', key('clientwaits', row.ch), row.place)
-  call('SREM', key('nodewaits', row.callerNodeId), kh .. ':' .. rpcId)
+  lib.waiters_leave(kh, rpcId, cjson.decode(known))
+end
+
+-- Takes a wait out of the indexes.
+lib.waiters_leave = function(kh, rpcId, row)
+  drop(key('waits'), row.place)
+  drop(key('userwaits', row.uh), row.place)
+  drop(key('clientwaits', row.ch), row.place)
+  quit(key('nodewaits', row.callerNodeId), kh .. ':' .. rpcId)
 end
 
 -- The record and its result as a reply row has them; a large result is fetched by who reads the row.
-lib.waiters_fields = function(rec)
+lib.waiters_fields = function(rec, result)
   local inlineBytes = 16384
-  local fields = { record = cjson.encode(flat(rec)), kh = rec.kh }
-  local result = key('result', rec.kh)
-  local size = rec.stage == 'terminal' and call('STRLEN', result) or 0
-  if size > inlineBytes then
-    fields.large = '1'
-  elseif size > 0 then
-    fields.result = call('GET', result)
-  end
+  local fields = { record = lib.commands_text(rec), kh = rec.kh }
+  if result and #result > inlineBytes then fields.large = '1'
+  elseif result then fields.result = result end
   return fields
 end
 
--- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was written.
-lib.waiters_reply = function(rec)
+-- Replies to each waiter that the record satisfies now, oldest first, and removes it. Called after the record was written; `result`: the
+-- one that it has now, where it has one.
+lib.waiters_reply = function(rec, result)
   local rows = hash(key('waiters', rec.kh))
   if not rows then return end
-  local ready = {}
+  local ready, all = {}, true
   for rpcId, value in pairs(rows) do
     local row = cjson.decode(value)
     if lib.commands_satisfied(row.waitFor, rec) then
-      ready[#ready + 1] = { rpcId = rpcId, place = row.place, node = row.callerNodeId }
-    end
+      row.rpcId = rpcId
+      ready[#ready + 1] = row
+    else all = false end
   end
   if #ready == 0 then return end
   table.sort(ready, function(a, b) return a.place < b.place end)
-  local fields = lib.waiters_fields(rec)
-  for _, wait in ipairs(ready) do
-    fields.rpcId = wait.rpcId
-    lib.waiters_remove(rec.kh, wait.rpcId)
-    lib.nodes_post(wait.node, 'reply', fields)
+  local fields = lib.waiters_fields(rec, result)
+  if all then unlink(key('waiters', rec.kh)) end
+  for _, row in ipairs(ready) do
+    fields.rpcId = row.rpcId
+    if not all then call('HDEL', key('waiters', rec.kh), row.rpcId) end
+    lib.waiters_leave(rec.kh, row.rpcId, row)
+    lib.nodes_post(row.callerNodeId, 'reply', fields)
   end
 end
 
@@ -89,7 +100,7 @@ end
 lib.waiters_stretch = function(index, after, limit, minAgeMs)
   local from, to = '-', '+'
   if after then from = '(' .. after end
-  if minAgeMs then to = '(' .. string.format('%015.0f', math.max(0, now - minAgeMs + 1)) end
+  if minAgeMs then to = '(' .. string.format('%015d', math.max(0, now - minAgeMs + 1)) end
   return call('ZRANGEBYLEX', index, from, to, 'LIMIT', 0, limit)
 end
 
@@ -98,9 +109,9 @@ lib.waiters_match = function(place, clientId, nodeId, callerNodeId)
   local kh, rpcId = string.match(place, '^%d+:%d+:([^:]+):(.*)$')
   local row = call('HGET', key('waiters', kh), rpcId)
   if not row then return nil end
-  local command = call('HMGET', key('cmd', kh), 'clientId', 'nodeId')
-  if clientId and command[1] ~= clientId then return nil end
-  if nodeId and command[2] ~= nodeId then return nil end
+  local rec = lib.commands_read(kh) or {}
+  if clientId and rec.clientId ~= clientId then return nil end
+  if nodeId and rec.nodeId ~= nodeId then return nil end
   if callerNodeId and cjson.decode(row).callerNodeId ~= callerNodeId then return nil end
-  return command[2]
+  return rec.nodeId or false
 end

@@ -23,9 +23,9 @@ local function readNow()
 end
 local now = readNow()
 
--- A number as text, without an exponent.
+-- A whole number as text, without an exponent.
 local function text(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 -- A reply of HGETALL as a table; nil where there was nothing.

@@ -2,13 +2,14 @@
 -- a: command hash; rpc id; node of the caller; what it waits for; within ms, or ''; how many may wait on one command.
 -- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false}; {'waiting', record, wait as JSON}.
 -- class: grow
+grouped['waiters-attach'] = true
 acts['waiters-attach'] = function(a)
   local kh, rpcId, waitFor = a[1], a[2], a[4]
   local rec = lib.commands_load(kh)
   if not rec then return { 'unknown' } end
-  if lib.commands_satisfied(waitFor, rec) then return { 'satisfied', flat(rec), call('GET', key('result', kh)) } end
+  if lib.commands_satisfied(waitFor, rec) then return { 'satisfied', lib.commands_text(rec), call('GET', key('result', kh)) } end
   local known = call('HEXISTS', key('waiters', kh), rpcId) == 1
   if not known and lib.waiters_count(kh) >= tonumber(a[6]) then return { 'full' } end
   local row = lib.waiters_add(rec, rpcId, a[3], waitFor, tonumber(given(a[5])))
-  return { 'waiting', flat(rec), cjson.encode(row) }
+  return { 'waiting', lib.commands_text(rec), cjson.encode(row) }
 end

@@ -2,6 +2,7 @@
 -- a: command hash; rpc id.
 -- Returns nothing.
 -- class: settle
+grouped['waiters-remove'] = true
 acts['waiters-remove'] = function(a)
   lib.waiters_remove(a[1], a[2])
 end

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
+import { encodeAsked, encodeCommand } from '../../src/backends/redis/record.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+
+const TAB = { userId: 'alice', clientId: 'other' };
+const ALL = { first: 100, after: null };
+const IDS = Array.from({ length: 12 }, (_, i) => `c${i}`);
+const clientOf = (id: string) => (Number(id.slice(1)) % 2 === 0 ? ALICE : TAB);
+const keyOf = (id: string) => keyFor(id, clientOf(id));
+/** What an act of its own clock or chance puts in, and no reader of commands sees. */
+const OWN = /:(meta|node|nodes|mailbox|mark|conn\w*)(:|$)/;
+
+type Deed = (bench: RedisBench) => unknown;
+/** Those of one wave are asked in one tick. Between them stand acts that find everything written. */
+const WAVES: readonly (readonly Deed[])[] = [
+  IDS.map((id) => ({ backend }) => {
+    const waitFor = id === 'c3' ? 'acknowledged' : 'completed';
+    const waiter = { rpcId: `rpc-${id}`, callerNodeId: 'n1', waitFor, withinMs: null } as const;
+    return backend.commands.admit(admission(id, { ...clientOf(id), waiter }));
+  }),
+  [
+    ({ backend }) => backend.commands.admit(admission('c0', { ...ALICE, digest: 'another' })),
+    ({ backend }) => backend.commands.admit(admission('c12', { ...ALICE, scopeLimit: 12 })),
+  ],
+  IDS.slice(0, 10).flatMap((id): Deed[] => [
+    ({ backend }) => backend.commands.dispatch(keyOf(id), { ...BOUND, epoch: 1 }, 'a'),
+    ({ backend }) => backend.commands.report(keyOf(id), { instanceId: 'i1', kind: 'ack', payload: null, kept: null }),
+    ...(id === 'c8' ? [] : [({ backend }: RedisBench) => backend.commands.finish(keyOf(id), ending())]),
+    ...(id === 'c4' ? [({ backend }: RedisBench) => backend.commands.finish(keyOf(id), ending())] : []),
+    ...(id === 'c5' ? [({ backend }: RedisBench) => backend.commands.get(IDS.map(keyOf))] : []),
+    ...(id === 'c6' ? [({ store }: RedisBench) => store.act(0, 'inspector-summary', [10])] : []),
+  ]),
+  [
+    ({ backend }) => backend.commands.settle(keyOf('c10'), { kind: 'cancel', reason: 'enough', by: 'test' }),
+    ({ backend }) => backend.commands.dispatch(keyOf('c10'), BOUND, 'a'),
+    ({ backend }) => backend.commands.finish(keyOf('c9'), ending({ instanceId: 'i0' })),
+    ({ backend }) => backend.commands.settle(keyOf('c11'), { kind: 'cancel', reason: null, by: 'test' }),
+  ],
+];
+
+async function started(): Promise<RedisBench> {
+  const bench = await redisBench({ partitions: 1 });
+  await openNode(bench);
+  for (const client of [ALICE, TAB]) await bench.backend.commands.rebind(client, BOUND, 'up');
+  return bench;
+}
+
+const READS: Readonly<Record<string, readonly [command: string, ...rest: string[]]>> = {
+  string: ['GET'],
+  hash: ['HGETALL'],
+  set: ['SMEMBERS'],
+  zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
+  stream: ['XRANGE', '-', '+'],
+};
+
+/** Every key and what it holds, by its name without the namespace. */
+async function everything({ store }: RedisBench): Promise<Record<string, unknown>> {
+  const tag = store.key(0, 'meta').slice(0, -'meta'.length);
+  const [found] = await store.read([['KEYS', `${tag}*`]]);
+  const held: Record<string, unknown> = {};
+  for (const name of [found].flat().map(String).sort()) {
+    if (OWN.test(name)) continue;
+    const [[type], [ttl]] = [await store.read([['TYPE', name]]), await store.read([['PTTL', name]])];
+    const [command, ...rest] = READS[String(type)] ?? ['GET'];
+    // The order of last writes is what these say.
+    const given = name.includes(':streamage:') ? rest.slice(0, 2) : rest;
+    const [value] = await store.read([[command, name, ...given]]);
+    // Which numbers waits got says only in which order they came.
+    const text = JSON.stringify(value).replace(/(\d{15}:)\d+:/g, '$1');
+    const told: unknown = JSON.parse(text);
+    const inOrder = type === 'set' && Array.isArray(told) ? told.map(String).sort() : told;
+    held[name.slice(tag.length)] = { value: inOrder, expires: Number(ttl) > 0 };
+  }
+  return held;
+}
+
+describe('acts that travel in one call', () => {
+  it('leave exactly what they leave one by one', async () => {
+    const [apart, together] = [await started(), await started()];
+    for (const wave of WAVES) {
+      const alone: unknown[] = [];
+      for (const deed of wave) alone.push(await deed(apart));
+      expect(await Promise.all(wave.map((deed) => deed(together)))).toEqual(alone);
+      expect(await everything(together)).toEqual(await everything(apart));
+    }
+    const stats = [await apart.backend.dedup.stats(300), await together.backend.dedup.stats(300)];
+    expect(stats[1]).toEqual(stats[0]);
+    expect(stats[0]).toMatchObject({ seen: 11, unique: 10 });
+    await Promise.all([apart.close(), together.close()]);
+  });
+
+  it('count each other against the limits of scope and queue', async () => {
+    const bench = await started();
+    const { commands } = bench.backend;
+    const few = await Promise.all(IDS.map((id) => commands.admit(admission(id, { scopeLimit: 5 }))));
+    expect(few.map(({ kind }) => kind)).toEqual([...Array(5).fill('admitted'), ...Array(7).fill('refused')]);
+    const many = Array.from({ length: QUEUE_PER_CLIENT }, (_, i) => `q${i}`);
+    const asked = await Promise.all(many.map((id) => commands.admit(admission(id, { scopeLimit: 1e6 }))));
+    expect(asked.filter(({ kind }) => kind === 'admitted')).toHaveLength(QUEUE_PER_CLIENT - 5);
+    expect(asked.at(-1)).toEqual({ kind: 'refused', code: 'queue_full' });
+    expect((await bench.backend.inspector.scopes(ALL)).rows[0]?.row.reservedCommands).toBe(QUEUE_PER_CLIENT);
+    await bench.close();
+  });
+
+  it('take a record as the acts before them left it', async () => {
+    const bench = await started();
+    const { commands } = bench.backend;
+    await commands.admit(admission('c0'));
+    const told = await Promise.all([
+      commands.dispatch(keyFor('c0'), BOUND, 'a'),
+      commands.dispatch(keyFor('c0'), BOUND, 'b'),
+      commands.finish(keyFor('c0'), ending()),
+      commands.finish(keyFor('c0'), ending()),
+    ]);
+    expect(told.map(({ kind }) => kind)).toEqual(['dispatch', 'skip', 'finished', 'duplicate']);
+    expect(await read(bench, 'c0')).toMatchObject({ stage: 'terminal', attempts: 1, sightings: [{ count: 2 }] });
+    await bench.close();
+  });
+});
+
+describe('the text of a record', () => {
+  it('holds no NUL of anybody', async () => {
+    const bench = await started();
+    await bench.backend.commands.admit(admission('c0'));
+    const command = await read(bench, 'c0');
+    expect(() => encodeAsked({ action: 'a\0b' })).toThrow('NUL');
+    expect(() => encodeCommand({ ...command, reason: 'a\0b' })).toThrow('NUL');
+    await bench.backend.commands.dispatch(keyFor('c0'), BOUND, 'a');
+    const error = { code: 'x\0terminal\0y', message: 'no' };
+    await bench.backend.commands.finish(keyFor('c0'), ending({ kind: 'error', payload: null, error }));
+    expect(await read(bench, 'c0')).toMatchObject({
+      stage: 'terminal',
+      outcome: 'failed',
+      reason: 'xterminaly',
+      error,
+    });
+    await bench.close();
+  });
+});
