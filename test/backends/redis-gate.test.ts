@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
 import { connectCommands } from '../kit/redis-client.ts';
 import { proveDirectory } from '../../src/backends/redis/gate-directory.ts';
 import { enterNamespace } from '../../src/backends/redis/gate-namespace.ts';
@@ -142,20 +141,18 @@ describe('a namespace', () => {
 });
 
 describe('a directory for payloads', () => {
-  const folder = () => mkdtempSync(join(tmpdir(), 'callboard-marker-'));
-
   it('is the same for all nodes of a deployment, also when they come at once', async () => {
-    const [store, root] = [await storeOf(randomUUID(), 1), join(folder(), 'made')];
+    const [store, root] = [await storeOf(randomUUID(), 1), join(ownFolder(), 'made')];
     await Promise.all([proveDirectory(store, root), proveDirectory(store, root), proveDirectory(store, root)]);
     await proveDirectory(store, root);
   });
 
   it('is refused where it is another one, an empty one as well, or cannot be used', async () => {
     const [store, other] = [await storeOf(randomUUID(), 1), await storeOf(randomUUID(), 1)];
-    const [mine, theirs] = [folder(), folder()];
+    const [mine, theirs] = [ownFolder(), ownFolder()];
     await proveDirectory(store, mine);
     await proveDirectory(other, theirs);
-    for (const root of [theirs, folder(), join(folder(), 'absent'), '/dev/null'])
+    for (const root of [theirs, ownFolder(), join(ownFolder(), 'absent'), '/dev/null'])
       await expect(proveDirectory(store, root)).rejects.toMatchObject({
         code: 'invalid_argument',
         message: expect.stringContaining('SPILL_DIR'),

@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
 import { openRedisBackend, type RedisBackend, type RedisBackendOptions } from '../../src/backends/redis/open.ts';
 import { openCallboard, type Settings } from '../../src/callboard.ts';
 import { trustJson } from '../../src/core/json.ts';
@@ -193,17 +191,16 @@ describe('a relay over Redis', () => {
 
   it('takes a shared directory only when it is the same for all', async () => {
     const namespace = randomUUID();
-    const root = () => mkdtempSync(join(tmpdir(), 'callboard-open-'));
     const at = (spillDir: string): Settings => ({
       redis: { ...REDIS, url: server.url, namespace },
       spillDir,
       auth: {},
     });
-    const shared = root();
+    const shared = ownFolder();
     await using one = await openCallboard({ config: at(shared) });
     await using two = await openCallboard({ config: at(shared) });
     expect([one.core.mode, two.core.mode]).toEqual(['shared', 'shared']);
-    await expect(openCallboard({ config: at(root()) })).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(openCallboard({ config: at(ownFolder()) })).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 });
 

@@ -1,7 +1,7 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
 import { readConfig } from '../../src/config.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
@@ -20,7 +20,7 @@ function faultsOf(env: Record<string, string>, argv: readonly string[] = []): Re
 }
 
 function file(text: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'callboard-policy-')), 'policy.json');
+  const path = join(ownFolder(), 'policy.json');
   writeFileSync(path, text);
   return path;
 }

@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { WebSocket } from 'ws';
 import { describe, expect, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
@@ -129,7 +129,7 @@ describe('the log of a relay', () => {
 
 describe('browser builds', () => {
   it('are served with an etag, and a missing one says how to build it', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'callboard-clients-'));
+    const folder = ownFolder();
     const serve = createClientFiles(pathToFileURL(`${folder}/`));
     const server = createServer((request, response) => {
       const visit = visitOf(request, response, { id: 'x', basePath: '', trustProxy: false });

@@ -1,7 +1,7 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
+import { ownFolder } from '../kit/folder.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { SiteDefinition } from '../../src/core/sites/room.ts';
@@ -195,7 +195,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   raw_history_disabled: { provoke: (stage) => stage.ask('/history/raw-messages') },
   payload_store_full: {
     async provoke() {
-      const root = join(await mkdtemp(join(tmpdir(), 'callboard-full-')), 'spill');
+      const root = join(ownFolder(), 'spill');
       await writeFile(root, 'a file where the directory should be');
       await using full = await relay({ spillDir: root });
       const token = await tokenOf('alice', 'connect', 'invoke');
