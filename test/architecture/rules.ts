@@ -82,6 +82,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
       ...[
         'backend',
         'batches',
+        'reads',
         'bus',
         'client',
         'clock',

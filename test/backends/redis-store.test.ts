@@ -46,6 +46,32 @@ describe('the store over Redis', () => {
     expect(store.roundTrips - before).toBe(3);
   });
 
+  it('reads what is asked for in one tick in one round trip, and answers each list by itself', async () => {
+    const [list, text, none] = [store.key(0, 'bus'), store.key(0, 'mark', 'm'), store.key(0, 'mark', 'n')];
+    await note('a');
+    await client.set(text, 'x');
+    const before = store.roundTrips;
+    const [first, bad, last, empty] = await Promise.allSettled([
+      store.read([
+        ['LRANGE', list, 0, -1],
+        ['GET', text],
+      ]),
+      store.read([['HGETALL', text]]),
+      store.read([['GET', none]]),
+      store.read([]),
+    ]);
+    expect(store.roundTrips - before).toBe(1);
+    expect([first, last, empty]).toMatchObject([{ value: [['a'], 'x'] }, { value: [null] }, { value: [] }]);
+    expect(bad).toMatchObject({ reason: { code: 'store_unavailable' } });
+  });
+
+  it('lets no short list of reads wait for a long one', async () => {
+    const before = store.roundTrips;
+    const long = Array.from({ length: 100 }, (_, i) => ['GET', store.key(0, 'mark', String(i))] as const);
+    const [many, one] = await Promise.all([store.read(long), store.read([['GET', store.key(0, 'mark', 'm')]])]);
+    expect([many.length, one.length, store.roundTrips - before]).toEqual([100, 1, 2]);
+  });
+
   it('answers an act that fails with its own error, and the others of its call as usual', async () => {
     const [good, bad, next] = await Promise.allSettled([note('a'), store.act(0, 'test-fail', []), note('b')]);
     expect([good.status, bad.status, next.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);

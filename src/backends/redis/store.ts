@@ -1,7 +1,8 @@
 import { createBatches } from './batches.ts';
 import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from './keys.ts';
 import type { Programs } from './program.ts';
-import { unavailable, type Client, type Identity, type ReadCommand, type Reply, type Verdict } from './wire.ts';
+import { createReads } from './reads.ts';
+import type { Client, Identity, ReadCommand, Reply, Verdict } from './wire.ts';
 
 export type StoreOptions = {
   readonly client: Client;
@@ -15,7 +16,7 @@ export type StoreOptions = {
   readonly time?: (() => number) | undefined;
 };
 
-/** How the rooms reach Redis: acts, each atomic and batched with the others of its tick, and reads, each list one round trip. */
+/** How the rooms reach Redis: acts, each atomic and batched with the others of its tick, and reads, each list one round trip, or one with others of its tick. */
 export interface Store {
   readonly namespace: string;
   readonly partitions: number;
@@ -45,20 +46,13 @@ export interface Store {
 export function createStore(options: StoreOptions): Store {
   const { client, namespace, partitions, sha256, scopeOf } = options;
   const tags = tagsOf(namespace, partitions);
-  const hash = (...texts: readonly string[]): string => hashOf(sha256, ...texts);
+  const digest = remembering(sha256);
+  const hash = (...texts: readonly string[]): string => hashOf(digest, ...texts);
   const key = (partition: number, kind: KeyKind, part?: string): string => keyOf(tags[partition] ?? '', kind, part);
   const state = { trips: 0 };
   const counted = (): void => void state.trips++;
   const batches = createBatches({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });
-  const read = async (commands: readonly ReadCommand[]): Promise<readonly Reply[]> => {
-    if (commands.length === 0) return [];
-    counted();
-    const replies = await client.pipeline(commands.map(([name, ...args]) => [name.toLowerCase(), ...args])).exec();
-    return (replies ?? []).map(([error, reply]) => {
-      if (error) throw unavailable(error);
-      return reply as Reply;
-    });
-  };
+  const read = createReads({ client, counted });
   return {
     namespace,
     partitions,
@@ -66,8 +60,8 @@ export function createStore(options: StoreOptions): Store {
     key,
     hash,
     act: (partition, name, args) => batches.add(partition, name, args),
-    read: (commands) => read(commands).catch(rethrow),
-    readAll: (commands) => Promise.all(tags.map((_, partition) => read(commands(partition)))).catch(rethrow),
+    read,
+    readAll: (commands) => Promise.all(tags.map((_, partition) => read(commands(partition)))),
     identify: batches.identify,
     onVerdict: batches.onVerdict,
     get roundTrips() {
@@ -76,6 +70,17 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-function rethrow(error: unknown): never {
-  throw unavailable(error);
+/** Hashes of names that are remembered: a command's is asked for at each of its acts. */
+const REMEMBERED = 10_000;
+
+function remembering(digest: (text: string) => string): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    if (known.size === REMEMBERED) known.clear();
+    const made = digest(text);
+    known.set(text, made);
+    return made;
+  };
 }
