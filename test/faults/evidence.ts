@@ -27,6 +27,8 @@ export type Evidence = {
   of<E extends Logged['event']>(event: E): readonly Of<E>[];
   /** The record at the end of the run; null when the last reading did not hold it. */
   final(one: Case): RecordRead | null;
+  /** When the record says that it was admitted; -Infinity where that cannot be known. */
+  admittedAt(one: Case): number;
   /** Was any fault on, or healed less than `graceMs` before? */
   disturbed(fromNs: number, toNs: number): boolean;
   /** Since when, before this, no fault was on and none healed less than RECOVERY_MS before; -Infinity: ever. */
@@ -60,11 +62,18 @@ export function gather(events: readonly Logged[]): Evidence {
   const of = <E extends Logged['event']>(event: E): readonly Of<E>[] => (byKind.get(event) ?? []) as Of<E>[];
   const readAt = of('phase').findLast(({ phase }) => phase === 'read')?.at ?? Infinity;
   const faults = faultTimes(of('fault'), of('heal'));
+  const final = (one: Case): RecordRead | null => one.records.findLast(({ at }) => at >= readAt) ?? null;
   return {
     events,
     cases: gatherCases(events),
     of,
-    final: (one) => one.records.findLast(({ at }) => at >= readAt) ?? null,
+    final,
+    admittedAt(one) {
+      // Records tell the time of the machine, logs that of no clock at all: a fault was noted by both.
+      const both = faults.find(({ wall }) => !Number.isNaN(wall));
+      const { admittedAt = Number.NaN } = final(one) ?? {};
+      return both && !Number.isNaN(admittedAt) ? both.from + (admittedAt - both.wall) * MS : -Infinity;
+    },
     disturbed: (from, to) => faults.some((fault) => fault.from <= to && fault.to + RECOVERY_MS * MS >= from),
     calmSince: (ns) =>
       Math.max(...faults.filter(({ from }) => from <= ns).map(({ to }) => to + RECOVERY_MS * MS), -Infinity),

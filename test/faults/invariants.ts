@@ -58,7 +58,9 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   const slow = all.filter((one) => {
     const first = one.waits.find(({ ends }) => ends.every(({ event }) => event !== 'refused'))?.attempt;
     const told = verdictsOf(one)[0];
-    return first && told && told.at - first.at > (first.budgetMs + RECOVERY_MS) * MS;
+    // Its time began when it was admitted: a relay that was down takes what is asked of it once it is back.
+    const since = Math.max(first?.at ?? 0, evidence.admittedAt(one));
+    return first && told && told.at - since > (first.budgetMs + RECOVERY_MS) * MS;
   });
   const stranded = all.filter((one) => {
     const attempt = one.waits[0]?.attempt;

@@ -234,3 +234,12 @@ test('a command that was admitted only after the kill is none that the killed re
   };
   expect([looked(1_000), looked(3_000)]).toEqual([1, 0]);
 });
+
+test('the time of a command begins when it was admitted', () => {
+  const killed = after(annAttempt, { event: 'fault', id: 1, kind: 'relay-kill', target: 'a', wall: 2_000 }, heal);
+  const found = (admittedAt: number) => {
+    const events = told(killed, later(annRun, 46_000), changed(annRecord, { admittedAt }));
+    return check(events, { loss: false }).violations.filter(({ what }) => what === 'ended too late').length;
+  };
+  expect([found(2_000), found(22_000)]).toEqual([1, 0]);
+});
