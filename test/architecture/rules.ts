@@ -83,6 +83,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
         'backend',
         'batches',
         'reads',
+        'scatter',
         'bus',
         'client',
         'clock',

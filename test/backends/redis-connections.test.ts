@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FORGET_MS } from '../../src/core/limits.ts';
+import { trustJson } from '../../src/core/json.ts';
+import { DEAD_MS, FORGET_MS } from '../../src/core/limits.ts';
 import { ALL, hello, ids } from '../contract/connections-kit.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
 import { lease, raw, trips } from './redis-look-kit.ts';
@@ -42,6 +43,28 @@ describe('connections over Redis', () => {
     const touched = { ...connection, actions: ACTIONS, lastSeenAt: one.now() };
     expect(await one.backend.connections.touch(TAB, epoch)).toEqual(touched);
     expect(await two.backend.connections.get([TAB])).toEqual([touched]);
+  });
+
+  it('are read anew by whom has seen them: what changed, what is down, and what another instance says', async () => {
+    const seen = async () => (await two.backend.connections.get([TAB, { ...TAB, clientId: 'gone' }]))[0];
+    const said = hello('alice', 'tab', { actions: ACTIONS, metadata: trustJson('{"a":1}') });
+    const { connection } = await one.backend.connections.connect(said);
+    expect([await seen(), await seen()]).toEqual([connection, connection]);
+    await one.advance(10);
+    await one.backend.connections.touch(TAB, connection.epoch);
+    const touched = { ...connection, lastSeenAt: one.now() };
+    expect(await seen()).toEqual(touched);
+    await one.backend.connections.advertise(TAB, connection.epoch, []);
+    expect(await seen()).toEqual({ ...touched, actions: [] });
+    const down = await one.backend.connections.disconnect(TAB, connection.epoch, 'client_closed');
+    expect([await seen(), await seen()]).toEqual([down, down]);
+    const next = await one.backend.connections.connect(hello('alice', 'tab', { instanceId: 'other' }));
+    expect([await seen(), next.connection.replacedInstanceId]).toEqual([next.connection, connection.instanceId]);
+    await one.advance(DEAD_MS + FORGET_MS);
+    expect([await seen(), await two.backend.connections.ofUsers(['alice'], 5)]).toEqual([
+      null,
+      [{ total: 0, rows: [] }],
+    ]);
   });
 
   it('never give an epoch twice, also where the store was lost', async () => {

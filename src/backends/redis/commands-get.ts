@@ -2,25 +2,22 @@ import type { Command } from '../../core/delivery/command.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { commandHash } from './commands-parts.ts';
 import { decodeCommandOr, listOf } from './record.ts';
+import { scattered } from './scatter.ts';
 import type { Store } from './store.ts';
 
 /** Records that one act reads: Redis serves nobody else meanwhile. */
 const READ_BATCH = 64;
 
 /** The records of commands, one answer per key, in the order asked: one round trip in each partition concerned. */
-export async function getCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
-  const found = new Array<Command | null>(keys.length).fill(null);
-  const places = Map.groupBy(keys.keys(), (at) => store.partitionOfUser(keys[at]?.userId ?? ''));
-  const read = async (partition: number, some: readonly number[]): Promise<void> => {
-    const hashes = some.flatMap((at) => (keys[at] ? [commandHash(store, keys[at])] : []));
-    const records = listOf(await store.act(partition, 'commands-get', hashes));
-    some.forEach((at, i) => (found[at] = decodeCommandOr(records[i] ?? null)));
-  };
-  const reads: Promise<void>[] = [];
-  for (const [partition, all] of places)
-    for (let at = 0; at < all.length; at += READ_BATCH) reads.push(read(partition, all.slice(at, at + READ_BATCH)));
-  await Promise.all(reads);
-  return found;
+export function getCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
+  return scattered(store, keys, {
+    most: READ_BATCH,
+    async ask(partition, some) {
+      const hashes = some.map((key) => commandHash(store, key));
+      const records = listOf(await store.act(partition, 'commands-get', hashes));
+      return some.map((_, i) => decodeCommandOr(records[i] ?? null));
+    },
+  });
 }
 
 /** The keys of a client's commands that have not ended: two round trips. */

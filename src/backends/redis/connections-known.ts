@@ -6,6 +6,8 @@ import { LINKS } from '../../core/limits.ts';
 export interface Known {
   /** Notes one that is up, and gives it back. */
   note(connection: Connection | null): Connection | null;
+  /** The last one noted of this client. */
+  last(key: ClientKey): Connection | null;
   of(key: ClientKey, epoch: number): Connection | null;
   forget(key: ClientKey, epoch: number): void;
 }
@@ -13,8 +15,9 @@ export interface Known {
 /** At most as many as a node has links; the oldest noted go first. */
 export function createKnown(most = LINKS): Known {
   const known = new Map<string, Connection>();
+  const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
   const of = (key: ClientKey, epoch: number): Connection | null => {
-    const connection = known.get(clientKeyText(key));
+    const connection = last(key);
     return connection?.epoch === epoch ? connection : null;
   };
   return {
@@ -27,6 +30,7 @@ export function createKnown(most = LINKS): Known {
       if (known.size > most && oldest !== undefined) known.delete(oldest);
       return connection;
     },
+    last,
     of,
     forget(key, epoch) {
       if (of(key, epoch)) known.delete(clientKeyText(key));

@@ -24,17 +24,17 @@ export type Standing = { readonly now: number; readonly over: ReadonlyMap<string
 /** `count`: of the whole part, where it was asked for. */
 export type Looked = Standing & { readonly members: readonly string[]; readonly count: number };
 
-/** Reads of one partition, those of a tick gathered: however many there are, they cost a round trip of each kind. */
+/** What is looked at in one partition in a tick is gathered: however much there is, it costs a round trip of each kind. */
 export interface Looker {
   /** A part of an index, once what is due is forgotten; without a part only how time stands. */
   look(partition: number, part: Part | null): Promise<Looked>;
-  read(partition: number, command: ReadCommand): Promise<Reply>;
+  read(command: ReadCommand): Promise<Reply>;
 }
 
 export function createLooker(store: Store): Looker {
   return {
     look: gathered((partition, parts) => look(store, partition, parts)),
-    read: gathered((_partition, commands) => store.read(commands)),
+    read: async (command) => (await store.read([command]))[0] ?? null,
   };
 }
 

@@ -33,11 +33,14 @@ export function decodeConnection(fields: Fields): Connection | null {
   };
 }
 
-/** As `decodeConnection`, as it reads now: null also past its time, and down when its node's lease is over. */
-export function connectionAt(fields: Fields, standing: Standing): Connection | null {
-  const connection = decodeConnection(fields);
-  const stamps = connection && stampsAt(connection, standing);
-  return connection && stamps && { ...connection, ...stamps };
+/** A row as it reads now, if these are its stamps: null past its time, and down when its node's lease is over. */
+export function asOf(
+  connection: Connection | null,
+  standing: Standing,
+  stamps: Stamps | null = connection,
+): Connection | null {
+  const now = stamps && stampsAt(stamps, standing);
+  return connection && now && { ...connection, ...now };
 }
 
 /**

@@ -9,61 +9,61 @@ import type {
 import type { ClientKey } from '../../core/ids.ts';
 import type { PageRequest, Position, Scan } from '../../core/page.ts';
 import type { RedisParts } from './parts.ts';
+import { getConnections } from './connections-get.ts';
 import { createKnown } from './connections-known.ts';
-import { createLooker, listOf, partOf, type Looker, type Standing } from './connections-look.ts';
-import { connectionAt, decodeConnection } from './connections-rows.ts';
+import { createLooker, listOf, partOf, type Looker } from './connections-look.ts';
+import { decodeConnection } from './connections-rows.ts';
 import { mergedMembers, scanPage, type Listing } from './connections-scan.ts';
 import type { Fields } from './record.ts';
 import type { Store } from './store.ts';
 
-type Context = { readonly store: Store; readonly looker: Looker };
+type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
+type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
 
 /**
  * core's ConnectionStore over Redis. A row whose node's lease is over reads as lost then, until the node beats again or its links were
  * marked; a sign of life from the node itself is taken all the same.
  */
 export function createRedisConnections({ store }: RedisParts): ConnectionStore {
-  const context = { store, looker: createLooker(store) };
   const known = createKnown();
+  const revisionOf = createRevisions(store);
+  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known, revisionOf }, keys);
+  const context = { store, looker: createLooker(store), rowsOf };
   const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
     store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
   const connectionOf = (fields: Fields): Connection | null => known.note(decodeConnection(fields));
   return {
     async connect(request) {
-      const result = connected(request, await act('connections-connect', request, connectArgs(store, request)));
+      const result = connected(request, await act('connections-connect', request, connectArgs(request, revisionOf)));
       known.note(result.connection);
       return result;
     },
     async touch(key, epoch) {
       const before = known.of(key, epoch);
-      const revision = before ? revisionOf(store, before.actions) : '';
+      const revision = before ? revisionOf(before.actions) : '';
       const reply = await act('connections-touch', key, [epoch, revision]);
       if (typeof reply === 'string' && before) return { ...before, lastSeenAt: Number(reply) };
       if (reply === null) known.forget(key, epoch);
       return connectionOf(reply);
     },
     async advertise(key, epoch, actions) {
-      const reply = await act('connections-advertise', key, [
-        epoch,
-        JSON.stringify(actions),
-        revisionOf(store, actions),
-      ]);
+      const reply = await act('connections-advertise', key, [epoch, JSON.stringify(actions), revisionOf(actions)]);
       return connectionOf(reply);
     },
     async disconnect(key, epoch, cause) {
       known.forget(key, epoch);
       return decodeConnection(await act('connections-disconnect', key, [epoch, cause]));
     },
-    get: (keys) => Promise.all(keys.map((key) => rowOf(context, key))),
+    get: rowsOf,
     list: (filter, page) => list(context, filter, page),
     ofUsers: (userIds, first) => Promise.all(userIds.map((userId) => ofUser(context, userId, first))),
     users: (page) => users(context, page),
   };
 }
 
-function connectArgs(store: Store, request: ConnectRequest): string[] {
+function connectArgs(request: ConnectRequest, revisionOf: RevisionOf): string[] {
   const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
-  const said = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(store, actions)];
+  const said = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(actions)];
   return [userId, clientId, instanceId, nodeId, clientType, ...said];
 }
 
@@ -91,36 +91,33 @@ function connected(request: ConnectRequest, reply: Fields): ConnectResult {
   return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
 }
 
-function revisionOf(store: Store, actions: Connection['actions']): string {
-  return store.hash(JSON.stringify(actions));
+type RevisionOf = (actions: Connection['actions']) => string;
+
+/** One hash for the same actions in the same order. */
+function createRevisions(store: Store): RevisionOf {
+  const known = new WeakMap<Connection['actions'], string>();
+  return (actions) => {
+    const revision = known.get(actions) ?? store.hash(JSON.stringify(actions));
+    known.set(actions, revision);
+    return revision;
+  };
 }
 
 function hashOf(store: Store, { userId, clientId }: ClientKey): string {
   return store.hash(userId, clientId);
 }
 
-async function rowOf({ store, looker }: Context, key: ClientKey, standing?: Standing): Promise<Connection | null> {
-  const partition = store.partitionOfUser(key.userId);
-  const [fields, at] = await Promise.all([
-    looker.read(partition, ['HGETALL', store.key(partition, 'conn', hashOf(store, key))]),
-    standing ?? looker.look(partition, null),
-  ]);
-  return connectionAt(fields, at);
-}
-
 async function ofUser(context: Context, userId: string, first: number) {
   const partition = context.store.partitionOfUser(userId);
   const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };
-  const { members, count, ...standing } = await context.looker.look(partition, part);
-  const found = await Promise.all(
-    members.map((member) => rowOf(context, { userId, clientId: member.split('\0')[1] ?? '' }, standing)),
-  );
+  const { members, count } = await context.looker.look(partition, part);
+  const found = await context.rowsOf(members.map((member) => ({ userId, clientId: member.split('\0')[1] ?? '' })));
   const rows = found.filter((row) => row !== null);
   return { total: count - (found.length - rows.length), rows };
 }
 
 async function list(
-  { store, looker }: Context,
+  { store, looker, rowsOf }: Context,
   { userId, nodeId, status }: ConnectionFilter,
   page: PageRequest,
 ): Promise<Scan<Connection>> {
@@ -131,13 +128,15 @@ async function list(
     partitions: partitionsOf(store, userId),
     plain: nodeId === null && status === null,
     wanted: () => true,
-    load: (members) =>
-      Promise.all(
-        members.map(async ({ position: [user = '', clientId = ''], standing }) => {
-          const connection = await rowOf({ store, looker }, { userId: user, clientId }, standing);
-          return connection && { connection, now: standing.now };
-        }),
-      ),
+    async load(members) {
+      const found = await rowsOf(
+        members.map(({ position: [user = '', clientId = ''] }) => ({ userId: user, clientId })),
+      );
+      return members.map(({ standing }, i) => {
+        const connection = found[i];
+        return connection ? { connection, now: standing.now } : null;
+      });
+    },
     keep: ({ connection, now }) =>
       (nodeId === null || connection.nodeId === nodeId) &&
       (status === null || connectionStatus(connection, now) === status),
@@ -156,7 +155,7 @@ async function users({ store, looker }: Context, page: PageRequest): Promise<Sca
     shown.map(async ({ position, partition }) => {
       const userId = position[0] ?? '';
       const { min, max } = partOf('conns', { prefix: [userId], after: null }, 0);
-      const count = await looker.read(partition, ['ZLEXCOUNT', store.key(partition, 'conns'), min, max]);
+      const count = await looker.read(['ZLEXCOUNT', store.key(partition, 'conns'), min, max]);
       return { row: { userId, count: Number(count) }, position };
     }),
   );

@@ -30,16 +30,16 @@ export function createContextLoader(store: Store, looker: Looker): ContextLoader
     const [first] = members;
     if (!first) return null;
     const [userId = '', clientId = ''] = first.position;
-    const values = await looker.read(partition, ['HMGET', store.key(partition, 'conn', ch), ...REPORTER_FIELDS]);
+    const values = await looker.read(['HMGET', store.key(partition, 'conn', ch), ...REPORTER_FIELDS]);
     return reporterOf({ userId, clientId }, listOf(values), first.standing);
   };
   const held = async ({ members, ch, partition }: Client, kind: KeyKind): Promise<readonly (string | null)[]> => {
     const ids = members.map(({ position }) => position[2] ?? '');
-    const values = listOf(await looker.read(partition, ['HMGET', store.key(partition, kind, ch), ...ids]));
+    const values = listOf(await looker.read(['HMGET', store.key(partition, kind, ch), ...ids]));
     return values.map((value) => (typeof value === 'string' ? value : null));
   };
   const counts = async ({ ch, partition }: Client): Promise<ReadonlyMap<string, string>> =>
-    fieldsOf(await looker.read(partition, ['HGETALL', store.key(partition, 'ctxwin', ch)]));
+    fieldsOf(await looker.read(['HGETALL', store.key(partition, 'ctxwin', ch)]));
   const is = (found: Reporter | null, clientType: ClientType | null): found is Reporter =>
     found !== null && (clientType === null || found.clientType === clientType);
   return {

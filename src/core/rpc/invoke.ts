@@ -62,8 +62,9 @@ function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
     const verdict = deps.policy.decide(caller, { userId: key.userId, clientType: live?.clientType ?? null, action });
     if (!verdict.allowed)
       return refused('policy_denied', 'policy', `The policy's rule "${verdict.rule}" refuses this.`);
-    if (checked.commandId === null) return refuseTarget(parts, checked, live);
-    return andThen(deps.backend.commands.get([key]), ([known]) => (known ? null : refuseTarget(parts, checked, live)));
+    const refusal = refuseTarget(parts, checked, live);
+    if (!refusal || checked.commandId === null) return refusal;
+    return andThen(deps.backend.commands.get([key]), ([known]) => (known ? null : refusal));
   });
 }
 
