@@ -56,7 +56,7 @@ export function createRedisConnections({ store }: RedisParts): ConnectionStore {
     },
     get: rowsOf,
     list: (filter, page) => list(context, filter, page),
-    ofUsers: (userIds, first) => Promise.all(userIds.map((userId) => ofUser(context, userId, first))),
+    ofUsers: (userIds, first) => ofUsers(context, userIds, first),
     users: (page) => users(context, page),
   };
 }
@@ -107,13 +107,23 @@ function hashOf(store: Store, { userId, clientId }: ClientKey): string {
   return store.hash(userId, clientId);
 }
 
-async function ofUser(context: Context, userId: string, first: number) {
-  const partition = context.store.partitionOfUser(userId);
-  const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };
-  const { members, count } = await context.looker.look(partition, part);
-  const found = await context.rowsOf(members.map((member) => ({ userId, clientId: member.split('\0')[1] ?? '' })));
-  const rows = found.filter((row) => row !== null);
-  return { total: count - (found.length - rows.length), rows };
+/** However many users are asked for: a look into each partition concerned, and a reading of the rows of all. */
+async function ofUsers({ store, looker, rowsOf }: Context, userIds: readonly string[], first: number) {
+  const looks = userIds.map((userId) => {
+    const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };
+    return looker.look(store.partitionOfUser(userId), part);
+  });
+  const looked = await Promise.all(looks);
+  const keys = looked.map(({ members }, i) =>
+    members.map((member) => ({ userId: userIds[i] ?? '', clientId: member.split('\0')[1] ?? '' })),
+  );
+  const found = await rowsOf(keys.flat());
+  let at = 0;
+  return looked.map(({ count }, i) => {
+    const own = found.slice(at, (at += keys[i]?.length ?? 0));
+    const rows = own.filter((row) => row !== null);
+    return { total: count - (own.length - rows.length), rows };
+  });
 }
 
 async function list(
