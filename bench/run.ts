@@ -1,8 +1,8 @@
 /** `npm run bench`: measures this relay beside its peers and prints what each of its goals came to. */
-import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { installPeers } from './lib/install.ts';
 import { printed } from './lib/print.ts';
+import { machine, writeSection } from './lib/readme.ts';
 import { isMet, type Report } from './lib/report.ts';
 import { PACE, QUICK, type Run } from './lib/rounds.ts';
 
@@ -24,7 +24,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
   --rounds n   rounds (${PACE.rounds}), of which the median counts
   --ms n       length of one timed part (${PACE.timedMs})
   --json       one JSON text instead of tables
-  --write      keep the figures of growth: its plots, and its section of README.md
+  --write      keep the figures: each suite's section of README.md, and the plots of growth
 `;
 
 const say = (text: string): void => {
@@ -67,6 +67,7 @@ async function main(): Promise<void> {
     const report = await suite(run);
     reports.push(report);
     if (!values.json) process.stdout.write(`${printed(report)}\n`);
+    if (values.write) await keep(report, run);
   }
   if (values.json) process.stdout.write(`${JSON.stringify(machineReadable(reports, run), null, 2)}\n`);
 }
@@ -78,9 +79,11 @@ function machineReadable(reports: readonly Report[], { pace, quick }: Run): obje
   return { machine: machine(), node: process.version, pace, quick, reports, goals };
 }
 
-/** The machine by its size. */
-function machine(): string {
-  return `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB`;
+/** Growth keeps its own, axis by axis. */
+async function keep(report: Report, { pace }: Run): Promise<void> {
+  if (report.suite === 'growth') return;
+  const text = printed({ ...report, suite: '' }).replace(/^## *\n+/, '');
+  await writeSection(report.suite, { how: `${pace.rounds} rounds of ${pace.timedMs} ms`, text });
 }
 
 await main();
