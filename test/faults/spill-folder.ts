@@ -3,7 +3,8 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const SIZE = '256m';
+const MIB = 1024 * 1024;
+const LEAST_MIB = 256;
 const REMOUNTS = 50;
 
 /** The directory in which the relays of a run keep large payloads. Where the machine allows, a small file system of its own. */
@@ -17,9 +18,11 @@ export type SpillFolder = Disposable & {
   setWritable(writable: boolean): boolean;
 };
 
-export function makeSpillFolder(): SpillFolder {
+/** `bytes`: what is to find room, as long as nobody takes it away. */
+export function makeSpillFolder(bytes: number): SpillFolder {
+  const size = Math.max(LEAST_MIB, Math.ceil((1.5 * bytes) / MIB));
   const path = mkdtempSync(join(tmpdir(), 'callboard-faults-spill-'));
-  const mounted = run('mount', '-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', path);
+  const mounted = run('mount', '-t', 'tmpfs', '-o', `size=${size}m`, 'tmpfs', path);
   return {
     path,
     mounted,

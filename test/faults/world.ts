@@ -39,6 +39,7 @@ export type WorldOptions = {
   readonly folder: string;
   readonly direct: boolean;
   readonly plan: Plan;
+  readonly commands: number;
   readonly source?: string | undefined;
 };
 
@@ -47,10 +48,11 @@ const USERS = ['ann', 'ben', 'cleo', 'dan', 'eve', 'fay'];
 const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
 const CLIENT_PROCESSES = 2;
 
-export async function startWorld({ folder, direct, plan, source }: WorldOptions): Promise<World> {
+export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
   await using ends = new AsyncDisposableStack();
   const { redis, sentinel } = direct ? NO_STORE : await startStore(ends, plan);
-  const spill = plan.bytes > 0 ? ends.use(makeSpillFolder()) : null;
+  // Params and result of each.
+  const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
   const relays: Relay[] = [];
   const ways: Proxy[] = [];
   for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
