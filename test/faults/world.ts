@@ -87,12 +87,18 @@ const NO_STORE: StoreServers = { redis: null, sentinel: null };
 async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<StoreServers> {
   if (!plan.sentinel) {
     const redis = ends.adopt(await startRedis(plan.redis), (server) => server.stop());
-    process.once('exit', () => redis.process.kill('SIGKILL'));
+    onExit(ends, () => redis.process.kill('SIGKILL'));
     return { redis, sentinel: null };
   }
   const sentinel = ends.adopt(await startRedisSentinel({ args: plan.redis }), (servers) => servers.stop());
-  process.once('exit', () => sentinel.servers.forEach((server) => server.process.kill('SIGKILL')));
+  onExit(ends, () => sentinel.servers.forEach((server) => server.process.kill('SIGKILL')));
   return { redis: null, sentinel };
+}
+
+/** Should the run end in the middle, by whatever it is. */
+function onExit(ends: AsyncDisposableStack, kill: () => void): void {
+  process.once('exit', kill);
+  ends.defer(() => void process.off('exit', kill));
 }
 
 function addressOf(sentinel: RedisSentinel | null): string | null {
