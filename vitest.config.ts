@@ -25,8 +25,8 @@ export default defineConfig({
   test: {
     projects: TOPOLOGIES.map(project),
     globalSetup: ['test/kit/redis-global.ts'],
-    // Tests start servers and measure memory: processes, and no more of them than the smallest machine has cores.
+    // Tests start servers and measure memory: processes. One more of them than the smallest machine has cores, since many wait for others.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
   },
 });
