@@ -46,10 +46,6 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries a function or the schema: nothing is opened',
   },
   {
-    files: ['test/relay/fast-path-calls.test.ts'],
-    reason: 'compares two ways of putting the same calls and answers, in hundreds of forms; over Redis fast-path does',
-  },
-  {
     files: ['test/graphql/writer.test.ts'],
     reason:
       'compares two ways of writing hundreds of answers over memory; over Redis plan-documents does, for a corpus',

@@ -98,7 +98,6 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
       ...[
         'spill',
         'store',
-        'sweep',
         'target',
         'wire',
         'lua/prelude',

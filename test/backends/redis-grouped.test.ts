@@ -104,6 +104,24 @@ describe('acts that travel in one call', () => {
     await bench.close();
   });
 
+  it('answer each waiter once, also where an acknowledgement and the end come together', async () => {
+    const bench = await redisBench({ partitions: 1 });
+    const node = await openNode(bench);
+    const { commands } = bench.backend;
+    await commands.rebind(ALICE, BOUND, 'up');
+    const waiter = (id: string, waitFor: 'acknowledged' | 'completed') =>
+      commands.admit(admission('c0', { waiter: { rpcId: id, callerNodeId: 'n1', waitFor, withinMs: null } }));
+    await waiter('first', 'acknowledged');
+    await node.take();
+    await Promise.all([
+      commands.dispatch(keyFor('c0'), BOUND, 'a'),
+      commands.report(keyFor('c0'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null }),
+      commands.finish(keyFor('c0'), ending()),
+    ]);
+    expect(await node.take()).toMatchObject([{ kind: 'reply', reply: { rpcId: 'first' } }]);
+    await bench.close();
+  });
+
   it('take a record as the acts before them left it', async () => {
     const bench = await started();
     const { commands } = bench.backend;

@@ -72,6 +72,12 @@ describe('the store over Redis', () => {
     expect([many.length, one.length, store.roundTrips - before]).toEqual([100, 1, 2]);
   });
 
+  it('asks by itself for what is not its own: only its tags say what lies together', async () => {
+    const before = store.roundTrips;
+    const foreign = [randomUUID(), randomUUID()].map((key) => store.read([['GET', key]]));
+    expect([await Promise.all(foreign), store.roundTrips - before]).toEqual([[[null], [null]], 2]);
+  });
+
   it('answers an act that fails with its own error, and the others of its call as usual', async () => {
     const [good, bad, next] = await Promise.allSettled([note('a'), store.act(0, 'test-fail', []), note('b')]);
     expect([good.status, bad.status, next.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);

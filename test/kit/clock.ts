@@ -70,11 +70,11 @@ export class FakeClock implements Clock {
 }
 
 /** Moves the clock on, a little at a time, until this is there: for what looks again after a while. */
-export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>): Promise<T> {
+export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>, stepMs = 10): Promise<T> {
   let over = false;
   const done = (): void => void (over = true);
   awaited.then(done, done);
-  while (!over) await clock.advance(10);
+  while (!over) await clock.advance(stepMs);
   return awaited;
 }
 

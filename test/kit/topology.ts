@@ -24,7 +24,7 @@ declare module 'vitest' {
 
 /** How many of so many random runs a property gets: Redis is asked some thousand times slower than memory. */
 export function numRuns(ofMemory: number): number {
-  return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 20);
+  return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);
 }
 
 export type House = {

@@ -2,8 +2,8 @@ import type { Connection, DisconnectCause } from '../../core/connections/connect
 import type { ClientKey } from '../../core/ids.ts';
 import type { Known } from './connections-known.ts';
 import { asOf, decodeConnection } from './connections-rows.ts';
-import type { Standing } from './connections-look.ts';
-import { fieldsOf, listOf } from './record.ts';
+import { standingOf, type Standing } from './connections-look.ts';
+import { listOf } from './record.ts';
 import { scattered } from './scatter.ts';
 import type { Store } from './store.ts';
 import type { Reply } from './wire.ts';
@@ -29,8 +29,7 @@ export function getConnections(parts: GetParts, keys: readonly ClientKey[]): Pro
         return [store.hash(userId, clientId), one ? one.epoch : '', one ? revisionOf(one.actions) : ''];
       });
       const [now, over, ...rows] = listOf(await store.act(partition, 'connections-get', args));
-      const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
-      const standing = { now: Number(now), over: new Map(ends) };
+      const standing = standingOf(now, over);
       return some.map((_, i) => read({ known, standing, before: before[i] ?? null }, rows[i] ?? null));
     },
   });

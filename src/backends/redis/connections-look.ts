@@ -1,5 +1,5 @@
 import type { KeyKind } from './keys.ts';
-import { fieldsOf } from './record.ts';
+import { fieldsOf, listOf } from './record.ts';
 import type { Store } from './store.ts';
 import type { ReadCommand, Reply } from './wire.ts';
 
@@ -26,8 +26,8 @@ export type Looked = Standing & { readonly members: readonly string[]; readonly 
 
 /** What is looked at in one partition in a tick is gathered: however much there is, it costs a round trip of each kind. */
 export interface Looker {
-  /** A part of an index, once what is due is forgotten; without a part only how time stands. */
-  look(partition: number, part: Part | null): Promise<Looked>;
+  /** A part of an index, once what is due is forgotten. */
+  look(partition: number, part: Part): Promise<Looked>;
   read(command: ReadCommand): Promise<Reply>;
 }
 
@@ -78,26 +78,18 @@ function gathered<Q, A>(
   };
 }
 
-async function look(store: Store, partition: number, asked: readonly (Part | null)[]): Promise<readonly Looked[]> {
-  const parts = asked.filter((part) => part !== null);
-  const pieces = parts.length === 0 ? [[]] : [...piecesOf(parts)];
-  const answers = await Promise.all(pieces.map((piece) => sweep(store, partition, piece)));
-  const found = answers.flat();
-  const standing: Looked = { ...(found[0] ?? { now: 0, over: new Map() }), members: [], count: 0 };
-  let next = 0;
-  return asked.map((part) => (part === null ? standing : (found[next++] ?? standing)));
+async function look(store: Store, partition: number, parts: readonly Part[]): Promise<readonly Looked[]> {
+  const answers = await Promise.all([...piecesOf(parts)].map((piece) => sweep(store, partition, piece)));
+  return answers.flat();
 }
 
-/** Never without an answer: where no part is asked for, it is an empty one. */
 async function sweep(store: Store, partition: number, parts: readonly Part[]): Promise<readonly Looked[]> {
   const args = parts.flatMap(({ kind, min, max, limit, counted }) => [kind, min, max, limit, counted ? '1' : '']);
   for (let turn = 1; ; turn++) {
     const reply = await store.act(partition, 'connections-sweep', [SWEEP_ROWS, ...args]);
     const [now, more, over, ...found] = listOf(reply);
-    if (more === '1' && turn < SWEEPS && parts.length > 0) continue;
-    const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
-    const standing = { now: Number(now), over: new Map(ends) };
-    if (parts.length === 0) return [{ ...standing, members: [], count: 0 }];
+    if (more === '1' && turn < SWEEPS) continue;
+    const standing = standingOf(now, over);
     return found.map((one) => {
       const [members, count] = listOf(one);
       return { ...standing, members: listOf(members ?? null).map(String), count: Number(count) };
@@ -120,6 +112,8 @@ function* piecesOf(parts: readonly Part[]): Generator<readonly Part[]> {
   yield piece;
 }
 
-export function listOf(reply: Reply): readonly Reply[] {
-  return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+/** As acts answer it: the time, and node and end in turn. */
+export function standingOf(now: Reply | undefined, over: Reply | undefined): Standing {
+  const ends = [...fieldsOf(over ?? null)].map(([node, end]) => [node, Number(end)] as const);
+  return { now: Number(now), over: new Map(ends) };
 }

@@ -11,10 +11,10 @@ import type { PageRequest, Position, Scan } from '../../core/page.ts';
 import type { RedisParts } from './parts.ts';
 import { getConnections } from './connections-get.ts';
 import { createKnown } from './connections-known.ts';
-import { createLooker, listOf, partOf, type Looker } from './connections-look.ts';
+import { createLooker, partOf, type Looker } from './connections-look.ts';
 import { decodeConnection } from './connections-rows.ts';
 import { mergedMembers, scanPage, type Listing } from './connections-scan.ts';
-import type { Fields } from './record.ts';
+import { listOf, type Fields } from './record.ts';
 import type { Store } from './store.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };

@@ -2,7 +2,7 @@ import type { ClientType } from '../../core/connections/connection.ts';
 import type { ExecutionContext } from '../../core/contexts/context.ts';
 import type { CountedWindow } from '../../core/contexts/store.ts';
 import { clientKeyText } from '../../core/ids.ts';
-import { listOf, type Looker } from './connections-look.ts';
+import type { Looker } from './connections-look.ts';
 import type { Member } from './connections-scan.ts';
 import {
   contextOf,
@@ -14,7 +14,7 @@ import {
   type Reporter,
 } from './contexts-rows.ts';
 import type { KeyKind } from './keys.ts';
-import { fieldsOf } from './record.ts';
+import { fieldsOf, listOf } from './record.ts';
 import type { Store } from './store.ts';
 
 /** Reads the rows that an index names: what a client reported, beside the client's own row, in one round trip for all. */

@@ -11,12 +11,12 @@ import {
 import {
   decodeEntries,
   gapsOf,
-  listOf,
   streamHash,
   type HistoryParts,
   type StoredMessage,
   type StreamName,
 } from './history-rows.ts';
+import { listOf } from './record.ts';
 import type { ReadCommand } from './wire.ts';
 
 /** Entries that a filtered scan reads at once. */

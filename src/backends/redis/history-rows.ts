@@ -8,6 +8,7 @@ import {
 } from '../../core/history/message.ts';
 import { trustJson, utf8Length } from '../../core/json.ts';
 import type { EvidenceSource, ObservedSource } from '../../core/page.ts';
+import { listOf } from './record.ts';
 import type { Store } from './store.ts';
 import type { Reply } from './wire.ts';
 
@@ -22,11 +23,6 @@ export type HistoryParts = {
 export type StreamName = { readonly userId: string; readonly suffix: string };
 /** A message and the id of its entry in its STREAM. */
 export type StoredMessage = { readonly message: Message; readonly entryId: string };
-
-/** A reply that is a list; of anything else, none. */
-export function listOf(reply: Reply | undefined): readonly Reply[] {
-  return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
-}
 
 export function payloadBytesOf({ payload, spill }: NewMessage): number {
   return payload === null ? (spill?.bytes ?? 0) : utf8Length(payload);

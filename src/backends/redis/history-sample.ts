@@ -5,13 +5,13 @@ import { lookAt } from './history-messages.ts';
 import {
   decodeEntries,
   gapsOf,
-  listOf,
   placeOf,
   streamHash,
   type HistoryParts,
   type StoredMessage,
   type StreamName,
 } from './history-rows.ts';
+import { listOf } from './record.ts';
 import type { ReadCommand } from './wire.ts';
 
 /** The newest messages of one stream, or of all: those of the same millisecond and of different streams stand in any order. */

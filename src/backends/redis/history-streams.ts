@@ -1,6 +1,7 @@
 import type { HistoryStore, StreamSummary } from '../../core/history/store.ts';
 import { scanSorted, type PageRequest } from '../../core/page.ts';
-import { gapsOf, listOf, placeOf, streamHash, type HistoryParts } from './history-rows.ts';
+import { gapsOf, placeOf, streamHash, type HistoryParts } from './history-rows.ts';
+import { listOf } from './record.ts';
 import type { ReadCommand, Reply } from './wire.ts';
 
 type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;

@@ -26,12 +26,12 @@ export function createReads({ client, counted }: { readonly client: Client; read
     if (commands.length === 0) return Promise.resolve([]);
     const { promise, resolve, reject } = Promise.withResolvers<readonly Reply[]>();
     const asked = { commands, resolve, reject };
-    if (commands.length > SHORT) {
+    const slot = slotOf(commands);
+    if (slot === null || commands.length > SHORT) {
       void run({ client, counted }, [asked]);
       return promise;
     }
     if (queues.size === 0) setImmediate(flush);
-    const slot = slotOf(commands);
     const queue = queues.get(slot);
     if (queue) queue.push(asked);
     else queues.set(slot, [asked]);
@@ -39,10 +39,9 @@ export function createReads({ client, counted }: { readonly client: Client; read
   };
 }
 
-/** The tag of the keys: what of a name decides on its slot. */
-function slotOf([first]: readonly ReadCommand[]): string {
-  const key = String(first?.[1] ?? '');
-  return key.slice(key.indexOf('{') + 1, key.indexOf('}'));
+/** The tag of the keys: what of a name decides on its slot. Null: it has none, as a key that is not ours. */
+function slotOf([first]: readonly ReadCommand[]): string | null {
+  return /^\{([^}]+)\}/.exec(String(first?.[1] ?? ''))?.[1] ?? null;
 }
 
 /** Never rejects. */

@@ -3,7 +3,7 @@ import { CallboardError } from '../../core/errors.ts';
 import type { SpillRead, SpillRef, SpillStore } from '../../core/history/spill.ts';
 import { trustJson, utf8Length } from '../../core/json.ts';
 import { SPILL_BYTES } from '../../core/limits.ts';
-import { listOf } from './history-rows.ts';
+import { listOf } from './record.ts';
 import { partitionOf } from './keys.ts';
 import type { Store } from './store.ts';
 

@@ -28,7 +28,7 @@ lib.commands_cancel = function(rec, by, reason)
     })
     return { 'settled', lib.commands_text(rec) }
   end
-  if first then lib.commands_move(rec, { cancelRequestedAt = at, reason = string.gsub('cancel requested by ' .. by, '%z', '') }) end
+  if first then lib.commands_move(rec, { cancelRequestedAt = at, reason = 'cancel requested by ' .. by }) end
   if rec.nodeId then lib.commands_post(rec, rec.nodeId, 'cancel', reason) end
   return { 'requested', lib.commands_text(rec) }
 end

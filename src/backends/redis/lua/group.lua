@@ -33,14 +33,14 @@ local function write(name)
   inParts(rows.set and 'SREM' or 'ZREM', name, gone)
 end
 
--- Everything is written now.
+-- Everything is written now, and what was read is not believed any more.
 local function settle()
   local last = ends
-  ends, facts, sizes, lasts = {}, {}, {}, {}
+  ends = {}
   for _, run in ipairs(last) do run() end
   for name in pairs(pending) do write(name) end
   if #binned > 0 then call('UNLINK', unpack(binned)) end
-  binned = {}
+  binned, facts, sizes, lasts = {}, {}, {}, {}
 end
 
 local function note(name, member, score, set)
@@ -52,7 +52,7 @@ local function note(name, member, score, set)
   rows.of[member] = score
 end
 
--- ZADD, ZREM, SADD and SREM of one member, and UNLINK: at once, or with the others of the call.
+-- ZADD, ZREM, SADD and SREM of one member, and UNLINK of what no act of the call reads again: at once, or with the others of the call.
 local function put(name, score, member)
   if not grouping then return call('ZADD', name, score, member) end
   if sizes[name] then sizes[name] = sizes[name] + 1 end

@@ -139,8 +139,10 @@ lib.commands_sweep = function(limit)
   return #ended > limit
 end
 
--- Writes fields that are no move of the command; `ttl`: as commands_write has it.
+-- Writes fields that are no move of the command; `ttl`: as commands_write has it. A reason may be a client's own word: what a record cannot
+-- hold is left out.
 lib.commands_note = function(rec, fields, ttl)
+  if fields.reason then fields.reason = string.gsub(fields.reason, '%z', '') end
   for field, value in pairs(fields) do rec[field] = value end
   lib.commands_write(rec, ttl)
 end
@@ -202,7 +204,6 @@ lib.commands_conclude = function(rec, changes, result)
   if result then call('SET', key('result', rec.kh), result, 'PX', ttl) end
   -- The expiry that it was admitted with is later, as a rule.
   local later = now + kept > tonumber(rec.deadline) + lib.commands_live_grace
-  if changes.reason then changes.reason = string.gsub(changes.reason, '%z', '') end
   lib.commands_move(rec, changes, { ttl = later and ttl or nil })
   lib.commands_leave(rec)
   put(key('ended'), rec.forgetAt, lib.commands_name(rec) .. '\0' .. rec.kh)

@@ -86,7 +86,8 @@ lib.waiters_reply = function(rec, result)
   if #ready == 0 then return end
   table.sort(ready, function(a, b) return a.place < b.place end)
   local fields = lib.waiters_fields(rec, result)
-  if all then unlink(key('waiters', rec.kh)) end
+  -- At once: an act of this call may look who waits.
+  if all then call('UNLINK', key('waiters', rec.kh)) end
   for _, row in ipairs(ready) do
     fields.rpcId = row.rpcId
     if not all then call('HDEL', key('waiters', rec.kh), row.rpcId) end
