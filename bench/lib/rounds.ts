@@ -5,7 +5,7 @@ import type { Row, RowKind } from './report.ts';
 /** How much time a run may take. */
 export type Pace = { readonly rounds: number; readonly warmMs: number; readonly timedMs: number };
 
-export const PACE: Pace = { rounds: 3, warmMs: 2000, timedMs: 1200 };
+export const PACE: Pace = { rounds: 3, warmMs: 4000, timedMs: 1200 };
 export const QUICK: Pace = { rounds: 1, warmMs: 300, timedMs: 500 };
 
 /** What a suite is run with. */
