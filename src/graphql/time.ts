@@ -3,16 +3,32 @@ import { GraphQLError } from 'graphql';
 const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i;
 const MAX_EPOCH_MS = 8.64e15;
 
-/** Epoch milliseconds as RFC 3339 in UTC with milliseconds. */
+/** Epoch milliseconds as RFC 3339 in UTC with milliseconds. Throws a RangeError on what is no time. */
 export function printTime(epochMs: number): string {
-  if (epochMs === last.epochMs) return last.text;
+  if (epochMs >= last.from && epochMs < last.from + HOUR_MS && Number.isInteger(epochMs)) return inHour(epochMs);
   const text = new Date(epochMs).toISOString();
-  last = { epochMs, text };
+  last = { from: Math.floor(epochMs / HOUR_MS) * HOUR_MS, head: text.slice(0, -'00:00.000Z'.length) };
   return text;
 }
 
-/** Rows of one answer are often of one moment. */
-let last = { epochMs: 0, text: '1970-01-01T00:00:00.000Z' };
+const HOUR_MS = 3_600_000;
+const MINUTES = numbered(60, 2, ':');
+const SECONDS = numbered(60, 2, '.');
+const MILLISECONDS = numbered(1_000, 3, 'Z');
+
+/** Times of one answer are mostly of one hour: what stands before the minutes is kept. */
+let last = { from: 0, head: '1970-01-01T00:' };
+
+function inHour(epochMs: number): string {
+  const ms = epochMs - last.from;
+  const seconds = Math.floor(ms / 1_000);
+  const minute = MINUTES[Math.floor(seconds / 60)] ?? '';
+  return last.head + minute + (SECONDS[seconds % 60] ?? '') + (MILLISECONDS[ms % 1_000] ?? '');
+}
+
+function numbered(count: number, digits: number, end: string): readonly string[] {
+  return Array.from({ length: count }, (_, n) => String(n).padStart(digits, '0') + end);
+}
 
 /** Takes RFC 3339 with any offset, or epoch milliseconds; answers epoch milliseconds. Throws a GraphQLError on anything else. */
 export function parseTime(value: unknown): number {

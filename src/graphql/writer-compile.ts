@@ -16,7 +16,7 @@ import type { FragmentStores } from './fragments.ts';
 import { changesAtOf } from './nature.ts';
 import type { Collect } from './writer-fields.ts';
 import { objectWriter, type Member } from './writer-object.ts';
-import { isThenable, settle, valueWriter, type ObjectWriter, type WriteValue } from './writer-values.ts';
+import { holdsTexts, valueWriter, type ObjectWriter, type WriteValue } from './writer-values.ts';
 
 /** What a document's writers are made of. */
 export type Compiling = {
@@ -55,8 +55,8 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
   const [node] = nodes;
   const prefix = `${JSON.stringify(key)}:`;
   if (node.name.value === '__typename') {
-    const text = prefix + JSON.stringify(parent.name);
-    return { nature: 'pure', write: () => text, peek: () => parent.name };
+    const text = JSON.stringify(parent.name);
+    return { prefix, nature: 'pure', peek: () => parent.name, write: () => text, texts: true };
   }
   const field = parent.getFields()[node.name.value];
   if (!field) return null;
@@ -67,25 +67,8 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
     return below.object;
   });
   if (!write) return null;
-  const resolve = resolverOf(compiling, field, node);
   const nature = natureOf(parent, field, below.object);
-  return { nature, peek: resolve, write: memberWriter(prefix, resolve, write) };
-}
-
-function memberWriter(prefix: string, resolve: Member['peek'], write: WriteValue): WriteValue {
-  const prefixed: WriteValue = (value, run) => {
-    const text = write(value, run);
-    if (typeof text === 'string') return prefix + text;
-    return text === null ? null : text.then((later) => (later === null ? null : prefix + later));
-  };
-  return (parent, run) => {
-    try {
-      const value = resolve(parent, run);
-      return isThenable(value) ? settle(value, prefixed, run) : prefixed(value, run);
-    } catch {
-      return null;
-    }
-  };
+  return { prefix, nature, peek: resolverOf(compiling, field, node), write, texts: holdsTexts(field.type) };
 }
 
 /** Only members of entities are anything but live, and only where nothing comes in from outside. */
@@ -136,8 +119,12 @@ function resolverOf(compiling: Compiling, field: GraphQLField<unknown, unknown>,
 /** The default resolver; a method in its place is called, as graphql-js does. */
 function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
-    if (typeof parent !== 'object' || parent === null) return undefined;
-    const value: unknown = Reflect.get(parent, name);
+    if (!isObject(parent)) return undefined;
+    const value = parent[name];
     return typeof value === 'function' ? value.call(parent, NO_ARGUMENTS, context, NO_INFO) : value;
   };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

@@ -1,29 +1,39 @@
 import type { Maybe } from '../core/maybe.ts';
 import type { Fragments, FragmentStores } from './fragments.ts';
 import { flat, keptList, type ChangesAt } from './writer-lists.ts';
-import type { ObjectWriter, Run, Text, WriteValue } from './writer-values.ts';
+import {
+  isThenable,
+  needsEscape,
+  settle,
+  type ObjectWriter,
+  type Run,
+  type Text,
+  type WriteValue,
+} from './writer-values.ts';
 
-/**
- * One member of an object, as `"key":value`. `pure`: a function of the object alone. `derived`: of the object and of the time, and cheap, and
- * then `peek` is its value. `live`: of anything.
- */
-export type Member = {
-  readonly nature: 'pure' | 'derived' | 'live';
-  readonly write: WriteValue;
-  /** The value of a derived member; throws what its resolver throws. */
+/** One member of an object. `pure`: a function of the object alone. `derived`: of the object and of the time, and cheap. `live`: of anything. */
+export type Member = Part & { readonly nature: 'pure' | 'derived' | 'live' };
+
+/** What is written as `"key":value`. */
+type Part = {
+  /** What stands before the value, such as `"key":`. */
+  readonly prefix: string;
+  /** The value; throws what its resolver throws. */
   readonly peek: (parent: unknown, run: Run) => unknown;
+  readonly write: WriteValue;
+  /** Its values are texts that stand for themselves. */
+  readonly texts: boolean;
 };
 
 /** Writes an object of these members. Of an entity, what does not change with time is written once, and so are lists of it. */
 export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
-  const plain = members.map((member) => member.write);
-  if (!keeping) return { write: membersWriter(joinedWriter(plain)), kept: null };
+  if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
   const { stores } = keeping;
   if (members.length === 0 || members.some(({ nature }) => nature === 'live'))
-    return { write: membersWriter(joinedWriter(merged(members, stores))), kept: null };
+    return { write: joinedWriter(merged(members, stores), BRACES), kept: null };
   const derived = members.filter(({ nature }) => nature === 'derived').map(({ peek }) => peek);
   return {
-    write: remembering(membersWriter(flatWriter(plain)), derived, stores.create()),
+    write: remembering(flatWriter(members, BRACES), derived, stores.create()),
     kept: keptLists(derived.length > 0, keeping),
   };
 }
@@ -37,20 +47,25 @@ function keptLists(timed: boolean, { stores, changesAt }: Keeping): ObjectWriter
 }
 
 /** Runs of pure members between live ones, each as one. */
-function merged(members: readonly Member[], stores: FragmentStores): readonly WriteValue[] {
-  const writers: WriteValue[] = [];
-  let pure: WriteValue[] = [];
+function merged(members: readonly Member[], stores: FragmentStores): readonly Part[] {
+  const parts: Part[] = [];
+  let pure: Member[] = [];
   const close = (): void => {
-    if (pure.length > 1) writers.push(remembering(flatWriter(pure), [], stores.create()));
-    else writers.push(...pure);
+    if (pure.length > 1) parts.push(whole(remembering(flatWriter(pure), [], stores.create())));
+    else parts.push(...pure);
     pure = [];
   };
-  for (const { nature, write } of members) {
-    if (nature === 'pure') pure.push(write);
-    else (close(), writers.push(write));
+  for (const member of members) {
+    if (member.nature === 'pure') pure.push(member);
+    else (close(), parts.push(member));
   }
   close();
-  return writers;
+  return parts;
+}
+
+/** Several members as one, which is made of the object itself. */
+function whole(write: WriteValue): Part {
+  return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
 
 type Kept = { readonly text: string; readonly derived: readonly unknown[] };
@@ -76,17 +91,13 @@ function remembering(write: WriteValue, derived: readonly Member['peek'][], kept
   };
 }
 
-function membersWriter(write: WriteValue): WriteValue {
-  return (parent, run) => {
-    const text = write(parent, run);
-    if (typeof text === 'string') return `{${text}}`;
-    return text === null ? null : text.then((later) => (later === null ? null : `{${later}}`));
-  };
-}
+type Around = { readonly open: string; readonly close: string };
+const BRACES: Around = { open: '{', close: '}' };
+const NOTHING: Around = { open: '', close: '' };
 
 /** What is kept must be one flat text, not a tree of its pieces. */
-function flatWriter(writers: readonly WriteValue[]): WriteValue {
-  const write = joinedWriter(writers);
+function flatWriter(parts: readonly Part[], around: Around = NOTHING): WriteValue {
+  const write = joinedWriter(parts, around);
   return (parent, run) => {
     const text = write(parent, run);
     return typeof text === 'string' ? flat(text) : text;
@@ -94,22 +105,41 @@ function flatWriter(writers: readonly WriteValue[]): WriteValue {
 }
 
 /** All members are begun before any is waited for, so that nested fields can be asked for in one batch. */
-function joinedWriter(writers: readonly WriteValue[]): WriteValue {
+function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteValue {
+  const writers = parts.map((part, i) => partWriter(part, i === 0 ? open : ','));
+  const empty = parts.length === 0 ? open : '';
   return (parent, run) => {
-    let text = '';
+    let text = empty;
     let pieces: Maybe<Text>[] | null = null;
-    for (let i = 0; i < writers.length; i++) {
-      const piece = writers[i]?.(parent, run) ?? null;
-      if (piece === null) return null;
-      if (pieces) pieces.push(piece);
-      else if (typeof piece !== 'string') pieces = i === 0 ? [piece] : [text, piece];
-      else text = i === 0 ? piece : `${text},${piece}`;
+    try {
+      for (const write of writers) {
+        const piece = write(parent, run);
+        if (piece === null) return null;
+        if (pieces) pieces.push(piece);
+        else if (typeof piece !== 'string') pieces = [text, piece];
+        else text += piece;
+      }
+    } catch {
+      return null;
     }
-    return pieces ? joinLater(pieces) : text;
+    return pieces ? joinLater(pieces, close) : text + close;
   };
 }
 
-async function joinLater(pieces: readonly Maybe<Text>[]): Promise<Text> {
+/** Throws what the resolver throws. */
+function partWriter({ prefix, peek, write, texts }: Part, before: string): WriteValue {
+  const lead = before + prefix;
+  const quoted = `${lead}"`;
+  return (parent, run) => {
+    const value = peek(parent, run);
+    if (texts && typeof value === 'string' && !needsEscape(value)) return `${quoted}${value}"`;
+    const piece = isThenable(value) ? settle(value, write, run) : write(value, run);
+    if (typeof piece === 'string') return lead + piece;
+    return piece === null ? null : piece.then((later) => (later === null ? null : lead + later));
+  };
+}
+
+async function joinLater(pieces: readonly Maybe<Text>[], close: string): Promise<Text> {
   const texts = await Promise.all(pieces);
-  return texts.includes(null) ? null : texts.join(',');
+  return texts.includes(null) ? null : texts.join('') + close;
 }

@@ -1,5 +1,8 @@
 import {
+  GraphQLID,
+  GraphQLString,
   getNullableType,
+  isEnumType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -93,19 +96,48 @@ async function joined(start: string, pieces: readonly Maybe<Text>[], begun: bool
 }
 
 function leafWriter(type: GraphQLLeafType): WriteValue {
-  return (value) => {
-    if (value === null || value === undefined) return null;
-    if (value instanceof Error) return null;
+  const write: WriteValue = (value) => {
+    if (value === null || value === undefined || value instanceof Error) return null;
     try {
-      const coerced = type.coerceOutputValue(value);
-      if (coerced === null || coerced === undefined) return null;
-      // As JSON.stringify gives them.
-      if (typeof coerced === 'boolean') return coerced ? 'true' : 'false';
-      return JSON.stringify(coerced) ?? null;
+      return textOf(type.coerceOutputValue(value));
     } catch {
       return null;
     }
   };
+  return isEnumType(type) ? wordWriter(write) : write;
+}
+
+/** As JSON.stringify gives it. */
+function textOf(coerced: unknown): Text {
+  if (coerced === null || coerced === undefined) return null;
+  if (typeof coerced === 'string' && !needsEscape(coerced)) return `"${coerced}"`;
+  if (typeof coerced === 'boolean') return coerced ? 'true' : 'false';
+  return JSON.stringify(coerced) ?? null;
+}
+
+/** An enum has few values, and each is always the same text. */
+function wordWriter(write: WriteValue): WriteValue {
+  const words = new Map<unknown, string>();
+  return (value, run) => {
+    const known = words.get(value);
+    if (known !== undefined) return known;
+    const text = write(value, run);
+    if (typeof text === 'string' && typeof value === 'string') words.set(value, text);
+    return text;
+  };
+}
+
+/** Whether a type's values, where they are texts, are written as they are. */
+export function holdsTexts(type: GraphQLOutputType): boolean {
+  const named = getNullableType(type);
+  return named === GraphQLString || named === GraphQLID;
+}
+
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+
+/** Whether JSON writes something else for it than the same characters between quotes; true also for some where it does not. */
+export function needsEscape(text: string): boolean {
+  return ESCAPED.test(text);
 }
 
 /** What graphql-js waits for. */
