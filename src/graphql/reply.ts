@@ -20,7 +20,7 @@ export type JsonAnswer = {
   readonly text: string;
 };
 
-/** From here on Node writes bytes with less work than text: it would put head and text together, and copy both once more. */
+/** From here on Node writes bytes with less work than text that must be encoded: it would put head and text together, and encode both once more. */
 const LARGE = 8 * 1024;
 
 /** Writes head and text as one. */
@@ -29,5 +29,6 @@ export function sendJson(response: ServerResponse, { head, type, text }: JsonAns
   const bytes = Buffer.byteLength(text);
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
   // Where each character is one byte, there is nothing to encode.
-  response.end(bytes < LARGE ? text : Buffer.from(text, bytes === text.length ? 'latin1' : 'utf8'));
+  if (bytes === text.length) response.end(text, 'latin1');
+  else response.end(bytes < LARGE ? text : Buffer.from(text));
 }
