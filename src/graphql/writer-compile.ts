@@ -1,4 +1,5 @@
 import {
+  BREAK,
   defaultFieldResolver,
   getArgumentValues,
   getNullableType,
@@ -6,6 +7,7 @@ import {
   isListType,
   isNonNullType,
   isObjectType,
+  visit,
   type FieldNode,
   type GraphQLField,
   type GraphQLObjectType,
@@ -22,7 +24,7 @@ import { holdsTexts, valueWriter, type ObjectWriter, type WriteValue } from './w
 export type Compiling = {
   readonly collect: Collect;
   readonly fragments: FragmentStores | null;
-  /** How many fields with arguments there are so far. */
+  /** How many fields there are so far whose arguments depend on variables. */
   fields: number;
 };
 export type Compiled = ObjectWriter & { readonly pure: boolean };
@@ -109,11 +111,25 @@ function resolverOf(compiling: Compiling, field: GraphQLField<unknown, unknown>,
   const own: Resolves = { resolve: field.resolve };
   const { resolve } = own;
   if (field.args.length === 0) return (parent, { context }) => resolve(parent, NO_ARGUMENTS, context, NO_INFO);
+  if (isFixed(node)) {
+    let fixed: Readonly<Record<string, unknown>> | null = null;
+    return (parent, { context }) => {
+      fixed ??= Object.freeze(getArgumentValues(field, node));
+      return resolve(parent, fixed, context, NO_INFO);
+    };
+  }
   const number = compiling.fields++;
   return (parent, { context, args, variables }) => {
     const own = (args[number] ??= getArgumentValues(field, node, variables));
     return resolve(parent, own, context, NO_INFO);
   };
+}
+
+/** Whether a field's arguments are the same whatever the variables. */
+function isFixed({ arguments: given = [] }: FieldNode): boolean {
+  let fixed = true;
+  for (const argument of given) visit(argument, { Variable: () => ((fixed = false), BREAK) });
+  return fixed;
 }
 
 /** The default resolver; a method in its place is called, as graphql-js does. */

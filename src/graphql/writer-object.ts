@@ -140,6 +140,10 @@ function partWriter({ prefix, peek, write, texts }: Part, before: string): Write
 }
 
 async function joinLater(pieces: readonly Maybe<Text>[], close: string): Promise<Text> {
-  const texts = await Promise.all(pieces);
-  return texts.includes(null) ? null : texts.join('') + close;
+  let text = '';
+  for (const piece of await Promise.all(pieces)) {
+    if (piece === null) return null;
+    text += piece;
+  }
+  return text + close;
 }
