@@ -5,6 +5,7 @@ import { INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../core/limits.ts';
 import type { ProjectionRefusal } from '../core/sites/projector.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
+import { DEED } from './nature.ts';
 import { RefusalCodeEnum } from './refusal.ts';
 
 const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
@@ -114,6 +115,7 @@ builder.mutationField('ingestMessages', (t) =>
         description: `1 to ${INGEST_BATCH} messages.`,
       }),
     },
+    extensions: DEED,
     resolve: (_, { messages }, { core, who }) => core.ingest.ingest(who, messages.map(messageOf)),
   }),
 );

@@ -114,7 +114,7 @@ function makeRoute({ operation, directive }: OperationSource, parts: Parts): Rou
     inputs: new Map(inputs.map((input) => [input.name, input])),
     body,
     itemRefusal,
-    around: itemRefusal ? null : aroundBody(operation, body.path),
+    around: aroundBody(operation, body.path),
     plan,
   };
 }

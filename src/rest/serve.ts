@@ -57,7 +57,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     const answer = andThen(writtenData(route, context, variables), (data) =>
       data === null
         ? andThen(route.plan.run(context, variables), shown)
-        : (writtenAnswer(route, data) ?? shown({ data: JSON.parse(data) })),
+        : (writtenAnswer({ ...route, onlyItem }, data) ?? shown({ data: JSON.parse(data) })),
     );
     if (answer instanceof Promise) answer.then((done) => send(res, done, reply)).catch(failed);
     else send(res, answer, reply);

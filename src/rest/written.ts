@@ -3,6 +3,7 @@ import type { Maybe } from '../core/maybe.ts';
 import type { Plan, Variables } from '../graphql/plan.ts';
 import { statusOfOutcome } from './answer.ts';
 import type { Variant } from './body.ts';
+import type { ItemRefusal } from './item-refusal.ts';
 import type { Answer } from './problem.ts';
 import { responseKey } from './selection.ts';
 
@@ -34,9 +35,12 @@ export function writtenData({ plan, around }: Writing, context: unknown, variabl
   return around === null ? null : plan.write(context, variables);
 }
 
-/** The answer to be made of this text of the data; null: it must be looked into. */
-export function writtenAnswer({ around, body }: Writing, data: string): Answer | null {
-  if (around === null || !data.startsWith(around.before)) return null;
+/** The answer to be made of this text of the data; null: it must be looked into, as where it may say why its only item was refused. */
+export function writtenAnswer(
+  { around, body, onlyItem }: Omit<Writing, 'plan'> & { readonly onlyItem: ItemRefusal | null },
+  data: string,
+): Answer | null {
+  if (onlyItem || around === null || !data.startsWith(around.before)) return null;
   const text = data.slice(around.before.length, data.length - around.after.length);
   if (body.variants.length > 0) return variantAnswer(body.variants, text);
   return text === 'null' ? null : { status: 200, body: null, text };

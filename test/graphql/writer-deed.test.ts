@@ -9,10 +9,10 @@ import { createPlans } from '../../src/graphql/plan.ts';
 import { schema, wireSchema } from '../../src/graphql/schema.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
-const RPC = readFileSync(new URL('../../src/rest/operations/rpc.graphql', import.meta.url), 'utf8').replaceAll(
-  /@rest\([^)]*\)/g,
-  '',
-);
+const operations = (file: string): string =>
+  readFileSync(new URL(`../../src/rest/operations/${file}`, import.meta.url), 'utf8').replaceAll(/@rest\([^)]*\)/g, '');
+const RPC = operations('rpc.graphql');
+const INGEST = operations('ingest.graphql');
 const CALL = parse(`mutation Call($user: ID! = "alice", $params: JSON) {
   a: invokeAction(input: { userId: $user, clientId: "tab", action: "open", params: $params, commandId: "c1", waitFor: ADMITTED }) {
     __typename
@@ -99,6 +99,24 @@ it('a mutation whose answer cannot be written is resolved once', async () => {
   expect(shown((await run()) ?? {})).toEqual(shown(expected));
   expect(expected.errors?.[0]?.path).toEqual(['a', 'message']);
   expect(test.counted.calls).toBe(2);
+});
+
+it('the document of IngestMessages is written as text, refused messages among them', async () => {
+  await using test = await testCore();
+  const plan = createPlans(wireSchema, { eager: true }).of(parse(INGEST));
+  const context = createContext({ core: test.core, who: user('alice'), log: silentLog });
+  const message = { kind: 'event', streamSuffix: 'notes', clientId: 'tab', instanceId: 'i1', payload: { a: [1] } };
+  const messages = [
+    { ...message, messageId: 'm1' },
+    { ...message, messageId: 'm1' },
+    { ...message, kind: 'other' },
+  ];
+  const { ingestMessages } = JSON.parse((await plan?.write(context, { messages })) ?? 'null');
+  expect(ingestMessages.items).toMatchObject([
+    { message_id: 'm1', retained: true, duplicate: false, error: null },
+    { message_id: 'm1', retained: false, duplicate: true, error: null },
+    { retained: false, error: { code: 'invalid_argument', errors: [{ parameter: 'kind' }] } },
+  ]);
 });
 
 it('a mutation whose variables are wrong is not resolved', async () => {
