@@ -84,7 +84,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   };
   const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
   const nobody = (): object => options.makeContext({ core, who: null, log });
-  const sharer = createSharer({ schema, mask, masked, nobody });
+  const sharer = createSharer({ schema, mask, masked, nobody, fast });
 
   return {
     mask,

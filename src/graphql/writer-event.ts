@@ -1,0 +1,38 @@
+import { GraphQLError, Kind, type DocumentNode, type ValidatedSubscriptionArgs } from 'graphql';
+import type { Maybe } from '../core/maybe.ts';
+import { compileObject, type Compiling } from './writer-compile.ts';
+import { createCollect } from './writer-fields.ts';
+import type { Text } from './writer-values.ts';
+
+/**
+ * Writes the data of one event of a subscription as JSON text, the very text that JSON.stringify gives of graphql-js's data. `event` is the
+ * root value. Null: given up; it must then be executed in the ordinary way. Never throws and never rejects.
+ */
+export type EventWriter = (event: unknown, context: unknown) => Maybe<Text>;
+
+type Subscribed = Pick<ValidatedSubscriptionArgs, 'schema' | 'document' | 'operation' | 'variableValues'>;
+
+/** Null: the document holds something that is not written here. */
+export function createEventWriter({ schema, document, operation, variableValues }: Subscribed): EventWriter | null {
+  const root = schema.getSubscriptionType();
+  if (!root || document.definitions.some(hasArguments)) return null;
+  try {
+    const compiling: Compiling = {
+      collect: createCollect(schema, document, variableValues),
+      fragments: null,
+      fields: 0,
+    };
+    const object = compileObject(compiling, root, [operation.selectionSet]);
+    const args: unknown[] = [];
+    return object && ((event, context) => object.write(event, { context, variables: variableValues, args }));
+  } catch (error) {
+    // The conditions cannot be decided; graphql-js says so in its words.
+    if (error instanceof GraphQLError) return null;
+    throw error;
+  }
+}
+
+/** Arguments of fragments are an experiment of graphql-js. */
+function hasArguments(node: DocumentNode['definitions'][number]): boolean {
+  return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
+}
