@@ -52,16 +52,15 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
       reject(tooLarge(maxBytes));
     }
   };
-  request.on('data', take);
   const broken = (): void =>
     reject(new CallboardError('invalid_argument', 'The body ended before its announced length.'));
-  request.once('end', () => {
-    // Every request closes: an error made then for nothing would cost more than the rest of its reading.
-    request.off('close', broken);
+  const whole = (): void => {
+    // Every request closes: an error made then for nothing would cost more than the rest of its reading. And what an open stream began with
+    // would be kept, bytes and all, as long as anybody listens for more of it.
+    request.off('close', broken).off('data', take).off('error', broken);
     resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
-  });
-  request.once('error', broken);
-  request.once('close', broken);
+  };
+  request.on('data', take).once('end', whole).once('error', broken).once('close', broken);
   return promise;
 }
 
