@@ -2,33 +2,54 @@ import type { Cancel, Clock } from '../core/clock.ts';
 import { atTime } from './at-time.ts';
 import type { Wire } from './sse-wire.ts';
 
+export type Ending = Pick<Wire, 'terms' | 'end'>;
+
 /** Ends streams with the tokens that opened them. */
 export type Expiries = {
-  /** Ends the stream at this time (epoch milliseconds; null: never), unless cancelled. Streams that end together share one timer. */
-  add(wire: Wire, expiresAt: number | null): void;
-  cancel(wire: Wire, expiresAt: number | null): void;
+  /** Ends the stream when its terms say so, unless cancelled. Streams that end within the same second share one timer. */
+  add(wire: Ending): void;
+  cancel(wire: Ending): void;
 };
 
+/** Streams that end within one second, and the timer of the first of them. */
+type Row = { readonly wires: Set<Ending>; at: number; cancel: Cancel };
+
+const ROW_MS = 1000;
+
 export function createExpiries(clock: Clock): Expiries {
-  const due = new Map<number, { readonly wires: Set<Wire>; readonly cancel: Cancel }>();
-  const end = (at: number): void => {
-    const wires = due.get(at)?.wires ?? [];
-    due.delete(at);
-    for (const wire of wires) wire.end();
+  const rows = new Map<number, Row>();
+  const rowOf = ({ terms: { expiresAt } }: Ending): number | null => expiresAt && Math.floor(expiresAt / ROW_MS);
+  const arm = (key: number, row: Row, at: number): void => {
+    row.cancel();
+    row.at = at;
+    row.cancel = atTime(clock, at, () => end(key, row));
+  };
+  const end = (key: number, row: Row): void => {
+    const now = Math.max(clock.now(), row.at);
+    let next = Infinity;
+    for (const wire of row.wires) {
+      const at = wire.terms.expiresAt ?? Infinity;
+      if (at <= now) wire.end();
+      else next = Math.min(next, at);
+    }
+    if (next < Infinity) arm(key, row, next);
   };
   return {
-    add(wire, expiresAt) {
-      if (expiresAt === null) return;
-      const row = due.get(expiresAt) ?? { wires: new Set(), cancel: atTime(clock, expiresAt, () => end(expiresAt)) };
-      due.set(expiresAt, row);
+    add(wire) {
+      const key = rowOf(wire);
+      const at = wire.terms.expiresAt;
+      if (key === null || at === null) return;
+      const row = rows.get(key) ?? { wires: new Set(), at: Infinity, cancel: () => {} };
+      rows.set(key, row);
       row.wires.add(wire);
+      if (at < row.at) arm(key, row, at);
     },
-    cancel(wire, expiresAt) {
-      if (expiresAt === null) return;
-      const row = due.get(expiresAt);
-      if (!row?.wires.delete(wire) || row.wires.size > 0) return;
+    cancel(wire) {
+      const key = rowOf(wire);
+      const row = key === null ? undefined : rows.get(key);
+      if (key === null || !row?.wires.delete(wire) || row.wires.size > 0) return;
       row.cancel();
-      due.delete(expiresAt);
+      rows.delete(key);
     },
   };
 }

@@ -63,13 +63,13 @@ export function createStreams({ server, executor, clock, fastPath }: StreamsOpti
     direct: fastPath,
     onClose(wire) {
       wires.delete(wire);
-      expiries.cancel(wire, wire.terms.expiresAt);
+      expiries.cancel(wire);
     },
   };
   const plain = (res: ServerResponse, terms: WireTerms): Wire => {
     const wire = new Wire(res, { house, terms });
     wires.add(wire);
-    expiries.add(wire, terms.expiresAt);
+    expiries.add(wire);
     return wire;
   };
   return {

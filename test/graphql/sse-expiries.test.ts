@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { createExpiries, type Ending } from '../../src/graphql/sse-expiries.ts';
+import { FakeClock } from '../kit/clock.ts';
+
+function house() {
+  const clock = new FakeClock();
+  const waiting = new Set<object>();
+  const timers = { armed: 0, waiting };
+  const after: FakeClock['after'] = (ms, run) => {
+    const timer = { number: ++timers.armed };
+    waiting.add(timer);
+    const cancel = clock.after(ms, () => (waiting.delete(timer), run()));
+    return () => (waiting.delete(timer), cancel());
+  };
+  const expiries = createExpiries({ now: () => clock.now(), after, every: clock.every.bind(clock) });
+  const ended: string[] = [];
+  const start = clock.now();
+  const add = (name: string, ms: number | null): Ending => {
+    const wire: Ending = {
+      terms: { onClose: () => {}, expiresAt: ms === null ? null : start + ms, farewell: null },
+      end() {
+        ended.push(`${name} at ${clock.now() - start}`);
+        expiries.cancel(wire);
+      },
+    };
+    expiries.add(wire);
+    return wire;
+  };
+  return { clock, timers, expiries, ended, add };
+}
+
+test('each stream ends with its own token, to the millisecond, however many share a second', async () => {
+  const { clock, ended, add, timers } = house();
+  add('c', 2700);
+  add('a', 2100);
+  add('b', 2100);
+  add('d', 2701);
+  add('e', 5000);
+  add('never', null);
+  await clock.advance(2099);
+  expect(ended).toEqual([]);
+  await clock.advance(3000);
+  expect(ended).toEqual(['a at 2100', 'b at 2100', 'c at 2700', 'd at 2701', 'e at 5000']);
+  expect(timers.waiting.size).toBe(0);
+});
+
+test('a thousand streams of one second wait with one timer, and none when all are gone', () => {
+  const { expiries, add, timers } = house();
+  const wires = Array.from({ length: 1000 }, (_, i) => add(`${i}`, 60_000 + i));
+  expect([timers.armed, timers.waiting.size]).toEqual([1, 1]);
+  for (const wire of wires) expiries.cancel(wire);
+  expect([timers.armed, timers.waiting.size]).toEqual([1, 0]);
+});
+
+test('a stream that closed before its time is not ended again', async () => {
+  const { clock, expiries, ended, add } = house();
+  const gone = add('gone', 1000);
+  add('here', 1500);
+  expiries.cancel(gone);
+  expiries.cancel(gone);
+  await clock.advance(1600);
+  expect(ended).toEqual(['here at 1500']);
+});
