@@ -38,8 +38,8 @@ export type Operation = {
   readonly signal?: HangUp | undefined;
 };
 
-/** Data as JSON text. */
-export type WrittenData = { readonly written: string };
+/** Data as JSON text. `wide`: it may hold characters beyond ASCII. */
+export type WrittenData = { readonly written: string; readonly wide: boolean };
 
 /** The results of a subscription, one at a time. `return` ends it and frees what it holds, without waiting for a pending `next`. */
 export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
@@ -129,8 +129,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
 type Answer = ExecutionResult | WrittenData;
 
 function answerOf(plan: Plan, context: object, variables: Operation['variables']): Maybe<Answer> {
-  return andThen<string | null, Answer>(plan.write(context, variables), (written) =>
-    written === null ? plan.run(context, variables) : { written },
+  const note = { wide: false };
+  return andThen<string | null, Answer>(plan.write(context, variables, note), (written) =>
+    written === null ? plan.run(context, variables) : { written, wide: note.wide },
   );
 }
 

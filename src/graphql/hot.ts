@@ -75,7 +75,7 @@ export function createHotPath(executor: Executor, endpoint: string): HotPath {
       const asked = askedOf(body);
       if (!asked) return false;
       const show = (answer: ExecutionResult | WrittenData): void =>
-        'written' in answer ? reply.json(type, `{"data":${answer.written}}`) : instead(answer);
+        'written' in answer ? reply.json(type, `{"data":${answer.written}}`, answer.wide) : instead(answer);
       const { kind, ...operation } = asked;
       const answer = executor.answer({ ...operation, who, ...(kind === 'mutation' && { signal: hungUp() }) });
       if (answer instanceof Promise) void answer.then(show);

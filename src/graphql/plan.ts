@@ -14,6 +14,7 @@ import { createCost } from './cost.ts';
 import { createDeedWriter, type DeedWriter } from './writer-deed.ts';
 import { createFragmentStores, type FragmentStores } from './fragments.ts';
 import { createWriter, type Writer, type WriterSource } from './writer.ts';
+import type { Note } from './writer-values.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -33,9 +34,9 @@ export type Plan = {
   run(context: unknown, variables: Variables | null | undefined): Maybe<ExecutionResult>;
   /**
    * The data of a query, or of a mutation that is a deed (nature.ts), as JSON text, where it comes without any error: the very text of `run`'s.
-   * Null: ask `run`, with the same context: what was resolved is not resolved again. Never throws and never rejects.
+   * Null: ask `run`, with the same context: what was resolved is not resolved again. Never throws and never rejects. `note` is told of what was written.
    */
-  write(context: unknown, variables: Variables | null | undefined): Maybe<string | null>;
+  write(context: unknown, variables: Variables | null | undefined, note?: Note): Maybe<string | null>;
 };
 
 export type Plans = {
@@ -116,10 +117,10 @@ function waysOf(source: WriterSource, { eager, fast }: Omit<Ways, 'fragments'>):
 function writeFromSecond(make: () => Writer | null, eager: boolean): Plan['write'] {
   let seen = eager;
   let writer: Writer | null | undefined;
-  return (context, variables) => {
+  return (context, variables, note) => {
     if (seen && writer === undefined) writer = make();
     seen = true;
-    return writer?.(context, variables ?? {}) ?? null;
+    return writer?.(context, variables ?? {}, note) ?? null;
   };
 }
 

@@ -111,11 +111,11 @@ function deedWriter(source: WriterSource, { node, field, own, write, plain }: Pa
   const start = `{${JSON.stringify((node.alias ?? node.name).value)}:`;
   const read = createArgumentReader({ schema, operation, field, node }, plain);
   return {
-    write(context, given) {
+    write(context, given, note = { wide: false }) {
       const asked = read(given);
       if (!asked || typeof context !== 'object' || context === null) return null;
       const { args, variables } = asked;
-      const run: Run = { context, variables: variables ?? NO_VARIABLES, args: [] };
+      const run: Run = { context, variables: variables ?? NO_VARIABLES, args: [], note };
       const failed = (error: unknown): null => (unwritten.set(context, { error }), null);
       const whole = (value: unknown, text: Text): Text => {
         if (text !== null) return `${start}${text}}`;

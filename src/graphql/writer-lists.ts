@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Fragments } from './fragments.ts';
-import type { Run, WriteValue } from './writer-values.ts';
+import { isWide, type Run, type WriteValue } from './writer-values.ts';
 
 /**
  * From when on what is derived of an entity may be another than it is at `now`, as long as the entity is there: later than `now`, and never
@@ -11,7 +11,7 @@ export type ChangesAt = (entity: unknown, now: number) => number;
 /** Shorter lists are written about as fast as they are found. */
 const WORTH = 2;
 
-export type KeptList = { readonly text: string; readonly from: number; readonly until: number };
+export type KeptList = { readonly text: string; readonly wide: boolean; readonly from: number; readonly until: number };
 type ListKeeping = {
   /** Null: nothing in the list changes with time. */
   readonly changesAt: ChangesAt | null;
@@ -29,11 +29,14 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
     if (changesAt && !clock) return write(list, run);
     const from = clock?.now() ?? 0;
     const known = kept.get(list);
-    if (known && from >= known.from && from < known.until) return known.text;
+    if (known && from >= known.from && from < known.until) {
+      run.note.wide ||= known.wide;
+      return known.text;
+    }
     const text = write(list, run);
     if (typeof text !== 'string') return text;
     const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
-    const whole = { text: flat(text), from, until };
+    const whole = { text: flat(text), wide: isWide(text), from, until };
     // It may have changed while it was written.
     if ((clock?.now() ?? 0) < until) kept.set(list, whole, text.length);
     return whole.text;

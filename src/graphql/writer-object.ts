@@ -3,7 +3,8 @@ import type { Fragments, FragmentStores } from './fragments.ts';
 import { flat, keptList, type ChangesAt } from './writer-lists.ts';
 import {
   isThenable,
-  needsEscape,
+  isWide,
+  isPlain,
   settle,
   type ObjectWriter,
   type Run,
@@ -68,21 +69,24 @@ function whole(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
 
-type Kept = { readonly text: string; readonly derived: readonly unknown[] };
+type Kept = { readonly text: string; readonly wide: boolean; readonly derived: readonly unknown[] };
 
 /** Writes an entity once for each set of its derived values: where one differs now, the text is written anew. */
 function remembering(write: WriteValue, derived: readonly Member['peek'][], kept: Fragments<Kept>): WriteValue {
-  const still = (known: Kept, entity: object, run: Run): boolean =>
-    derived.every((peek, i) => Object.is(peek(entity, run), known.derived[i]));
+  const still = (values: readonly unknown[], entity: object, run: Run): boolean =>
+    derived.every((peek, i) => Object.is(peek(entity, run), values[i]));
   return (entity, run) => {
     if (typeof entity !== 'object' || entity === null) return null;
     try {
       const known = kept.get(entity);
-      if (known && (derived.length === 0 || still(known, entity, run))) return known.text;
+      if (known && (derived.length === 0 || still(known.derived, entity, run))) {
+        run.note.wide ||= known.wide;
+        return known.text;
+      }
       const values = derived.map((peek) => peek(entity, run));
       const text = write(entity, run);
-      if (typeof text === 'string' && still({ text, derived: values }, entity, run)) {
-        kept.set(entity, { text, derived: values }, text.length);
+      if (typeof text === 'string' && still(values, entity, run)) {
+        kept.set(entity, { text, wide: isWide(text), derived: values }, text.length);
       }
       return text;
     } catch {
@@ -132,7 +136,7 @@ function partWriter({ prefix, peek, write, texts }: Part, before: string): Write
   const quoted = `${lead}"`;
   return (parent, run) => {
     const value = peek(parent, run);
-    if (texts && typeof value === 'string' && !needsEscape(value)) return `${quoted}${value}"`;
+    if (texts && typeof value === 'string' && isPlain(value)) return `${quoted}${value}"`;
     const piece = isThenable(value) ? settle(value, write, run) : write(value, run);
     if (typeof piece === 'string') return lead + piece;
     return piece === null ? null : piece.then((later) => (later === null ? null : lead + later));

@@ -18,7 +18,11 @@ export type Run = {
   readonly variables: VariableValues;
   /** Arguments of fields, made once a run. By the field's number. */
   readonly args: unknown[];
+  readonly note: Note;
 };
+
+/** What becomes known of a text while it is written. `wide`: it may hold characters beyond ASCII. */
+export type Note = { wide: boolean };
 
 /** A piece of JSON text; null: given up, so the operation must be run in the ordinary way. */
 export type Text = string | null;
@@ -96,10 +100,10 @@ async function joined(start: string, pieces: readonly Maybe<Text>[], begun: bool
 }
 
 function leafWriter(type: GraphQLLeafType): WriteValue {
-  const write: WriteValue = (value) => {
+  const write: WriteValue = (value, run) => {
     if (value === null || value === undefined || value instanceof Error) return null;
     try {
-      return textOf(type.coerceOutputValue(value));
+      return textOf(type.coerceOutputValue(value), run);
     } catch {
       return null;
     }
@@ -108,11 +112,18 @@ function leafWriter(type: GraphQLLeafType): WriteValue {
 }
 
 /** As JSON.stringify gives it. */
-function textOf(coerced: unknown): Text {
+function textOf(coerced: unknown, { note }: Run): Text {
   if (coerced === null || coerced === undefined) return null;
-  if (typeof coerced === 'string' && !needsEscape(coerced)) return `"${coerced}"`;
+  if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;
   if (typeof coerced === 'boolean') return coerced ? 'true' : 'false';
-  return JSON.stringify(coerced) ?? null;
+  const text = JSON.stringify(coerced) ?? null;
+  if (typeof coerced !== 'number' && text !== null) note.wide ||= isWide(text);
+  return text;
+}
+
+/** Whether a text holds characters beyond ASCII. */
+export function isWide(text: string): boolean {
+  return Buffer.byteLength(text) !== text.length;
 }
 
 /** An enum has few values, and each is always the same text. */
@@ -122,7 +133,7 @@ function wordWriter(write: WriteValue): WriteValue {
     const known = words.get(value);
     if (known !== undefined) return known;
     const text = write(value, run);
-    if (typeof text === 'string' && typeof value === 'string') words.set(value, text);
+    if (typeof text === 'string' && typeof value === 'string' && !isWide(text)) words.set(value, text);
     return text;
   };
 }
@@ -133,11 +144,11 @@ export function holdsTexts(type: GraphQLOutputType): boolean {
   return named === GraphQLString || named === GraphQLID;
 }
 
-const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+const PLAIN = /^[ !#-[\]-\x7f]*$/;
 
-/** Whether JSON writes something else for it than the same characters between quotes; true also for some where it does not. */
-export function needsEscape(text: string): boolean {
-  return ESCAPED.test(text);
+/** Whether a text is of ASCII characters alone that JSON writes as they are. */
+export function isPlain(text: string): boolean {
+  return PLAIN.test(text);
 }
 
 /** What graphql-js waits for. */

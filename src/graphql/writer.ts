@@ -11,14 +11,15 @@ import type { Maybe } from '../core/maybe.ts';
 import type { FragmentStores } from './fragments.ts';
 import { compileObject, type Compiling } from './writer-compile.ts';
 import { conditionVariables, createCollect } from './writer-fields.ts';
-import type { Run, Text } from './writer-values.ts';
+import type { Note, Run, Text } from './writer-values.ts';
 
 /**
  * Writes the data of a query as JSON text, the very text that JSON.stringify gives of graphql-js's data. Null: given up, for the answer
  * would hold an error or something that is not written here; the query must then be run in the ordinary way, with the same context. Never
- * throws and never rejects. What is made of variables that are frozen is kept with them.
+ * throws and never rejects. What is made of variables that are frozen is kept with them. `note` is
+ * told of what was written.
  */
-export type Writer = (context: unknown, variables: Readonly<Record<string, unknown>>) => Maybe<Text>;
+export type Writer = (context: unknown, variables: Readonly<Record<string, unknown>>, note?: Note) => Maybe<Text>;
 
 export type WriterSource = {
   readonly schema: GraphQLSchema;
@@ -59,9 +60,9 @@ export function createWriter(source: WriterSource): Writer | null {
     if (prepared && Object.isFrozen(given)) known.set(given, prepared);
     return prepared;
   };
-  return (context, given) => {
+  return (context, given, note = { wide: false }) => {
     const prepared = prepare(given);
-    return prepared && prepared.write({ context, variables: prepared.variables, args: prepared.args });
+    return prepared && prepared.write({ context, variables: prepared.variables, args: prepared.args, note });
   };
 }
 

@@ -20,6 +20,7 @@ export function createReply({ id, response }: Visit): Reply {
       response.setHeader('x-request-id', id);
       for (const [name, value] of HEADERS) response.setHeader(name, value);
     },
-    json: (type, text) => sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text }),
+    json: (type, text, wide = true) =>
+      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, wide }),
   };
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signToken } from '../../src/http/token.ts';
 import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit.ts';
 import { FakeClock, meanwhile } from '../kit/clock.ts';
+import { connect, user } from '../kit/core.ts';
 import { ROUTES } from './access-routes.ts';
 import { readQuestions, variablesOf } from './documents.ts';
 import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './planted.ts';
@@ -71,6 +72,16 @@ describe('a document that is known', () => {
   query Own { connections { nodes { userId clientId lastSeenAt } } }
   mutation Gone { disconnectClient(userId: "nobody", clientId: "nowhere") { __typename } }`;
   const named = { operationName: 'Nested' };
+
+  it('is answered whole where its characters are of more than one byte', async () => {
+    await connect(at.callboard.core, user('zoë'), { metadata: '{"a":"\u{1f600}"}' as never });
+    const query = '{ user(id: "zoë") { id connections { nodes { clientId metadata } } } }';
+    const { text } = await alike('/graphql', post(query));
+    expect(JSON.parse(text).data.user).toMatchObject({
+      id: 'zoë',
+      connections: { nodes: [{ metadata: { a: '\u{1f600}' } }] },
+    });
+  });
 
   it('is answered alike under every accept header that a client may send', async () => {
     const kinds = [

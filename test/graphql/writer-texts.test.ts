@@ -1,0 +1,54 @@
+import { parse } from 'graphql';
+import { expect, it } from 'vitest';
+import { silentLog } from '../../src/core/log.ts';
+import { createContext } from '../../src/graphql/context.ts';
+import { createPlans } from '../../src/graphql/plan.ts';
+import { schema } from '../../src/graphql/schema.ts';
+import { admin, advertisement, connect, testCore, user } from '../kit/core.ts';
+
+it('writes texts of every kind of character as JSON.stringify does', async () => {
+  await using test = await testCore();
+  const units = [0x2028, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xffff];
+  for (let unit = 0; unit < 0x100; unit++) units.push(unit);
+  const texts = [
+    '',
+    '\u{1f600}',
+    ...units.flatMap((unit) => [String.fromCharCode(unit), `a${String.fromCharCode(unit)}b`]),
+  ];
+  const actions = texts.map((summary) => ({ ...advertisement('open'), summary }));
+  await connect(test.core, user('alice'), { actions });
+  const plan = createPlans(schema, { eager: true }).of(
+    parse('{ user(id: "alice") { connections { nodes { actions { items { summary } } } } } }'),
+  );
+  const items = texts.map((summary) => ({ summary }));
+  const expected = JSON.stringify({ user: { connections: { nodes: [{ actions: { items } }] } } });
+  // The second time from what is kept, of which it must still be known.
+  for (let time = 0; time < 2; time++) {
+    const note = { wide: false };
+    const context = createContext({ core: test.core, who: admin, log: silentLog });
+    expect(await plan?.write(context, {}, note)).toBe(expected);
+    expect(note.wide).toBe(true);
+  }
+});
+
+it.each([
+  ['only ASCII', 'tab', false],
+  ['a text beyond it', 'tüb', true],
+])(
+  'says of an answer whether it holds more than ASCII, written anew and from what is kept: %s',
+  async (_, summary, wide) => {
+    await using test = await testCore();
+    for (const clientId of ['a', 'b'])
+      await connect(test.core, user('alice'), { clientId, actions: [{ ...advertisement('open'), summary }] });
+    for (const keep of [true, false]) {
+      const plan = createPlans(schema, { eager: true, keep }).of(
+        parse('{ user(id: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }'),
+      );
+      for (let time = 0; time < 3; time++) {
+        const note = { wide: false };
+        await plan?.write(createContext({ core: test.core, who: admin, log: silentLog }), {}, note);
+        expect(note.wide).toBe(wide);
+      }
+    }
+  },
+);
