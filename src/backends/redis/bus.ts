@@ -114,18 +114,42 @@ function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text
 
 type Send = (place: Place, topic: string, json: string) => Promise<void>;
 
-/** Publishes through the partition's own acts, and so after what was done there before. Says once that it cannot, until it can again. */
+/** Messages that go with one act at most. */
+const MOST = 32;
+
+/**
+ * Publishes through the partition's own acts, and so after what was done there before; what is sent in one tick goes together. Says once that it
+ * cannot, until it can again.
+ */
 function createSender({ store, log }: RedisParts, origin: string): Send {
   let failing = false;
-  return async ({ partition, kind, hash }, topic, json) => {
-    try {
-      await store.act(partition, 'bus-publish', [kind, hash, encodeMessage({ origin, topic, json })]);
-      failing = false;
-    } catch (error) {
-      if (!failing) log.warn({ err: error }, 'events do not reach other nodes');
-      failing = true;
-      throw error;
+  const gathered = new Map<number, { readonly args: (string | null)[]; readonly sent: PromiseWithResolvers<void> }>();
+  const flush = (partition: number): void => {
+    const batch = gathered.get(partition);
+    gathered.delete(partition);
+    if (!batch) return;
+    store.act(partition, 'bus-publish', batch.args).then(
+      () => {
+        failing = false;
+        batch.sent.resolve();
+      },
+      (error: unknown) => {
+        if (!failing) log.warn({ err: error }, 'events do not reach other nodes');
+        failing = true;
+        batch.sent.reject(error);
+      },
+    );
+  };
+  return ({ partition, kind, hash }, topic, json) => {
+    let batch = gathered.get(partition);
+    if (!batch) {
+      batch = { args: [], sent: Promise.withResolvers() };
+      gathered.set(partition, batch);
+      setImmediate(flush, partition);
     }
+    batch.args.push(kind, hash, encodeMessage({ origin, topic, json }));
+    if (batch.args.length === 3 * MOST) flush(partition);
+    return batch.sent.promise;
   };
 }
 

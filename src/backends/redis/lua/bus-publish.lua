@@ -1,9 +1,9 @@
--- Publishes on a channel of the partition, after what its caller did before.
--- a: 1 kind of the channel; 2 hash, or ''; 3 message
+-- Publishes on channels of the partition, in order, after what its caller did before.
+-- a: of each message: kind of the channel; hash, or ''; text.
 -- Returns nothing.
 -- class: settle
 grouped['bus-publish'] = true
 acts['bus-publish'] = function(a)
-  call('PUBLISH', key(a[1], given(a[2])), a[3])
+  for i = 1, #a, 3 do call('PUBLISH', key(a[i], given(a[i + 1])), a[i + 2]) end
   return false
 end
