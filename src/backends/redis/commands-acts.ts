@@ -30,7 +30,8 @@ export async function dispatch(
   key: CommandKey,
   { nodeId, epoch, instanceId, attempt }: Binding & { readonly attempt: string | null },
 ): Promise<DispatchResult> {
-  const args = [commandHash(parts.store, key), nodeId, epoch, instanceId, attempt];
+  const client = parts.store.hash(key.userId, key.clientId);
+  const args = [commandHash(parts.store, key), nodeId, epoch, instanceId, attempt, client];
   const [kind, record, params, remainingMs] = await ask(parts, key, 'commands-dispatch', args);
   if (kind !== 'dispatch') return { kind: 'skip' };
   return { kind, command: decodeCommand(record ?? null), params: jsonOr(params), remainingMs: Number(remainingMs) };

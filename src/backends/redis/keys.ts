@@ -27,7 +27,7 @@ export const KINDS = {
   ctxs: { holds: 'ZSET by name: user NUL client NUL context', ends: 'emptied' },
   wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
 
-  cmd: { holds: 'STRING of a command: its record (see lua/lib-commands.lua)', ends: 'ttl' },
+  cmd: { holds: 'STRING of a command: its record (see lua/lib-record.lua)', ends: 'ttl' },
   params: { holds: 'STRING of a command: params until dispatch', ends: 'ttl' },
   result: { holds: 'STRING of a command: the recorded result', ends: 'ttl' },
   binding: { holds: 'HASH of a client: the link that it is bound to', ends: 'node' },
@@ -48,7 +48,7 @@ export const KINDS = {
   },
   scopes: { holds: 'ZSET by name: scopes that hold something', ends: 'emptied' },
 
-  waiters: { holds: 'HASH of a command: rpc id -> JSON', ends: 'emptied' },
+  waiters: { holds: 'HASH of a command: rpc id -> its row (see lua/lib-waiters.lua)', ends: 'emptied' },
   waits: {
     holds: 'ZSET by name: places of all waiters (when it came, in which order, hash of its command, rpc id)',
     ends: 'emptied',

@@ -22,7 +22,7 @@ export type Programs = {
 
 const FOLDER = new URL('./lua/', import.meta.url);
 /** What acts in `grouped` need of what the rooms share. */
-const SMALL = /^lib-(commands|dedup|history|history-reads|nodes|waiters)\.lua$/;
+const SMALL = /^lib-(commands|dedup|history|history-reads|nodes|record|waiters)\.lua$/;
 const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', settle: '#!lua flags=allow-oom' };
 
 /**

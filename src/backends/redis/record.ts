@@ -35,7 +35,7 @@ export function fieldsOf(fields: Fields): ReadonlyMap<string, string> {
   return found;
 }
 
-/** What of a record changes, in the order of its text (see lua/lib-commands.lua). */
+/** What of a record changes, in the order of its text (see lua/lib-record.lua). */
 const FIELDS = [
   ...['version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'terminalAt', 'attempts', 'lateResults'],
   ...['admittedAt', 'connectDeadline', 'deadline', 'expectedInstanceId', 'nodeId', 'queuedOn', 'recoveredFromNodeId'],

@@ -60,8 +60,10 @@ export function texts(reply: Reply | undefined): readonly string[] {
   return Array.isArray(reply) ? (reply as readonly Reply[]).map(String) : [];
 }
 
+/** A row's text: `waiters_text` of lua/lib-waiters.lua writes it. */
 function stored(row: string): Stored {
-  return JSON.parse(row) as Stored;
+  const [place = '', , , callerNodeId = '', waitFor = '', createdAt = '', timesOutAt = ''] = row.split('\0');
+  return { place, callerNodeId, waitFor: waitFor as WaitFor, createdAt, timesOutAt };
 }
 
 function parsePlace(place: Place): { readonly kh: string; readonly rpcId: string } {

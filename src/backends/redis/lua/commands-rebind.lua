@@ -41,7 +41,7 @@ lib.commands_queue = function(rec, nodeId, instanceId)
   })
   call('ZADD', key('due'), rec.deadline, rec.kh)
   lib.commands_post(rec, nodeId, 'command')
-  return before ~= nil
+  return before and true or false
 end
 
 -- Commands that one part moves: Redis serves nobody else meanwhile.

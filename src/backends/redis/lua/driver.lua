@@ -20,8 +20,13 @@ local replies = { 'OK' }
 local at = 6
 while at <= #ARGV do
   local act, count = acts[ARGV[at]], tonumber(ARGV[at + 1])
-  local arguments = {}
-  for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
+  local arguments
+  -- More do not fit on Lua's stack at once.
+  if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
+  else
+    arguments = {}
+    for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
+  end
   if grouping and not grouped[ARGV[at]] then settle() end
   grouping = grouped[ARGV[at]] or false
   local ok, reply = pcall(act, arguments)

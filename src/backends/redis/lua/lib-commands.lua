@@ -1,62 +1,8 @@
--- Commands: what every act on one shares. A record is a table of texts: the fields of core's Command (absent: null; error, firstLate and
--- sightings as JSON), and ours: kh, ch, uh, sh, sth (hashes of its command, client, user, scope and stream), queuedOn (the node that it was
--- last queued on), markedBy (the attempt that dispatched it), awaited (somebody waited for its acknowledgement), progressRows,
--- progressRowAt, and, once it has ended, forgetAt. Its key holds it as one text, which record.ts reads too: each of these fields in
--- this order, then what was asked for, all with a NUL behind them; so no field holds one.
-lib.commands_fields = {
-  'version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'terminalAt', 'attempts', 'lateResults', 'admittedAt', 'connectDeadline',
-  'deadline', 'expectedInstanceId', 'nodeId', 'queuedOn', 'recoveredFromNodeId', 'queuedAt', 'boundInstanceId', 'dispatchedAt', 'markedBy',
-  'acknowledgedAt', 'reason', 'error', 'cancelRequestedAt', 'forgetAt', 'sightings', 'firstLate', 'awaited', 'progressRows', 'progressRowAt',
-}
-lib.commands_asked_fields = {
-  'kh', 'ch', 'uh', 'sh', 'sth', 'userId', 'clientId', 'commandId', 'action', 'digest', 'scopeId', 'namedInstanceId', 'traceId',
-  'parentSpanId',
-}
-lib.commands_pattern = '^' .. string.rep('([^%z]*)%z', #lib.commands_fields) .. '(.*)$'
-lib.commands_asked_pattern = '^' .. string.rep('([^%z]*)%z', #lib.commands_asked_fields) .. '$'
--- What was asked for is looked into only where it is needed.
-lib.commands_later = {}
-for _, field in ipairs(lib.commands_asked_fields) do lib.commands_later[field] = true end
-lib.commands_lazy = {
-  __index = function(rec, field)
-    if not lib.commands_later[field] then return nil end
-    return rawget(lib.commands_asked(rec), field)
-  end,
-}
-
--- Fills in what was asked for.
-lib.commands_asked = function(rec)
-  setmetatable(rec, nil)
-  local found = { string.match(rec.asked, lib.commands_asked_pattern) }
-  for i, field in ipairs(lib.commands_asked_fields) do
-    if found[i] ~= '' then rec[field] = found[i] end
-  end
-  return rec
-end
-
--- The record that a text holds.
-lib.commands_parse = function(whole)
-  local found, rec = { string.match(whole, lib.commands_pattern) }, { whole = whole }
-  for i, field in ipairs(lib.commands_fields) do
-    if found[i] ~= '' then rec[field] = found[i] end
-  end
-  rec.asked = found[#lib.commands_fields + 1]
-  return setmetatable(rec, lib.commands_lazy)
-end
-
--- The text of a record.
-lib.commands_text = function(rec)
-  if rec.whole then return rec.whole end
-  local found = {}
-  for i, field in ipairs(lib.commands_fields) do found[i] = rawget(rec, field) or '' end
-  found[#found + 1] = rec.asked
-  rec.whole = table.concat(found, '\0')
-  return rec.whole
-end
+-- Commands: what every act on one shares. Their records: lib-record.lua.
 
 -- Writes a record as it is now, with a new expiry (ms) or the one that it has: once in a call of grouped acts.
 lib.commands_write = function(rec, ttl)
-  rec.whole, rec.ttl = nil, ttl or rec.ttl
+  rec.whole, rec.ttl = false, ttl or rec.ttl
   if rec.unwritten then return end
   rec.unwritten = true
   lib.commands_held().of[rec.kh] = rec
@@ -66,14 +12,19 @@ end
 lib.commands_put = function(rec)
   if not rec.unwritten then return end
   local ttl = rec.ttl
-  rec.unwritten, rec.ttl = nil, nil
+  rec.unwritten, rec.ttl = false, false
   if ttl then call('SET', key('cmd', rec.kh), lib.commands_text(rec), 'PX', ttl)
   else call('SET', key('cmd', rec.kh), lib.commands_text(rec), 'KEEPTTL') end
 end
 
 -- Records that acts of this call have read or written, by hash.
 lib.commands_held = function()
-  return fact('records', function() return { of = {} } end)
+  if not grouping then return { of = {} } end
+  local held = facts.records
+  if held then return held end
+  held = { of = {} }
+  facts.records = held
+  return held
 end
 
 -- Live records outlive their deadline by this much, should nobody be there to end them.
@@ -118,7 +69,7 @@ end
 
 lib.commands_forget = function(name, kh)
   local held = lib.commands_held().of
-  if held[kh] then held[kh].unwritten, held[kh] = nil, nil end
+  if held[kh] then held[kh].unwritten, held[kh] = false, nil end
   call('UNLINK', key('cmd', kh), key('params', kh), key('result', kh))
   drop(key('cmds'), name)
   drop(key('ended'), name .. '\0' .. kh)
@@ -150,7 +101,7 @@ end
 -- Changes a record, the only way in which one does: `changes` are written; `more`: `removed` (a list of names) become null, `ttl`.
 lib.commands_move = function(rec, changes, more)
   changes.version = text(tonumber(rec.version) + 1)
-  for _, field in ipairs(more and more.removed or {}) do rec[field] = nil end
+  for _, field in ipairs(more and more.removed or {}) do rec[field] = false end
   lib.commands_note(rec, changes, more and more.ttl)
 end
 

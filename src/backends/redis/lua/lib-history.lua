@@ -1,8 +1,7 @@
 -- History: one STREAM for each user and suffix, its entries `<at>-<seq>`, `seq` without holes. What is too old is hidden by the readers,
 -- and goes with later writes; a stream goes as soon as its newest message is too old.
-lib.history_fields = {
-  'id', 'kind', 'clientId', 'instanceId', 'commandId', 'traceId', 'parentSpanId', 'error', 'payload', 'spill',
-}
+-- Besides id and kind, which each has.
+lib.history_fields = { 'clientId', 'instanceId', 'commandId', 'traceId', 'parentSpanId', 'error', 'payload', 'spill' }
 -- Where a row does not say it.
 lib.history_streams_per_user = 10000
 -- Messages of one command that can be found by it.
@@ -43,11 +42,13 @@ lib.history_wrote = function(row, info)
 end
 
 lib.history_entry = function(row)
-  local entry = { 'payloadBytes', text(tonumber(row.bytes) or #(row.payload or '')) }
-  for _, field in ipairs(lib.history_fields) do
-    if row[field] and row[field] ~= '' then
-      entry[#entry + 1] = field
-      entry[#entry + 1] = row[field]
+  local entry, count = { 'payloadBytes', text(tonumber(row.bytes) or #(row.payload or '')), 'id', row.id, 'kind', row.kind }, 6
+  for i = 1, #lib.history_fields do
+    local field = lib.history_fields[i]
+    local value = row[field]
+    if value and value ~= '' then
+      entry[count + 1], entry[count + 2] = field, value
+      count = count + 2
     end
   end
   return entry
@@ -122,9 +123,10 @@ lib.history_sweep = function(retentionMs, count)
   return #due > count
 end
 
--- A number as a text that sorts as it does.
+-- A whole number as a text that sorts as it does.
 lib.history_pad = function(number)
-  return string.format('%016d', number)
+  local digits = text(number)
+  return string.sub('0000000000000000', #digits + 1) .. digits
 end
 
 -- Where a user's messages of a command stand, in order of (time, stream, place).

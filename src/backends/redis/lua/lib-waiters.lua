@@ -12,14 +12,26 @@ lib.waiters_count = function(kh)
   return call('HLEN', key('waiters', kh))
 end
 
--- Registers a wait, once for each rpc id, and answers its row. `withinMs` nil: as long as the command may live.
+-- A row as its text: each field with a NUL behind it.
+lib.waiters_text = function(row)
+  local nul = '\0'
+  return row.place .. nul .. row.uh .. nul .. row.ch .. nul .. row.callerNodeId .. nul .. row.waitFor .. nul .. row.createdAt .. nul ..
+    row.timesOutAt .. nul
+end
+
+lib.waiters_parse = function(whole)
+  local place, uh, ch, callerNodeId, waitFor = string.match(whole, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z')
+  return { place = place, uh = uh, ch = ch, callerNodeId = callerNodeId, waitFor = waitFor }
+end
+
+-- Registers a wait, once for each rpc id, and answers its text. `withinMs` nil: as long as the command may live.
 lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
   local rows = key('waiters', rec.kh)
   local timesOutAt = tonumber(rec.deadline)
   if withinMs then timesOutAt = math.min(now + withinMs, timesOutAt) end
   local order = lib.waiters_order()
   local row = {
-    place = string.format('%015d:%012d:%s:%s', now, order, rec.kh, rpcId),
+    place = string.format('%015d:%012d:', now, order) .. rec.kh .. ':' .. rpcId,
     uh = rec.uh,
     ch = rec.ch,
     callerNodeId = callerNode,
@@ -27,13 +39,14 @@ lib.waiters_add = function(rec, rpcId, callerNode, waitFor, withinMs)
     createdAt = text(now),
     timesOutAt = text(timesOutAt),
   }
-  if call('HSETNX', rows, rpcId, cjson.encode(row)) == 0 then return cjson.decode(call('HGET', rows, rpcId)) end
+  local whole = lib.waiters_text(row)
+  if call('HSETNX', rows, rpcId, whole) == 0 then return call('HGET', rows, rpcId) end
   if waitFor == 'acknowledged' and not rec.awaited then lib.commands_note(rec, { awaited = '1' }) end
   put(key('waits'), '0', row.place)
   put(key('userwaits', rec.uh), '0', row.place)
   put(key('clientwaits', rec.ch), '0', row.place)
   join(key('nodewaits', callerNode), rec.kh .. ':' .. rpcId)
-  return row
+  return whole
 end
 
 -- Numbers in order; a call takes 32 at a time, as many as its acts may need.
@@ -50,7 +63,7 @@ lib.waiters_remove = function(kh, rpcId)
   local known = call('HGET', key('waiters', kh), rpcId)
   if not known then return end
   call('HDEL', key('waiters', kh), rpcId)
-  lib.waiters_leave(kh, rpcId, cjson.decode(known))
+  lib.waiters_leave(kh, rpcId, lib.waiters_parse(known))
 end
 
 -- Takes a wait out of the indexes.
@@ -77,7 +90,7 @@ lib.waiters_reply = function(rec, result)
   if not rows then return end
   local ready, all = {}, true
   for rpcId, value in pairs(rows) do
-    local row = cjson.decode(value)
+    local row = lib.waiters_parse(value)
     if lib.commands_satisfied(row.waitFor, rec) then
       row.rpcId = rpcId
       ready[#ready + 1] = row
@@ -113,6 +126,6 @@ lib.waiters_match = function(place, clientId, nodeId, callerNodeId)
   local rec = lib.commands_read(kh) or {}
   if clientId and rec.clientId ~= clientId then return nil end
   if nodeId and rec.nodeId ~= nodeId then return nil end
-  if callerNodeId and cjson.decode(row).callerNodeId ~= callerNodeId then return nil end
+  if callerNodeId and lib.waiters_parse(row).callerNodeId ~= callerNodeId then return nil end
   return rec.nodeId or false
 end

@@ -23,9 +23,14 @@ local function readNow()
 end
 local now = readNow()
 
--- A whole number as text, without an exponent.
+-- A whole number as text, without an exponent. The acts of a call name the same few over and over.
+local texts = {}
 local function text(number)
-  return string.format('%d', number)
+  local known = texts[number]
+  if known then return known end
+  known = string.format('%d', number)
+  texts[number] = known
+  return known
 end
 
 -- A reply of HGETALL as a table; nil where there was nothing.

@@ -1,6 +1,6 @@
 -- Waits on a command that is known: the record is read and the wait registered in one, so that no end falls between.
 -- a: command hash; rpc id; node of the caller; what it waits for; within ms, or ''; how many may wait on one command.
--- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false}; {'waiting', record, wait as JSON}.
+-- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false}; {'waiting', record, the wait's row}.
 -- class: grow
 grouped['waiters-attach'] = true
 acts['waiters-attach'] = function(a)
@@ -10,6 +10,6 @@ acts['waiters-attach'] = function(a)
   if lib.commands_satisfied(waitFor, rec) then return { 'satisfied', lib.commands_text(rec), call('GET', key('result', kh)) } end
   local known = call('HEXISTS', key('waiters', kh), rpcId) == 1
   if not known and lib.waiters_count(kh) >= tonumber(a[6]) then return { 'full' } end
-  local row = lib.waiters_add(rec, rpcId, a[3], waitFor, tonumber(given(a[5])))
-  return { 'waiting', lib.commands_text(rec), cjson.encode(row) }
+  local whole = lib.waiters_add(rec, rpcId, a[3], waitFor, tonumber(given(a[5])))
+  return { 'waiting', lib.commands_text(rec), whole }
 end
