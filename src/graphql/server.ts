@@ -68,14 +68,19 @@ export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServe
     },
     plugins: [documentLimits(), execution(options)],
   });
+  const valid = createDocumentCache<DocumentNode>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS });
   return {
     answer: (req, res, asked) => void yoga(req, res, asked),
     read(params) {
+      const known = valid.get(params.query);
+      if (known) return known;
       const enveloped = yoga.getEnveloped({ params });
       try {
         const document: DocumentNode = enveloped.parse(params.query);
         const faults = enveloped.validate(enveloped.schema, document);
-        return faults.length > 0 ? faults.map(mask) : document;
+        if (faults.length > 0) return faults.map(mask);
+        valid.set(params.query, document);
+        return document;
       } catch (error) {
         return [mask(error)];
       }

@@ -1,0 +1,28 @@
+import { buildSchema, type DocumentNode } from 'graphql';
+import { expect, test, vi } from 'vitest';
+import type { Executor } from '../../src/graphql/executor.ts';
+import { createGraphqlServer } from '../../src/graphql/server.ts';
+
+const mask: Executor['mask'] = vi.fn((error) => error as never);
+const executor = { mask, kindOf: () => null } as Partial<Executor> as Executor;
+
+function server() {
+  const schema = buildSchema('type Query { a: Int b: Int }');
+  return createGraphqlServer({ schema, executor, mask, endpoint: '/graphql', onWritten: () => {} });
+}
+
+test('a valid document is read once, and is the same to all who ask for it, whatever else they ask with', async () => {
+  const { read, close } = server();
+  const first = read({ query: '{ a }' });
+  expect((first as DocumentNode).kind).toBe('Document');
+  expect(read({ query: '{ a }', variables: { x: 1 }, operationName: 'other' })).toBe(first);
+  expect(read({ query: '{ b }' })).not.toBe(first);
+  await close();
+});
+
+test('what is wrong with a document is found each time that it comes', async () => {
+  const { read, close } = server();
+  for (const query of ['{ c }', '{ a', '{ a ...F }'])
+    for (let time = 0; time < 3; time++) expect(read({ query })).toEqual([expect.any(Error)]);
+  await close();
+});
