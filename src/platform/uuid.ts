@@ -15,23 +15,28 @@ export function createUuids(now: () => number = Date.now): () => string {
   const pool = Buffer.allocUnsafeSlow(POOL);
   const text = Buffer.allocUnsafeSlow(36).fill(DASH);
   let used = POOL;
-  const byteAt = (i: number, time: number): number => {
-    if (i < 6) return Math.floor(time / 2 ** (40 - 8 * i)) & 0xff;
-    const chance = pool[used++] ?? 0;
-    if (i === 6) return (chance & 0x0f) | 0x70;
-    return i === 8 ? (chance & 0x3f) | 0x80 : chance;
+  const put = (i: number, byte: number): void => {
+    const place = PLACES[i] ?? 0;
+    text[place] = DIGITS[byte >> 4] ?? 0;
+    text[place + 1] = DIGITS[byte & 0x0f] ?? 0;
+  };
+  let written = -1;
+  /** Ids of one millisecond share these digits. */
+  const putTime = (time: number): void => {
+    if (time === written) return;
+    written = time;
+    for (let i = 5, rest = time; i >= 0; i--, rest = Math.floor(rest / 256)) put(i, rest % 256);
   };
   return () => {
     if (used + 10 > POOL) {
       randomFillSync(pool);
       used = 0;
     }
-    const time = now();
-    PLACES.forEach((place, i) => {
-      const byte = byteAt(i, time);
-      text[place] = DIGITS[byte >> 4] ?? 0;
-      text[place + 1] = DIGITS[byte & 0x0f] ?? 0;
-    });
+    putTime(now());
+    for (let i = 6; i < 16; i++) {
+      const chance = pool[used++] ?? 0;
+      put(i, i === 6 ? (chance & 0x0f) | 0x70 : i === 8 ? (chance & 0x3f) | 0x80 : chance);
+    }
     return text.toString('latin1');
   };
 }

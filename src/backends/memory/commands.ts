@@ -58,10 +58,8 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     queuedOn: command.nodeId,
     params: request.params,
     result: null,
-    progressRows: 0,
-    progressRowAt: -Infinity,
+    progress: null,
     resultBytes: 0,
-    rememberedUntil: Infinity,
     waiters: NO_WAITERS,
   };
   acts.keep(row(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }));
@@ -149,6 +147,8 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   return { kind: 'dispatch', command, params, remainingMs: command.deadline - now };
 }
 
+const NO_PROGRESS = { rows: 0, at: -Infinity } as const;
+
 function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): boolean {
   const { command } = entry;
   const now = acts.clock.now();
@@ -157,9 +157,10 @@ function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): 
     move(entry, { stage: 'acknowledged', lastProvenStage: 'acknowledged', acknowledgedAt: now });
     acts.waiters.reply(entry);
   } else if (kind === 'ack') return false;
-  if (kind === 'progress' && kept && now - entry.progressRowAt >= PROGRESS_ROW_MS) {
-    entry.progressRowAt = now;
-    acts.keep(row(entry, { id: `${command.commandId}:progress:${++entry.progressRows}`, kind: 'progress', kept }));
+  const { rows, at } = entry.progress ?? NO_PROGRESS;
+  if (kind === 'progress' && kept && now - at >= PROGRESS_ROW_MS) {
+    entry.progress = { rows: rows + 1, at: now };
+    acts.keep(row(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', kept }));
   }
   return true;
 }

@@ -24,11 +24,10 @@ export type Entry = {
   /** Kept until dispatch: nothing is written twice. */
   params: JsonText | null;
   result: JsonText | null;
-  progressRows: number;
-  progressRowAt: number;
+  /** Rows of progress that were kept, and when the last one was; null before the first. */
+  progress: { readonly rows: number; readonly at: number } | null;
   /** Of an ended command. */
   resultBytes: number;
-  rememberedUntil: number;
   /** At most WAITERS_PER_COMMAND, in the order registered. Replaced when one comes or goes: most commands have none most of the time. */
   waiters: readonly WaiterRow[];
 };
@@ -124,7 +123,6 @@ export class Ledger {
     entry.params = null;
     const bytes = entry.result === null ? 0 : utf8Length(entry.result);
     entry.resultBytes = bytes;
-    entry.rememberedUntil = this.#clock.now() + TERMINAL_MS;
     this.#ended.push(entry);
     this.#endedBytes += bytes;
     this.#forget();
@@ -184,7 +182,8 @@ export class Ledger {
   #forget(): void {
     const now = this.#clock.now();
     for (let oldest = this.#ended.first(); oldest; oldest = this.#ended.first()) {
-      const { command, resultBytes, rememberedUntil } = oldest;
+      const { command, resultBytes } = oldest;
+      const rememberedUntil = (command.terminalAt ?? now) + TERMINAL_MS;
       if (rememberedUntil > now && this.#ended.size <= this.#maxEnded && this.#endedBytes <= TERMINAL_BYTES) return;
       this.#shortUntil = Math.max(this.#shortUntil, rememberedUntil);
       this.#ended.shift();

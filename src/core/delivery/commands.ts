@@ -74,9 +74,12 @@ export type End = {
   readonly refused: boolean;
 };
 
-/** The id of the message that an end is: the same end, re-sent, is the same message. */
+/**
+ * The id of the message that an end is: the same end, re-sent, is the same message. Joined, since it is kept: a template's text would go on
+ * holding each of its pieces.
+ */
 export function endMessageId(commandId: string, { kind, instanceId }: Pick<End, 'kind' | 'instanceId'>): string {
-  return `${commandId}:${kind}:${instanceId}`;
+  return [commandId, kind, instanceId].join(':');
 }
 
 export type FinishResult =
