@@ -18,15 +18,32 @@ export function fromJson(text: JsonText | null): JsonValue | null {
   return text === null ? null : (JSON.parse(text) as JsonValue);
 }
 
-/** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
+/** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. Of what JSON.parse gives, or as plain. */
 export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
+  // Most objects have their members in order as they come, and are then written in one go.
+  return isSorted(value) ? (JSON.stringify(value) ?? 'null') : sortedJson(value);
+}
+
+function isSorted(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isSorted);
+  const members = value as Readonly<Record<string, unknown>>;
+  let last = '';
+  for (const key of Object.keys(members)) {
+    if (key < last || !isSorted(members[key])) return false;
+    last = key;
+  }
+  return true;
+}
+
+function sortedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((item) => sortedJson(item ?? null)).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
   let text = '{';
   const members = value as Readonly<Record<string, unknown>>;
   for (const key of Object.keys(members).sort()) {
     const member = members[key];
-    if (member !== undefined) text += `${text.length > 1 ? ',' : ''}${JSON.stringify(key)}:${canonicalJson(member)}`;
+    if (member !== undefined) text += `${text.length > 1 ? ',' : ''}${JSON.stringify(key)}:${sortedJson(member)}`;
   }
   return `${text}}`;
 }
