@@ -40,8 +40,7 @@ class Leaving implements HangUp {
 /** The requests of one caller's link that are not answered yet. Ending one ends its wait, never its command. */
 export class Callers {
   readonly #options: CallersOptions;
-  /** Made with the first request: most links of clients never ask. */
-  #unanswered: Map<string, Leaving> | null = null;
+  readonly #unanswered = new Map<string, Leaving>();
 
   constructor(options: CallersOptions) {
     this.#options = options;
@@ -50,7 +49,7 @@ export class Callers {
   /** Whether the frame may pass; where not, it was refused. */
   allows(frame: CallerFrame): boolean {
     const { wire, conduct } = this.#options;
-    const unanswered = (this.#unanswered ??= new Map());
+    const unanswered = this.#unanswered;
     const known = unanswered.has(frame.ref);
     if (!known && unanswered.size < CALLER_UNANSWERED) return true;
     const about = aboutFrame(frame);
@@ -65,9 +64,9 @@ export class Callers {
   /** Throws or rejects with a CallboardError of core's, or BadPayload. */
   take(frame: CallerFrame, who: Principal): Maybe<unknown> {
     const leaving = new Leaving();
-    this.#unanswered?.set(frame.ref, leaving);
+    this.#unanswered.set(frame.ref, leaving);
     const answered = (): void => {
-      if (this.#unanswered?.get(frame.ref) === leaving) this.#unanswered.delete(frame.ref);
+      if (this.#unanswered.get(frame.ref) === leaving) this.#unanswered.delete(frame.ref);
     };
     return orElse(
       () => andThen(this.#asked(frame, who, leaving), answered),
@@ -87,15 +86,15 @@ export class Callers {
 
   /** Ends the wait of this ref, unanswered; the ref is free again. */
   leave(ref: string): void {
-    const leaving = this.#unanswered?.get(ref);
-    this.#unanswered?.delete(ref);
+    const leaving = this.#unanswered.get(ref);
+    this.#unanswered.delete(ref);
     if (leaving) leaving.abort();
     else this.#options.conduct.unsolicited({ frame: 'leave', ref });
   }
 
   /** The link is gone: every wait ends. */
   leaveAll(): void {
-    for (const leaving of this.#unanswered?.values() ?? []) leaving.abort();
+    for (const leaving of this.#unanswered.values()) leaving.abort();
   }
 
   #invoke(frame: Invoke, who: Principal, signal: Leaving): Promise<void> {

@@ -26,7 +26,8 @@ export type Ends = { readonly wire: Wire; readonly conduct: Conduct; readonly re
 export class Conversation {
   readonly #parts: LinkParts;
   readonly #ends: Ends;
-  readonly #callers: Callers;
+  /** Made with the first request: most links of clients never ask. */
+  #callers: Callers | null = null;
   readonly #session: LinkSession | null;
   readonly #kind: LinkKind;
   #principal: Principal;
@@ -34,7 +35,6 @@ export class Conversation {
   constructor(parts: LinkParts, ends: Ends, { principal, session }: Opened) {
     this.#parts = parts;
     this.#ends = ends;
-    this.#callers = new Callers({ core: parts.core, wire: ends.wire, conduct: ends.conduct });
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
@@ -59,7 +59,7 @@ export class Conversation {
       case 'cancel':
         return this.#ask(frame);
       case 'leave':
-        return this.#callers.leave(frame.ref);
+        return this.#asking().leave(frame.ref);
       default:
         this.#takeSeldom(frame);
     }
@@ -108,7 +108,7 @@ export class Conversation {
 
   /** Resolves when core knows. */
   async end(cause: DisconnectCause): Promise<void> {
-    this.#callers.leaveAll();
+    this.#callers?.leaveAll();
     if (!this.#session) return this.#parts.metrics.count('links_closed', cause);
     try {
       await this.#session.closed(cause);
@@ -117,8 +117,13 @@ export class Conversation {
     }
   }
 
+  #asking(): Callers {
+    const { wire, conduct } = this.#ends;
+    return (this.#callers ??= new Callers({ core: this.#parts.core, wire, conduct }));
+  }
+
   #ask(frame: CallerFrame): void {
-    const callers = this.#callers;
+    const callers = this.#asking();
     if (callers.allows(frame)) this.#run(frame, () => callers.take(frame, this.#principal));
   }
 

@@ -14,7 +14,7 @@ import { offersSubprotocol, turnAway, type Turned } from './doorstep.ts';
 import { Link } from './link.ts';
 import { originAllowed, type OriginRule } from './origin.ts';
 import { createTurnEnd } from './outbox.ts';
-import type { LinkParts } from './parts.ts';
+import type { LinkParts, OpenLink } from './parts.ts';
 import { BEAT_MS } from './pulse.ts';
 import { createSocketServer } from './socket.ts';
 
@@ -45,25 +45,26 @@ export interface Gateway {
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { maxConnections = LINKS, clock, log } = options;
-  const links = new Set<Link>();
+  const links = new Set<OpenLink>();
+  const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
   let beat = 0;
   let closing = false;
-  const parts: LinkParts = { ...options, turnEnd: createTurnEnd(), beat: () => beat };
+  const onDone = (link: OpenLink): void => {
+    links.delete(link);
+    if (closing && links.size === 0) allGone.resolve();
+  };
+  const parts: LinkParts = { ...options, turnEnd: createTurnEnd(), beat: () => beat, onDone };
   const stopBeating = clock.every(BEAT_MS, () => {
     beat++;
     for (const link of links) link.onBeat();
   });
 
-  const add = (link: Link): void => {
-    links.add(link);
-    void link.done.then(() => links.delete(link));
-  };
-
   return {
     upgrade(request, socket, head) {
       const turned = closing ? DRAINING : links.size >= maxConnections ? FULL : turnedAway(request, options);
-      if (!turned) return server.handleUpgrade(request, socket, head, (ws) => add(new Link(ws, socket, parts)));
+      if (!turned)
+        return server.handleUpgrade(request, socket, head, (ws) => void links.add(new Link(ws, socket, parts)));
       log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
       turnAway(socket, turned);
     },
@@ -75,7 +76,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         if (wait === 0) link.close(reason);
         else clock.after(wait, () => link.close(reason));
       });
-      await Promise.all(all.map(({ done }) => done));
+      if (all.length > 0) await allGone.promise;
       stopBeating();
     },
     get size() {

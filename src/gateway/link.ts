@@ -9,7 +9,7 @@ import { causeOfReason, reasonOfRefusal } from './close.ts';
 import { Conduct } from './conduct.ts';
 import { Conversation } from './conversation.ts';
 import { openLink, type HelloFrame, type Opened } from './opening.ts';
-import type { LinkParts } from './parts.ts';
+import type { LinkParts, OpenLink } from './parts.ts';
 import { Pulse } from './pulse.ts';
 import { aboutFrame, refusalOf, type About } from './refusal.ts';
 import { Reports } from './reports.ts';
@@ -20,10 +20,7 @@ import { Wire } from './wire.ts';
 const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. Nothing that it receives makes it throw. */
-export class Link implements SocketHandler {
-  /** Resolves when the socket is gone and core knows. */
-  readonly done: Promise<void>;
-  readonly #done: () => void;
+export class Link implements SocketHandler, OpenLink {
   readonly #parts: LinkParts;
   readonly #wire: Wire;
   readonly #conduct: Conduct;
@@ -35,7 +32,7 @@ export class Link implements SocketHandler {
   /** How it ended; null while it lives. */
   #end: DisconnectCause | null = null;
   /** What must come to its end before the link is done. */
-  #pending: Promise<void> = Promise.resolve();
+  #pending: Promise<void> | null = null;
 
   constructor(ws: LinkSocket, socket: Duplex, parts: LinkParts) {
     const { clock, metrics, turnEnd } = parts;
@@ -45,9 +42,6 @@ export class Link implements SocketHandler {
     this.#reports = new Reports(this.#wire, this.#conduct);
     this.#pulse = new Pulse(parts.beat());
     this.#cancelHelloTimer = clock.after(HELLO_MS, () => this.close('hello_timeout'));
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.done = promise;
-    this.#done = resolve;
     ws.tell(this);
     socket.on('drain', () => this.#drained());
   }
@@ -89,7 +83,7 @@ export class Link implements SocketHandler {
   gone(): void {
     this.#wire.lost();
     this.#over('client_closed');
-    void this.#pending.then(this.#done);
+    void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
   }
 
   #receive(text: string, isBinary: boolean): void {
@@ -147,6 +141,7 @@ export class Link implements SocketHandler {
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#wire.send(opened.welcome);
     opened.session?.begin();
+    this.#pending = null;
     return undefined;
   }
 

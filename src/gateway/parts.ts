@@ -3,7 +3,16 @@ import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import type { CloseReason } from '../protocol/close.ts';
 import type { TurnEnd } from './outbox.ts';
+
+/** A link as its gateway holds it. */
+export interface OpenLink {
+  /** Says `bye` and closes. */
+  close(reason: CloseReason): void;
+  /** The gateway's beat. */
+  onBeat(): void;
+}
 
 /** What every link of a gateway is made of. */
 export type LinkParts = {
@@ -15,4 +24,6 @@ export type LinkParts = {
   readonly turnEnd: TurnEnd;
   /** Counts up once each BEAT_MS. */
   readonly beat: () => number;
+  /** Called once for each link, when its socket is gone and core knows. One for all: no link holds a promise that it may end. */
+  readonly onDone: (link: OpenLink) => void;
 };

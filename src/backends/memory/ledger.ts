@@ -6,6 +6,7 @@ import type { Waiter } from '../../core/delivery/waiter.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
+import { LazySet } from '../../core/lazy.ts';
 import { RECONCILE_BATCH, TERMINAL_BYTES, TERMINAL_MS, TERMINAL_RECORDS } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { CommandHead } from './commands-message.ts';
@@ -41,8 +42,8 @@ export type ClientQueue = {
   /** Of its stream of history. */
   readonly suffix: string;
   binding: Binding | null;
-  readonly waiting: Set<Entry>;
-  readonly running: Set<Entry>;
+  readonly waiting: LazySet<Entry>;
+  readonly running: LazySet<Entry>;
 };
 
 /** What is reserved in one admission scope. */
@@ -79,8 +80,8 @@ export class Ledger {
     const queue: ClientQueue = {
       suffix: clientStream(key.clientId),
       binding: null,
-      waiting: new Set(),
-      running: new Set(),
+      waiting: new LazySet(),
+      running: new LazySet(),
     };
     this.#clients.set(key, queue);
     return queue;

@@ -2,6 +2,7 @@ import { ByClient } from '../by-client.ts';
 import type { Deps } from '../deps.ts';
 import { isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
+import { LazyMap, LazySet } from '../lazy.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
 import type { Maybe } from '../maybe.ts';
 import type { Binding, DispatchResult } from './commands.ts';
@@ -23,9 +24,9 @@ export type Outlet = {
   readonly binding: Binding;
   readonly link: ClientLink;
   /** Queued commands in the order admitted, by their ids; a Map, so that a row seen twice stands once. */
-  readonly queue: Map<string, CommandKey>;
+  readonly queue: LazyMap<string, CommandKey>;
   /** Ids of those dispatched, or being dispatched, and not ended. */
-  readonly window: Set<string>;
+  readonly window: LazySet<string>;
   /** False until the client was welcomed. */
   open: boolean;
   /** True: nothing more is dispatched on it, and what is queued waits for the client's next link. */
@@ -56,7 +57,7 @@ export class Dispatcher {
   /** The link that was bound before on this node, if any, is no longer written to. */
   attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
     const previous = this.#outlets.get(client);
-    const own = { queue: new Map(), window: new Set<string>(), idle: [] };
+    const own = { queue: new LazyMap<string, CommandKey>(), window: new LazySet<string>(), idle: [] };
     const outlet: Outlet = { client, binding, link, ...own, held: null, open: false, quiet: false, unanswered: 0 };
     this.#outlets.set(client, outlet);
     return { outlet, previous };
