@@ -6,16 +6,21 @@ import { reasonOfCause } from './close.ts';
 import type { Reports } from './reports.ts';
 import type { Wire } from './wire.ts';
 
+export interface SocketLinkOwner {
+  /** Core asked while the socket was behind, and waits to hear that it no longer is. */
+  askedBehind(): void;
+}
+
 /** A client's socket as core sees it. */
 export class SocketLink implements ClientLink {
   readonly #wire: Wire;
   readonly #reports: Reports;
-  readonly #onAskedBehind: () => void;
+  readonly #owner: SocketLinkOwner;
 
-  constructor(wire: Wire, reports: Reports, onAskedBehind: () => void) {
+  constructor(wire: Wire, reports: Reports, owner: SocketLinkOwner) {
     this.#wire = wire;
     this.#reports = reports;
-    this.#onAskedBehind = onAskedBehind;
+    this.#owner = owner;
   }
 
   sendCommand(command: Command, params: JsonText | null, remainingMs: number): void {
@@ -37,7 +42,7 @@ export class SocketLink implements ClientLink {
   }
 
   backlog(): number {
-    if (this.#wire.behind) this.#onAskedBehind();
+    if (this.#wire.behind) this.#owner.askedBehind();
     return this.#wire.backlog;
   }
 

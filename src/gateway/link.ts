@@ -4,7 +4,7 @@ import type { DisconnectCause } from '../core/connections/connection.ts';
 import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
-import { SocketLink } from './client-link.ts';
+import { SocketLink, type SocketLinkOwner } from './client-link.ts';
 import { causeOfReason, reasonOfRefusal } from './close.ts';
 import { Conduct } from './conduct.ts';
 import { Conversation } from './conversation.ts';
@@ -14,14 +14,15 @@ import { Pulse } from './pulse.ts';
 import { aboutFrame, refusalOf, type About } from './refusal.ts';
 import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
-import { Wire } from './wire.ts';
+import { Wire, type WireOwner } from './wire.ts';
 
 /** Ends after which reports that were under way are still taken. */
 const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. Nothing that it receives makes it throw. */
-export class Link implements SocketHandler, OpenLink {
+export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner {
   readonly #parts: LinkParts;
+  readonly #socket: Duplex;
   readonly #wire: Wire;
   readonly #conduct: Conduct;
   readonly #reports: Reports;
@@ -29,6 +30,7 @@ export class Link implements SocketHandler, OpenLink {
   #cancelHelloTimer: (() => void) | null;
   #phase: 'hello' | 'opening' | Conversation = 'hello';
   #owesDrained = false;
+  #hearsDrain = false;
   /** How it ended; null while it lives. */
   #end: DisconnectCause | null = null;
   /** What must come to its end before the link is done. */
@@ -37,13 +39,13 @@ export class Link implements SocketHandler, OpenLink {
   constructor(ws: LinkSocket, socket: Duplex, parts: LinkParts) {
     const { clock, metrics, turnEnd } = parts;
     this.#parts = parts;
-    this.#wire = new Wire({ ws, socket, turnEnd, metrics, onClose: (reason) => this.#over(causeOfReason(reason)) });
+    this.#socket = socket;
+    this.#wire = new Wire({ ws, socket, turnEnd, metrics, owner: this });
     this.#conduct = new Conduct(clock, this.#wire);
     this.#reports = new Reports(this.#wire, this.#conduct);
     this.#pulse = new Pulse(parts.beat());
     this.#cancelHelloTimer = clock.after(HELLO_MS, () => this.close('hello_timeout'));
     ws.tell(this);
-    socket.on('drain', () => this.#drained());
   }
 
   /** Says `bye` and closes. */
@@ -70,6 +72,18 @@ export class Link implements SocketHandler, OpenLink {
 
   control(frame: 'ping' | 'pong'): void {
     if (this.#wire.open) this.#conduct.unsolicited({ frame });
+  }
+
+  closing(reason: CloseReason): void {
+    this.#over(causeOfReason(reason));
+  }
+
+  /** Only from now on is the socket listened to: most links are never behind. */
+  askedBehind(): void {
+    this.#owesDrained = true;
+    if (this.#hearsDrain) return;
+    this.#hearsDrain = true;
+    this.#socket.on('drain', () => this.#drained());
   }
 
   unreadable(reason: CloseReason): void {
@@ -125,7 +139,7 @@ export class Link implements SocketHandler, OpenLink {
   #open(hello: HelloFrame): void {
     this.#phase = 'opening';
     this.#stopHelloTimer();
-    const link = new SocketLink(this.#wire, this.#reports, () => (this.#owesDrained = true));
+    const link = new SocketLink(this.#wire, this.#reports, this);
     this.#pending = openLink(this.#parts, hello, link)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));

@@ -16,20 +16,30 @@ export type WireOptions = {
   readonly socket: Duplex;
   readonly turnEnd: TurnEnd;
   readonly metrics: Metrics;
-  /** Called once, before `bye` is written. */
-  readonly onClose: (reason: CloseReason) => void;
+  readonly owner: WireOwner;
 };
+
+export interface WireOwner {
+  /** Called once, before `bye` is written. */
+  closing(reason: CloseReason): void;
+}
 
 /** The sending half of one link. Nothing here throws; once closed, nothing is sent any more. */
 export class Wire {
-  readonly #options: WireOptions;
+  readonly #ws: LinkSocket;
+  readonly #turnEnd: TurnEnd;
+  readonly #metrics: Metrics;
+  readonly #owner: WireOwner;
   readonly #outbox: Outbox;
   #open = true;
   #closing = false;
 
-  constructor(options: WireOptions) {
-    this.#options = options;
-    this.#outbox = new Outbox(options.ws, options.socket, options.turnEnd);
+  constructor({ ws, socket, turnEnd, metrics, owner }: WireOptions) {
+    this.#ws = ws;
+    this.#turnEnd = turnEnd;
+    this.#metrics = metrics;
+    this.#owner = owner;
+    this.#outbox = new Outbox(ws, socket, turnEnd);
   }
 
   /** False from the moment that either side closed. */
@@ -54,7 +64,7 @@ export class Wire {
 
   refuse(refusal: Refusal, about: About): void {
     if (!this.#open) return;
-    this.#options.metrics.count('frames_refused', refusal.code);
+    this.#metrics.count('frames_refused', refusal.code);
     this.send(refusedFrame(refusal, about));
   }
 
@@ -65,17 +75,17 @@ export class Wire {
   close(reason: CloseReason): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (reason === 'draining') this.#options.turnEnd.add({ flush: () => this.#close(reason) });
+    if (reason === 'draining') this.#turnEnd.add({ flush: () => this.#close(reason) });
     else this.#close(reason);
   }
 
   #close(reason: CloseReason): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#options.onClose(reason);
+    this.#owner.closing(reason);
     this.#outbox.push(joinFrame(byeFor(reason)));
     this.#outbox.flush();
-    this.#options.ws.close(CLOSE[reason].code, reason);
+    this.#ws.close(CLOSE[reason].code, reason);
   }
 
   /** The socket is gone. */
