@@ -23,8 +23,8 @@ export function createEventWriter({ schema, document, operation, variableValues 
       fields: 0,
     };
     const object = compileObject(compiling, root, [operation.selectionSet]);
-    const args: unknown[] = [];
-    return object && ((event, context) => object.write(event, { context, variables: variableValues, args }));
+    const run = { variables: variableValues, args: [], note: { wide: false } };
+    return object && ((event, context) => object.write(event, { ...run, context }));
   } catch (error) {
     // The conditions cannot be decided; graphql-js says so in its words.
     if (error instanceof GraphQLError) return null;

@@ -16,8 +16,7 @@ import type { Note, Run, Text } from './writer-values.ts';
 /**
  * Writes the data of a query as JSON text, the very text that JSON.stringify gives of graphql-js's data. Null: given up, for the answer
  * would hold an error or something that is not written here; the query must then be run in the ordinary way, with the same context. Never
- * throws and never rejects. What is made of variables that are frozen is kept with them. `note` is
- * told of what was written.
+ * throws and never rejects. What is made of variables that are frozen is kept with them. `note` is told of what was written.
  */
 export type Writer = (context: unknown, variables: Readonly<Record<string, unknown>>, note?: Note) => Maybe<Text>;
 
