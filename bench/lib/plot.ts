@@ -20,7 +20,7 @@ export type Plot = {
 };
 
 const WIDTH = 720;
-const [LEFT, RIGHT, BOTTOM, TOP] = [76, 24, 56, 44];
+const [LEFT, RIGHT, BOTTOM, TOP] = [76, 36, 56, 44];
 const [INNER_HEIGHT, LEGEND_ROW, LEGEND_COLUMNS] = [260, 20, 2];
 
 /** Told apart by those who see colours otherwise, too; each with a mark of its own. */

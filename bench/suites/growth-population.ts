@@ -65,7 +65,7 @@ export async function byConnections(run: Run, backing: Backing): Promise<Axis> {
 
 /** The same connections, but of more and more users. */
 export async function byUsers(run: Run): Promise<Axis> {
-  const [sizes, links] = run.quick ? [[10, 100], 1_000] : [[10, 100, 1_000, 10_000], SPREAD];
+  const [sizes, links] = run.quick ? [[20, 100], 1_000] : [[20, 100, 1_000, 10_000], SPREAD];
   const results = new Results();
   run.say(`growth: opening ${nameOf(links)} connections of ${sizes.map(nameOf).join(', ')} users`);
   await using stack = new AsyncDisposableStack();

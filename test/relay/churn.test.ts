@@ -200,7 +200,7 @@ it.each(cases)(
         for (const client of at.alive) await client.session.closed('client_closed');
         if (at.alive.size > 0) await at.clock.advance(61_000);
       }),
-      { numRuns: numRuns(25) },
+      { numRuns: numRuns(15) },
     );
   },
   60_000,
