@@ -12,13 +12,13 @@ const FIGURES = new URL('figures.json', FOLDER);
 /** `order`: the names of all axes. */
 export type Found = { readonly axes: readonly Axis[]; readonly order: readonly string[]; readonly rounds: number };
 
-/** Writes the plot of each axis and the section; axes that were not measured this time keep what was found before. Throws where the README has no marks for it. */
+/** Writes the plots and the section; axes that were not measured this time keep what was found before. Throws where the README has no marks for it. */
 export async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
   const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
   const all = order.flatMap((file) => known.get(file) ?? []);
   await mkdir(FOLDER, { recursive: true });
   await writeFile(FIGURES, await format(JSON.stringify(all), { parser: 'json', ...STYLE }));
-  for (const axis of axes) await writeFile(new URL(`${axis.file}.svg`, FOLDER), plotted(plotOf(axis)));
+  for (const axis of all) await writeFile(new URL(`${axis.file}.svg`, FOLDER), plotted(plotOf(axis)));
   await writeSection('growth', { how: `${rounds} rounds`, text: sectionOf(all) });
 }
 
