@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import { ownFolder } from '../kit/folder.ts';
 import { connectCommands } from '../kit/redis-client.ts';
 import { proveDirectory } from '../../src/backends/redis/gate-directory.ts';
-import { enterNamespace } from '../../src/backends/redis/gate-namespace.ts';
+import { enterNamespace, SCHEMA } from '../../src/backends/redis/gate-namespace.ts';
 import { surveyRedis } from '../../src/backends/redis/gate.ts';
 import { rootOf } from '../../src/backends/redis/keys.ts';
 import { loadPrograms } from '../../src/backends/redis/program.ts';
@@ -113,7 +113,7 @@ describe('a namespace', () => {
     const store = await storeOf(randomUUID(), 3);
     await enterNamespace(store);
     const metas = await store.readAll((p) => [['HMGET', store.key(p, 'meta'), 'partitions', 'schema', 'store']]);
-    expect(metas).toEqual(Array.from({ length: 3 }, () => [['3', '2', expect.stringMatching(/^.{43}$/)]]));
+    expect(metas).toEqual(Array.from({ length: 3 }, () => [['3', String(SCHEMA), expect.stringMatching(/^.{43}$/)]]));
     expect(new Set(metas.map(([row]) => (Array.isArray(row) ? row[2] : null))).size).toBe(3);
   });
 

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
+import { main } from '../../src/cli/main.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { ask } from './kit.ts';
@@ -161,9 +162,10 @@ describe('the other commands', () => {
     [['spill-clean'], 'CALLBOARD_SPILL_DIR: is needed'],
     [['spill-clean', '--nonsense'], 'is not a known flag'],
   ])('%j is wrong usage', async (argv, expected) => {
-    const { code, err } = await end(start(argv));
-    expect(code).toBe(2);
-    expect(err).toContain(expected);
+    let said = '';
+    const io = { env: {}, print: () => {}, complain: (text: string) => void (said += text), onStop: () => {} };
+    expect(await main(argv, io)).toBe(2);
+    expect(said).toContain(expected);
   });
 
   it('spill-clean removes what is past from the directory, says how much, and leaves what is not', async () => {
