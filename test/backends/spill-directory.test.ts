@@ -13,7 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
@@ -164,7 +164,8 @@ describe('cleaning a spill directory', () => {
     await writeFile(join(hour, 'README'), 'precious');
     await writeFile(join(at.root, '234567'), 'precious');
     await symlink(dirname(outside), join(at.root, '345678'));
-    await symlink(outside, join(hour, 'cd'));
+    const beside = basename(dirname(at.pathOf(ref))) === 'cd' ? 'ce' : 'cd';
+    await symlink(outside, join(hour, beside));
     await symlink(join(outside, 'a'.repeat(32)), join(dirname(at.pathOf(ref)), 'b'.repeat(32)));
     const before = (await filesIn(at.parent)).sort();
     await at.clock.advance(3 * HOUR);
