@@ -42,11 +42,21 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries the door over a small schema of its own that asks no store',
   },
   {
-    files: ['at-time', 'linter', 'plan', 'sse-wire', 'unproven'].map((name) => `test/graphql/${name}.test.ts`),
+    files: [
+      'at-time',
+      'linter',
+      'plan',
+      'server-read',
+      'sse-expiries',
+      'sse-wire',
+      'time',
+      'unproven',
+      'writer-event',
+    ].map((name) => `test/graphql/${name}.test.ts`),
     reason: 'tries a function or the schema: nothing is opened',
   },
   {
-    files: ['test/graphql/writer.test.ts'],
+    files: ['test/graphql/writer.test.ts', 'test/graphql/writer-texts.test.ts'],
     reason:
       'compares two ways of writing hundreds of answers over memory; over Redis plan-documents does, for a corpus',
   },
@@ -59,11 +69,11 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'reads the description, which is the same in every mode',
   },
   {
-    files: ['advertisement', 'encode', 'write'].map((name) => `test/gateway/${name}.test.ts`),
+    files: ['advertisement', 'encode', 'report-frames', 'write'].map((name) => `test/gateway/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
   {
-    files: ['auth', 'config', 'log', 'policy'].map((name) => `test/http/${name}.test.ts`),
+    files: ['auth', 'bodies', 'config', 'log', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
   { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },
