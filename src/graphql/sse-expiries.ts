@@ -29,10 +29,15 @@ export function createExpiries(clock: Clock): Expiries {
     let next = Infinity;
     for (const wire of row.wires) {
       const at = wire.terms.expiresAt ?? Infinity;
-      if (at <= now) wire.end();
-      else next = Math.min(next, at);
+      if (at > now) next = Math.min(next, at);
+      else {
+        // At once: it closes when its reader lets it, and others may come meanwhile.
+        row.wires.delete(wire);
+        wire.end();
+      }
     }
-    if (next < Infinity) arm(key, row, next);
+    if (row.wires.size > 0) arm(key, row, next);
+    else rows.delete(key);
   };
   return {
     add(wire) {

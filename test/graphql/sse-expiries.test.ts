@@ -61,3 +61,18 @@ test('a stream that closed before its time is not ended again', async () => {
   await clock.advance(1600);
   expect(ended).toEqual(['here at 1500']);
 });
+
+test('a stream that is slow to close keeps no later one of its second from ending', async () => {
+  const { clock, ended, expiries, add } = house();
+  const start = clock.now();
+  const slow: Ending = {
+    terms: { onClose: () => {}, expiresAt: start + 1200, farewell: null },
+    end: () => void ended.push('slow'),
+  };
+  expiries.add(slow);
+  await clock.advance(1300);
+  add('late', 1800);
+  await clock.advance(600);
+  expiries.cancel(slow);
+  expect(ended).toEqual(['slow', 'late at 1800']);
+});
