@@ -12,6 +12,8 @@ export type ErrorDetails = {
   readonly retryAfterMs?: number;
   /** The asker's ids of the command that this refusal is about. */
   readonly command?: { readonly userId: string; readonly clientId: string; readonly commandId: string };
+  /** Which share is used up (`share_exceeded`) or which total (`store_full`). */
+  readonly share?: string;
   /** HTTP status where it differs from the code's own (`invalid_user` of a token: 401). */
   readonly status?: number;
   readonly cause?: unknown;

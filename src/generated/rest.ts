@@ -298,12 +298,16 @@ export type RefusalCode =
   | 'reserved_stream'
   /** `response_timeout`, HTTP status 504. */
   | 'response_timeout'
+  /** `result_expired`, HTTP status 200. */
+  | 'result_expired'
   /** `result_unavailable`, HTTP status 200. */
   | 'result_unavailable'
   /** `runtime_disconnected`, HTTP status 503. */
   | 'runtime_disconnected'
   /** `session_inactive`, HTTP status 409. */
   | 'session_inactive'
+  /** `share_exceeded`, HTTP status 429. */
+  | 'share_exceeded'
   /** `site_action_denied`, HTTP status 403. */
   | 'site_action_denied'
   /** `site_capability_denied`, HTTP status 403. */
@@ -312,6 +316,8 @@ export type RefusalCode =
   | 'site_mode_denied'
   /** `stale_instance`, HTTP status 409. */
   | 'stale_instance'
+  /** `store_full`, HTTP status 503. */
+  | 'store_full'
   /** `store_lost`, HTTP status 504. */
   | 'store_lost'
   /** `store_unavailable`, HTTP status 503. */

@@ -34,10 +34,14 @@ export const CODES = {
   capacity_exceeded: 429,
   queue_full: 429,
   rate_limited: 429,
+  /** One user holds more than their guarantee of something while the relay is short of it; the member `share` names it. */
+  share_exceeded: 429,
   // The relay.
   internal: 500,
   store_unavailable: 503,
   draining: 503,
+  /** The relay's total of something is used up; the member `share` names it. */
+  store_full: 503,
   payload_store_full: 503,
   runtime_disconnected: 503,
   // Ends of a command that was admitted.
@@ -55,6 +59,8 @@ export const CODES = {
   unknown_action: 200,
   handler_failed: 200,
   result_unavailable: 200,
+  /** The command ended as its outcome says; its result is no longer retained. */
+  result_expired: 200,
   cancelled: 200,
 } as const satisfies Record<string, number>;
 
