@@ -1,0 +1,48 @@
+/**
+ * What is shared out among the users of one relay. Users are strangers to each other: what one of them holds must leave the others their
+ * guarantee. Counts, or bytes where the name says so.
+ */
+export const SHARE_NAMES = [
+  /** Open links of clients and callers. */
+  'links',
+  /** Bytes of advertised actions and metadata, and of reported contexts and windows. */
+  'advertised_bytes',
+  /** Bytes of params of commands that wait for their client or for dispatch, as far as they are in memory. */
+  'queued_bytes',
+  /** Bytes of results of ended commands. */
+  'result_bytes',
+  /** Bytes of retained history. */
+  'history_bytes',
+  /** Bytes in the spill store. */
+  'spilled_bytes',
+  /** Callers that wait for a command. */
+  'waits',
+  /** Bytes of answers that their readers have not taken yet. */
+  'unread_bytes',
+  /** Marks of ended commands: what makes an id run at most once within the idempotency window. */
+  'marks',
+] as const;
+
+export type ShareName = (typeof SHARE_NAMES)[number];
+
+/** `guarantee`: what one user may always hold while the total lasts. `total`: of all users together; null: no bound but the guarantee. */
+export type ShareBound = { readonly guarantee: number; readonly total: number | null };
+export type ShareBounds = Readonly<Record<ShareName, ShareBound>>;
+
+const MIB = 1024 * 1024;
+
+/** Defaults: a process of 512 MiB survives all of them at once. A mark takes about 50 bytes; 2 million serve 300 calls a second for an hour twice over. */
+export const SHARE_BOUNDS: ShareBounds = {
+  links: { guarantee: 1_000, total: 20_000 },
+  advertised_bytes: { guarantee: 16 * MIB, total: 64 * MIB },
+  queued_bytes: { guarantee: 16 * MIB, total: 64 * MIB },
+  result_bytes: { guarantee: 16 * MIB, total: 64 * MIB },
+  history_bytes: { guarantee: 16 * MIB, total: 256 * MIB },
+  spilled_bytes: { guarantee: 128 * MIB, total: 1024 * MIB },
+  waits: { guarantee: 10_000, total: null },
+  unread_bytes: { guarantee: 32 * MIB, total: 64 * MIB },
+  marks: { guarantee: 1_300_000, total: 2_000_000 },
+};
+
+/** Below this part of a total no user is refused, however much they hold; above it only users over their guarantee are. */
+export const BORROWED_PART = 3 / 4;

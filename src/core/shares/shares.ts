@@ -1,0 +1,165 @@
+import { fail } from '../errors.ts';
+import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
+
+/** `share_exceeded`: this user holds more than their guarantee while room is short. `store_full`: the total is used up. */
+export type ShareRefusal = 'share_exceeded' | 'store_full';
+
+/**
+ * What one user holds of every share. Links, queues and streams keep a reference and change it as they change, so that no call looks a user
+ * up. Amounts are counts or bytes, never negative; whoever takes releases the same amount once.
+ */
+export interface Holdings {
+  readonly userId: string;
+  held(share: ShareName): number;
+  /** Whether `amount` more may be taken: null if so. Changes nothing. */
+  refusal(share: ShareName, amount: number): ShareRefusal | null;
+  /** Takes if there is room; else throws `share_exceeded` or `store_full` with the member `share`, and takes nothing. */
+  claim(share: ShareName, amount: number): void;
+  /** Takes without a question: for what has to be recorded. The owner of the data evicts afterwards. */
+  take(share: ShareName, amount: number): void;
+  release(share: ShareName, amount: number): void;
+}
+
+/** What each user of this process holds, beside the totals. */
+export interface Shares {
+  readonly bounds: ShareBounds;
+  /** The one object of a user. Keep it for as long as the link, queue or stream lives. */
+  of(userId: string): Holdings;
+  used(share: ShareName): number;
+  /** Whether the total is reached: the next `take` of anyone may be refused with `store_full`. */
+  full(share: ShareName): boolean;
+  /** Users over their guarantee; few, since their guarantees must fit into the total. In no order. */
+  over(share: ShareName): Iterable<Holdings>;
+  /** The user who is over their guarantee by the most; null if none is. Eviction takes from this one first. */
+  mostOver(share: ShareName): Holdings | null;
+}
+
+export function createShares(given: Partial<ShareBounds> = {}): Shares {
+  return new ShareTable({ ...SHARE_BOUNDS, ...given });
+}
+
+const INDEX: Readonly<Record<ShareName, number>> = indexes();
+
+class ShareTable implements Shares {
+  readonly bounds: ShareBounds;
+  /** Users who hold anything. */
+  readonly #users = new Map<string, UserHoldings>();
+  readonly #used = SHARE_NAMES.map(() => 0);
+  readonly #over = SHARE_NAMES.map(() => new Set<UserHoldings>());
+
+  constructor(bounds: ShareBounds) {
+    this.bounds = bounds;
+  }
+
+  of(userId: string): Holdings {
+    return this.find(userId) ?? new UserHoldings(this, userId);
+  }
+
+  used(share: ShareName): number {
+    return this.#used[INDEX[share]] ?? 0;
+  }
+
+  full(share: ShareName): boolean {
+    const { total } = this.bounds[share];
+    return total !== null && this.used(share) >= total;
+  }
+
+  over(share: ShareName): Iterable<Holdings> {
+    return this.#over[INDEX[share]] ?? [];
+  }
+
+  mostOver(share: ShareName): Holdings | null {
+    let most: Holdings | null = null;
+    for (const holdings of this.over(share))
+      if (most === null || holdings.held(share) > most.held(share)) most = holdings;
+    return most;
+  }
+
+  find(userId: string): UserHoldings | undefined {
+    return this.#users.get(userId);
+  }
+
+  enter(holdings: UserHoldings): void {
+    this.#users.set(holdings.userId, holdings);
+  }
+
+  leave(holdings: UserHoldings): void {
+    this.#users.delete(holdings.userId);
+  }
+
+  /** Keeps the total and the set of users over their guarantee. */
+  changed(holdings: UserHoldings, share: ShareName, by: number): void {
+    const index = INDEX[share];
+    this.#used[index] = (this.#used[index] ?? 0) + by;
+    const over = this.#over[index];
+    if (holdings.held(share) > this.bounds[share].guarantee) over?.add(holdings);
+    else over?.delete(holdings);
+  }
+
+  refusal(held: number, share: ShareName, amount: number): ShareRefusal | null {
+    const { guarantee, total } = this.bounds[share];
+    const beyond = held + amount > guarantee;
+    if (total === null) return beyond ? 'share_exceeded' : null;
+    const used = this.used(share) + amount;
+    if (beyond) return used > total * BORROWED_PART ? 'share_exceeded' : null;
+    return used > total ? 'store_full' : null;
+  }
+}
+
+class UserHoldings implements Holdings {
+  readonly userId: string;
+  readonly #table: ShareTable;
+  readonly #held = SHARE_NAMES.map(() => 0);
+  /** Shares of which something is held. At none the table forgets this object, and another may be made for the user: then that one counts. */
+  #kinds = 0;
+
+  constructor(table: ShareTable, userId: string) {
+    this.#table = table;
+    this.userId = userId;
+  }
+
+  held(share: ShareName): number {
+    return this.#current().#held[INDEX[share]] ?? 0;
+  }
+
+  refusal(share: ShareName, amount: number): ShareRefusal | null {
+    return this.#table.refusal(this.held(share), share, amount);
+  }
+
+  claim(share: ShareName, amount: number): void {
+    const refusal = this.refusal(share, amount);
+    if (refusal === 'share_exceeded') fail(refusal, 'You hold more than your share of this relay.', { share });
+    if (refusal === 'store_full') fail(refusal, 'The relay has no room for more of this now.', { share });
+    this.take(share, amount);
+  }
+
+  take(share: ShareName, amount: number): void {
+    if (amount <= 0) return;
+    this.#current().#change(share, amount);
+  }
+
+  release(share: ShareName, amount: number): void {
+    if (amount <= 0) return;
+    this.#current().#change(share, -amount);
+  }
+
+  #change(share: ShareName, by: number): void {
+    const index = INDEX[share];
+    const before = this.#held[index] ?? 0;
+    this.#held[index] = before + by;
+    if (before === 0 && this.#kinds++ === 0) this.#table.enter(this);
+    this.#table.changed(this, share, by);
+    if (before + by !== 0) return;
+    if (--this.#kinds === 0) this.#table.leave(this);
+  }
+
+  /** The user's registered object; this one where none is. What holds something is registered. */
+  #current(): UserHoldings {
+    if (this.#kinds > 0) return this;
+    return this.#table.find(this.userId) ?? this;
+  }
+}
+
+function indexes(): Record<ShareName, number> {
+  return Object.fromEntries(SHARE_NAMES.map((name, index) => [name, index])) as Record<ShareName, number>;
+}

@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CallboardError } from '../../src/core/errors.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
+
+const bounds = {
+  links: { guarantee: 10, total: 100 },
+  waits: { guarantee: 5, total: null },
+} as const;
+
+function shares(): Shares {
+  return createShares(bounds);
+}
+
+describe('a share', () => {
+  it('lends what others do not use, up to three quarters of the total', () => {
+    const table = shares();
+    const alice = table.of('alice');
+    alice.claim('links', 75);
+    expect(alice.refusal('links', 1)).toBe('share_exceeded');
+    expect(table.used('links')).toBe(75);
+    expect(table.full('links')).toBe(false);
+  });
+
+  it('serves a user within their guarantee until the total is used up', () => {
+    const table = shares();
+    table.of('alice').claim('links', 75);
+    for (const user of ['bob', 'carol']) table.of(user).claim('links', 10);
+    expect(table.of('bob').refusal('links', 1)).toBe('share_exceeded');
+    table.of('dave').claim('links', 5);
+    expect(table.full('links')).toBe(true);
+    expect(table.of('erin').refusal('links', 1)).toBe('store_full');
+    expect(table.of('alice').refusal('links', 1)).toBe('share_exceeded');
+  });
+
+  it('without a total refuses beyond the guarantee alone', () => {
+    const alice = shares().of('alice');
+    alice.claim('waits', 5);
+    expect(alice.refusal('waits', 1)).toBe('share_exceeded');
+  });
+
+  it('names itself in the refusal and takes nothing then', () => {
+    const alice = shares().of('alice');
+    alice.claim('waits', 5);
+    const refused = (): void => alice.claim('waits', 1);
+    expect(refused).toThrow(CallboardError);
+    expect(refused).toThrow(expect.objectContaining({ code: 'share_exceeded', details: { share: 'waits' } }));
+    expect(alice.held('waits')).toBe(5);
+  });
+
+  it('knows who is over the guarantee, and by the most', () => {
+    const table = shares();
+    table.of('alice').take('links', 11);
+    table.of('bob').take('links', 20);
+    table.of('carol').take('links', 10);
+    expect([...table.over('links')].map(({ userId }) => userId).sort()).toEqual(['alice', 'bob']);
+    expect(table.mostOver('links')?.userId).toBe('bob');
+    table.of('bob').release('links', 10);
+    expect(table.mostOver('links')?.userId).toBe('alice');
+    table.of('alice').release('links', 1);
+    expect(table.mostOver('links')).toBeNull();
+  });
+
+  it('counts by one object a user, however long a reference was kept without holding anything', () => {
+    const table = shares();
+    const early = table.of('alice');
+    const late = table.of('alice');
+    late.take('links', 3);
+    early.take('links', 4);
+    expect([early.held('links'), late.held('links'), table.of('alice').held('links')]).toEqual([7, 7, 7]);
+    early.release('links', 7);
+    expect([early.held('links'), late.held('links')]).toEqual([0, 0]);
+  });
+
+  it('asked, keeps nothing of a user who holds nothing', () => {
+    const table = shares();
+    const one = table.of('alice');
+    one.refusal('links', 1);
+    expect(table.of('alice')).not.toBe(one);
+  });
+
+  it('adds up, in every order of taking and releasing by several references', () => {
+    const step = fc.record({
+      user: fc.constantFrom('a', 'b', 'c'),
+      reference: fc.nat(2),
+      amount: fc.integer({ min: -8, max: 8 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const table = shares();
+        const references = new Map(['a', 'b', 'c'].map((user) => [user, [0, 1, 2].map(() => table.of(user))]));
+        const held = new Map<string, number>();
+        for (const { user, reference, amount } of steps) {
+          const before = held.get(user) ?? 0;
+          const by = Math.max(amount, -before);
+          const holdings = references.get(user)?.[reference];
+          if (by >= 0) holdings?.take('links', by);
+          else holdings?.release('links', -by);
+          held.set(user, before + by);
+          for (const [each, amounts] of held) expect(table.of(each).held('links')).toBe(amounts);
+          expect(table.used('links')).toBe([...held.values()].reduce((sum, one) => sum + one, 0));
+          const over = [...held].filter(([, one]) => one > 10).map(([each]) => each);
+          expect([...table.over('links')].map(({ userId }) => userId).sort()).toEqual(over.sort());
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
