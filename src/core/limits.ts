@@ -178,6 +178,8 @@ export const SESSION_KEPT_MS = 3600_000;
 export const TICKET_MS = 30_000;
 /** Tickets of one session that wait to be redeemed. */
 export const SESSION_TICKETS = 100;
+/** Redeemed tickets of one session that are still good for reconnects; beyond, the one redeemed longest ago goes. */
+export const SESSION_TICKETS_REDEEMED = 1000;
 /** Open streams look again at least so often whether their session still lets them. */
 export const SESSION_WATCH_MS = 1_000;
 

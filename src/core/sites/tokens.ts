@@ -1,8 +1,8 @@
-import type { GrantPrincipal, Principal } from '../auth/principal.ts';
+import type { Scope } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { SESSION_TICKETS, TICKET_MS } from '../limits.ts';
-import type { SiteSessions } from './room.ts';
+import type { RedeemedTicket, SiteSessions } from './room.ts';
 import { isGrantLive, OWNER_GRANT } from './session.ts';
 import { findSession, requireAllowed, standingOf } from './standing.ts';
 
@@ -34,7 +34,7 @@ function digestOf(crypto: Minting['crypto'], token: string): string {
   return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
 }
 
-/** Who stands behind a token or a ticket. */
+/** Who holds a token, or took a ticket. */
 export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem' | 'holder'> {
   const { backend, clock, crypto } = deps;
   return {
@@ -59,11 +59,14 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       if (!session || ticket.sessionId !== sessionId) return badTicket();
       const { grantId, holderExpiresAt: expiresAt } = ticket;
       if (expiresAt !== null && expiresAt <= clock.now()) badTicket();
-      if (grantId === OWNER_GRANT)
-        return { kind: 'user', userId: session.userId, scopes: new Set(['invoke']), expiresAt } satisfies Principal;
+      const occupy = occupierOf(deps, digestOf(crypto, token));
+      if (grantId === OWNER_GRANT) {
+        const scopes: ReadonlySet<Scope> = new Set<Scope>(['invoke']);
+        return { principal: { kind: 'user', userId: session.userId, scopes, expiresAt }, occupy };
+      }
       const grant = session.grants.find((one) => one.grantId === grantId);
       if (!grant || !isGrantLive(grant, clock.now())) badTicket();
-      return { kind: 'grant', sessionId, grantId, expiresAt: grant.expiresAt } satisfies GrantPrincipal;
+      return { principal: { kind: 'grant', sessionId, grantId, expiresAt: grant.expiresAt }, occupy };
     },
     async holder(token) {
       const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
@@ -76,6 +79,21 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
   };
 }
 
+/** Of two streams opened at once, each on its own node, the one with the later id stays. */
+function occupierOf({ backend: { bus }, crypto }: Deps, ticketHash: string): RedeemedTicket['occupy'] {
+  return (onReplaced) => {
+    const topic = `ticket:${ticketHash}` as const;
+    const own = crypto.randomId();
+    bus.publish(topic, own);
+    const stop = bus.subscribe(topic, (other) => {
+      if (other <= own) return;
+      stop();
+      onReplaced();
+    });
+    return stop;
+  };
+}
+
 function badTicket(): never {
-  fail('unauthenticated', 'The ticket is not valid, was used, or is too old.');
+  fail('unauthenticated', 'The ticket is not valid, or is too old.');
 }
