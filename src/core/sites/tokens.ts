@@ -1,4 +1,5 @@
 import type { Scope } from '../auth/principal.ts';
+import type { Bus } from '../bus.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { SESSION_TICKETS, TICKET_MS } from '../limits.ts';
@@ -37,6 +38,7 @@ function digestOf(crypto: Minting['crypto'], token: string): string {
 /** Who holds a token, or took a ticket. */
 export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem' | 'holder'> {
   const { backend, clock, crypto } = deps;
+  const nextOrder = createOrder(deps);
   return {
     async ticket(who, sessionId) {
       const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
@@ -59,7 +61,7 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       if (!session || ticket.sessionId !== sessionId) return badTicket();
       const { grantId, holderExpiresAt: expiresAt } = ticket;
       if (expiresAt !== null && expiresAt <= clock.now()) badTicket();
-      const occupy = occupierOf(deps, digestOf(crypto, token));
+      const occupy = occupierOf(backend.bus, digestOf(crypto, token), nextOrder);
       if (grantId === OWNER_GRANT) {
         const scopes: ReadonlySet<Scope> = new Set<Scope>(['invoke']);
         return { principal: { kind: 'user', userId: session.userId, scopes, expiresAt }, occupy };
@@ -79,11 +81,11 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
   };
 }
 
-/** Of two streams opened at once, each on its own node, the one with the later id stays. */
-function occupierOf({ backend: { bus }, crypto }: Deps, ticketHash: string): RedeemedTicket['occupy'] {
+/** Of two streams opened at once, each on its own node, the one that is later in order stays. */
+function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): RedeemedTicket['occupy'] {
   return (onReplaced) => {
     const topic = `ticket:${ticketHash}` as const;
-    const own = crypto.randomId();
+    const own = nextOrder();
     bus.publish(topic, own);
     const stop = bus.subscribe(topic, (other) => {
       if (other <= own) return;
@@ -91,6 +93,16 @@ function occupierOf({ backend: { bus }, crypto }: Deps, ticketHash: string): Red
       onReplaced();
     });
     return stop;
+  };
+}
+
+/** Texts that sort by when they were made: on one node strictly, over several as well as their clocks agree. */
+function createOrder({ clock, crypto }: Deps): () => string {
+  let at = 0;
+  let count = 0;
+  return () => {
+    at = Math.max(at, clock.now());
+    return `${String(at).padStart(16, '0')} ${String(count++).padStart(16, '0')} ${crypto.randomId()}`;
   };
 }
 
