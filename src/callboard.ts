@@ -6,6 +6,7 @@ import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
 import type { AuthConfig, Config, RedisConfig } from './config.ts';
+import { parseAdminToken } from './core/auth/admin-token.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
 import { compilePolicy } from './core/auth/rules.ts';
 import type { Authenticator } from './core/auth/principal.ts';
@@ -178,7 +179,8 @@ function spillStore(root: string | null, parts: { clock: Clock; log: Log; crypto
 
 /** What of a configuration must never be written anywhere. */
 export function secretsIn({ auth, redis }: Pick<Config, 'auth' | 'redis'>): readonly string[] {
-  const own = auth.secret === null ? auth.adminTokens : [...auth.adminTokens, auth.secret];
+  const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
+  const own = auth.secret === null ? tokens : [...tokens, auth.secret];
   return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
 }
 

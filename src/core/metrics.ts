@@ -21,6 +21,7 @@ export const COUNTERS = {
   links_closed: 'Client links closed, by cause.',
   frames_refused: 'Frames refused, by code.',
   requests: 'HTTP requests, by door.',
+  tokens_refused: 'Tokens and tickets refused, by reason.',
   errors_masked: 'Errors shown as `internal`.',
 } as const;
 

@@ -10,6 +10,7 @@ import type { Metrics } from '../core/metrics.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { statusOf } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
+import { addressOf } from './address.ts';
 import { offersSubprotocol, turnAway, type Turned } from './doorstep.ts';
 import { Link } from './link.ts';
 import { originAllowed, type OriginRule } from './origin.ts';
@@ -64,7 +65,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     upgrade(request, socket, head) {
       const turned = closing ? DRAINING : links.size >= maxConnections ? FULL : turnedAway(request, options);
       if (!turned)
-        return server.handleUpgrade(request, socket, head, (ws) => void links.add(new Link(ws, socket, parts)));
+        return server.handleUpgrade(
+          request,
+          socket,
+          head,
+          (ws) => void links.add(new Link(ws, { socket, address: addressOf(request, options.trustProxy) }, parts)),
+        );
       log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
       turnAway(socket, turned);
     },

@@ -13,10 +13,10 @@ import type { Meter } from '../platform/metrics.ts';
 import { createRestDoor, type RestDoor } from '../rest/door.ts';
 import { createAdmission } from './admission.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import { createFailures } from './failures.ts';
 import { createFront, type Front } from './front.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
+import { createTokenGuard } from './token-guard.ts';
 
 export type FacesOptions = {
   readonly core: Core;
@@ -46,7 +46,9 @@ export type Faces = {
 const GOODBYE_MS = 2_000;
 
 export function createFaces(options: FacesOptions): Faces {
-  const { core, authenticator, log, meter, clock, basePath, origins, fastPath = true } = options;
+  const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
+  const guard = createTokenGuard({ clock, log, metrics: meter });
+  const authenticator = guard.around(options.authenticator);
   const endpoint = `${basePath}/graphql`;
   const graphql = createGraphqlDoor({
     schema,
@@ -60,9 +62,8 @@ export function createFaces(options: FacesOptions): Faces {
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
-  const failures = createFailures(clock);
-  const admission = createAdmission(authenticator, failures);
-  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, failures, fastPath });
+  const admission = createAdmission(authenticator);
+  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, fastPath });
   const front = createFront({ ...options, admission, graphql, rest: createRest(options), gateway, siteEvents });
   return {
     front,

@@ -12,7 +12,7 @@ import { createGroups, type Face, type Groups } from '../graphql/sse-group.ts';
 import type { Wire } from '../graphql/sse-wire.ts';
 import type { Admission } from './admission.ts';
 import { eventFrame } from './event-frame.ts';
-import type { Failures } from './failures.ts';
+import type { TokenGuard } from './token-guard.ts';
 import type { Visit } from './visit.ts';
 
 /**
@@ -26,7 +26,7 @@ export type SiteEventsOptions = {
   readonly log: Log;
   readonly streams: GraphqlDoor['streams'];
   readonly admission: Admission;
-  readonly failures: Failures;
+  readonly guard: TokenGuard;
   /** Whether viewers who hear the same share a group; default true. The bytes are the same either way. */
   readonly fastPath?: boolean;
 };
@@ -74,21 +74,14 @@ function sessionOf(path: string | null): string | null {
 
 /** A header wins over a ticket, which is then not redeemed. Bad tickets count as bad tokens do. */
 async function holderOf(
-  { core, admission, failures }: SiteEventsOptions,
+  { core, admission, guard }: SiteEventsOptions,
   visit: Visit,
   { sessionId, ticket }: { readonly sessionId: string; readonly ticket: string | null },
 ): Promise<Holder> {
   const principal = await admission(visit);
   if (principal) return { principal };
   if (ticket === null) fail('unauthenticated', 'A bearer token or a ticket is needed.');
-  const retryAfterMs = failures.waitOf(visit.address);
-  if (retryAfterMs > 0) fail('rate_limited', 'Too many bad tokens came from this address.', { retryAfterMs });
-  try {
-    return await core.sites.redeem(sessionId, ticket);
-  } catch (error) {
-    if (error instanceof CallboardError && error.status === 401) failures.count(visit.address);
-    throw error;
-  }
+  return guard.check(visit.address, () => core.sites.redeem(sessionId, ticket));
 }
 
 /** `names=a,b`. Unknown parameters are refused: a misspelt filter must not widen what is heard. */

@@ -78,6 +78,18 @@ describe('configuration', () => {
     expect(faultsOf(env)).toHaveProperty('CALLBOARD_ADMIN_TOKEN');
   });
 
+  it('takes names of admin tokens, and asks for at least 16 characters after one', () => {
+    const named = { CALLBOARD_ADMIN_TOKEN: 'ops=a-token-of-twenty-chars, bare, cGFkZGVk==' };
+    expect(readConfig(named, []).auth.adminTokens).toEqual(['ops=a-token-of-twenty-chars', 'bare', 'cGFkZGVk==']);
+    for (const text of ['ops=short', 'bare,ops=short', 'ops=short=']) {
+      expect(faultsOf({ CALLBOARD_ADMIN_TOKEN: text })).toHaveProperty('CALLBOARD_ADMIN_TOKEN');
+    }
+    expect(faultsOf({ CALLBOARD_HOST: '0.0.0.0', CALLBOARD_ADMIN_TOKEN: 'ops=a-token-of-twenty-chars' })).toEqual({});
+    expect(faultsOf({ CALLBOARD_HOST: '0.0.0.0', CALLBOARD_ADMIN_TOKEN: 'named-short=12345' })).toHaveProperty(
+      'CALLBOARD_ADMIN_TOKEN',
+    );
+  });
+
   it('reports every fault at once, each by the name that it was given under', () => {
     const env = {
       CALLBOARD_SECRET: 'too short',

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { FAILURES_A_MINUTE } from '../../src/http/failures.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { ADMIN, postJson, raw, relay, tokenOf, type Ask, type Relay } from './kit.ts';
+import { ADMIN, postJson, raw, relay, SECRET, tokenOf, type Ask, type Relay } from './kit.ts';
 
 let house: Relay;
 beforeAll(async () => void (house = await relay()));
@@ -172,7 +173,7 @@ describe('paths', () => {
 });
 
 describe('bad tokens from one address', () => {
-  it('are answered 429 after twenty in a minute, while good ones of lately pass', async () => {
+  it('are answered 429 after twenty in a minute, while every good one is served', async () => {
     const clock = new FakeClock(Date.now());
     await using other = await relay({}, { clock });
     expect((await other.ask('/users')).status).toBe(200);
@@ -182,11 +183,53 @@ describe('bad tokens from one address', () => {
     const limited = await other.ask('/users', { token: 'bad-again' });
     expect([limited.status, codeOf(limited.json)]).toEqual([429, 'rate_limited']);
     expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0);
-    expect((await other.ask('/users', { token: await tokenOf('alice', 'invoke') })).status).toBe(429);
+    for (const user of ['alice', 'bob']) {
+      const fresh = await tokenOf(user, 'admin');
+      expect((await other.ask('/users', { token: fresh })).status).toBe(200);
+    }
     expect((await other.ask('/users')).status).toBe(200);
+    expect((await other.ask('/metrics')).text).toContain('callboard_tokens_refused_total{reason="malformed"} 21');
     expect((await other.ask('/healthz', { token: null })).status).toBe(200);
     await clock.advance(60_001);
     expect((await other.ask('/users', { token: 'bad-again' })).status).toBe(401);
+  });
+
+  it('do not shut out an administrator who comes for the first time', async () => {
+    await using other = await relay();
+    for (let i = 0; i <= FAILURES_A_MINUTE; i++) await other.ask('/users', { token: `bad-${i}` });
+    expect((await other.ask('/users', { token: 'bad' })).status).toBe(429);
+    expect((await other.ask('/metrics')).status).toBe(200);
+  });
+
+  it('are counted together, by hellos on links too', async () => {
+    await using other = await relay();
+    for (let i = 0; i < FAILURES_A_MINUTE; i++) await refusedHello(other.url, `bad-${i}`);
+    expect(await refusedHello(other.url, 'bad')).toMatchObject({
+      code: 'rate_limited',
+      frame: 'hello',
+      retry_after_ms: expect.any(Number),
+    });
+    expect((await other.ask('/users', { token: 'bad' })).status).toBe(429);
+    expect(await refusedHello(other.url, await tokenOf('alice', 'host'))).toMatchObject({ code: 'forbidden' });
+  });
+
+  it('are told apart in the log, without the token, by whoever shows it', async () => {
+    await using other = await relay({ auth: { adminTokens: [`ops=${ADMIN}`], secret: SECRET, issuer: 'https://id' } });
+    const reasons = async (token: string): Promise<string[]> => {
+      const before = other.lines.length;
+      await other.ask('/users', { token });
+      await refusedHello(other.url, token);
+      const lines = other.lines.slice(before).map((line): Record<string, unknown> => JSON.parse(line));
+      expect(other.lines.join('')).not.toContain(token);
+      const refused = lines.filter(({ msg }) => msg === 'a token was refused');
+      expect(refused.map(({ address }) => address)).toEqual(['127.0.0.1', '127.0.0.1']);
+      return refused.map(({ reason }) => String(reason));
+    };
+    expect(await reasons('nothing-like-a-token')).toEqual(['malformed', 'malformed']);
+    expect(await reasons(await tokenOf('alice', 'invoke'))).toEqual(['issuer', 'issuer']);
+    expect(await reasons(`cbg_${'x'.repeat(43)}`)).toEqual(['grant', 'grant']);
+    await other.ask('/users');
+    expect(other.lines.at(-1)).toContain('"who":"admin:ops"');
   });
 
   it('are counted by the proxy’s word only where a proxy is trusted', async () => {
@@ -204,3 +247,14 @@ describe('bad tokens from one address', () => {
     }
   });
 });
+
+/** What a hello with this token is refused with. */
+function refusedHello(url: string, token: string): Promise<unknown> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
+  socket.on('open', () => socket.send(JSON.stringify({ type: 'hello', token })));
+  return new Promise((resolve, reject) => {
+    socket.once('message', (data) => resolve(JSON.parse(String(data))));
+    socket.once('error', reject);
+    socket.on('message', () => socket.close());
+  });
+}

@@ -11,7 +11,11 @@ const OLD = ['-r', join(import.meta.dirname, 'old-node.cjs')];
 type Manifest = { readonly engines: { readonly node: string }; readonly scripts: Readonly<Record<string, string>> };
 const manifest = (): Manifest => JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
-function run(...args: readonly string[]): { readonly status: number | null; readonly out: string; readonly err: string } {
+function run(...args: readonly string[]): {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+} {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
   return { status, out: stdout, err: stderr };
 }

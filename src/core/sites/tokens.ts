@@ -72,9 +72,9 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
     },
     async holder(token) {
       const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
-      if (!found) return fail('unauthenticated', 'The token is not valid.');
+      if (!found) return fail('unauthenticated', 'The token is not valid.', { tokenFault: 'grant' });
       const { grant, session } = found;
-      if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.');
+      if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.', { tokenFault: 'grant' });
       const { grantId, expiresAt } = grant;
       return { kind: 'grant', sessionId: session.sessionId, grantId, expiresAt };
     },
@@ -107,5 +107,5 @@ function createOrder({ clock, crypto }: Deps): () => string {
 }
 
 function badTicket(): never {
-  fail('unauthenticated', 'The ticket is not valid, or is too old.');
+  fail('unauthenticated', 'The ticket is not valid, or is too old.', { tokenFault: 'ticket' });
 }
