@@ -18,7 +18,14 @@ import type { Crypto } from './core/crypto.ts';
 import { fail } from './core/errors.ts';
 import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
-import { DRAIN_MS, HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import {
+  DRAIN_MS,
+  HISTORY_BYTES,
+  MAX_BODY_BYTES,
+  RETENTION_MS,
+  STREAM_MESSAGES,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+} from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
 import { createFaces, type Faces } from './http/faces.ts';
 import { createAuthenticator } from './http/auth.ts';
@@ -41,6 +48,7 @@ export type Settings = Partial<
     | 'streamMaxMessages'
     | 'historyMaxBytes'
     | 'maxBodyBytes'
+    | 'unauthenticatedSockets'
     | 'rawMessages'
     | 'spillDir'
     | 'allowedOrigins'
@@ -162,6 +170,7 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock }: P
     randomId: crypto.randomId,
     basePath,
     maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
+    unauthenticatedSockets: config.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,

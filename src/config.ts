@@ -53,6 +53,8 @@ export type Config = {
   readonly streamMaxMessages: number;
   readonly historyMaxBytes: number;
   readonly maxBodyBytes: number;
+  /** Open sockets of one address over which no good token came. Not applied where `trustProxy` is set. */
+  readonly unauthenticatedSockets: number;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
   /** Where large payloads lie; null: in memory. */
@@ -181,6 +183,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     streamMaxMessages: settings.STREAM_MAX_MESSAGES,
     historyMaxBytes: settings.HISTORY_MAX_BYTES,
     maxBodyBytes: settings.MAX_BODY_BYTES,
+    unauthenticatedSockets: settings.UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
     rawMessages: settings.RAW_MESSAGES,
     spillDir: settings.SPILL_DIR ?? null,
     allowedOrigins: settings.ALLOWED_ORIGINS,

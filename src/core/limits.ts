@@ -68,6 +68,11 @@ export const BACK_PRESSURE_MS = 30_000;
 export const HEADER_CHARS = 16 * 1024;
 /** JSON that is nested deeper is refused at the door: writing it anew would overflow the stack of whoever reads it later. */
 export const JSON_DEPTH = 200;
+/** A peer that reads nothing of an answer for this long is cut; event streams and links have bounds of their own. */
+export const READ_NOTHING_MS = 15_000;
+/** Open sockets over which no good token came: of one address, and of all. Of the descriptors of the process at most half. */
+export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
+export const UNAUTHENTICATED_SOCKETS = 8_192;
 /** Links that one node holds at once. */
 export const LINKS = 20_000;
 

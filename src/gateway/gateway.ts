@@ -27,6 +27,8 @@ export type GatewayOptions = OriginRule & {
   readonly clock: Clock;
   /** Links at once, those that have not said hello included. */
   readonly maxConnections?: number;
+  /** Called once for each link that is welcomed, with its socket. */
+  readonly onWelcome?: (socket: Duplex) => void;
 };
 
 export type CloseAllOptions = {
@@ -49,13 +51,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   const links = new Set<OpenLink>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
+  const refuse = (socket: Duplex, turned: Turned): void => {
+    log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
+    turnAway(socket, turned, clock);
+  };
+  server.on('wsClientError', (error, socket, request) => refuse(socket, badHandshake(error, request)));
   let beat = 0;
   let closing = false;
   const onDone = (link: OpenLink): void => {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: LinkParts = { ...options, turnEnd: createTurnEnd(), beat: () => beat, onDone };
+  const parts: LinkParts = { onWelcome() {}, ...options, turnEnd: createTurnEnd(), beat: () => beat, onDone };
   const stopBeating = clock.every(BEAT_MS, () => {
     beat++;
     for (const link of links) link.onBeat();
@@ -71,8 +78,7 @@ export function createGateway(options: GatewayOptions): Gateway {
           head,
           (ws) => void links.add(new Link(ws, { socket, address: addressOf(request, options.trustProxy) }, parts)),
         );
-      log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
-      turnAway(socket, turned);
+      refuse(socket, turned);
     },
     async closeAll(reason, { spreadMs = 0 } = {}) {
       closing = true;
@@ -95,6 +101,13 @@ const DRAINING = turned('draining', 'This node takes no new links.');
 const FULL = turned('capacity_exceeded', 'This node holds as many links as it may.');
 const FOREIGN = turned('forbidden', 'Pages of this origin may not connect.');
 const OTHER_PROTOCOL = turned('invalid_argument', `The subprotocol ${SUBPROTOCOL} must be offered.`);
+
+/** What `ws` found wrong. */
+function badHandshake(error: Error, { method }: IncomingMessage): Turned {
+  if (method !== 'GET')
+    return { ...turned('method_not_allowed', 'A WebSocket begins with GET.'), headers: ['Allow: GET'] };
+  return { ...turned('invalid_argument', `${error.message}.`), headers: ['Sec-WebSocket-Version: 13'] };
+}
 
 function turned(code: Code, detail: string): Turned {
   return { code, detail, status: statusOf(code) };

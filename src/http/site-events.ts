@@ -12,6 +12,7 @@ import { createGroups, type Face, type Groups } from '../graphql/sse-group.ts';
 import type { Wire } from '../graphql/sse-wire.ts';
 import type { Admission } from './admission.ts';
 import { eventFrame } from './event-frame.ts';
+import type { Sockets } from './sockets.ts';
 import type { TokenGuard } from './token-guard.ts';
 import type { Visit } from './visit.ts';
 
@@ -27,6 +28,7 @@ export type SiteEventsOptions = {
   readonly streams: GraphqlDoor['streams'];
   readonly admission: Admission;
   readonly guard: TokenGuard;
+  readonly sockets: Pick<Sockets, 'authenticated'>;
   /** Whether viewers who hear the same share a group; default true. The bytes are the same either way. */
   readonly fastPath?: boolean;
 };
@@ -74,14 +76,16 @@ function sessionOf(path: string | null): string | null {
 
 /** A header wins over a ticket, which is then not redeemed. Bad tickets count as bad tokens do. */
 async function holderOf(
-  { core, admission, guard }: SiteEventsOptions,
+  { core, admission, guard, sockets }: SiteEventsOptions,
   visit: Visit,
   { sessionId, ticket }: { readonly sessionId: string; readonly ticket: string | null },
 ): Promise<Holder> {
   const principal = await admission(visit);
   if (principal) return { principal };
   if (ticket === null) fail('unauthenticated', 'A bearer token or a ticket is needed.');
-  return guard.check(visit.address, () => core.sites.redeem(sessionId, ticket));
+  const redeemed = await guard.check(visit.address, () => core.sites.redeem(sessionId, ticket));
+  sockets.authenticated(visit.request.socket);
+  return redeemed;
 }
 
 /** `names=a,b`. Unknown parameters are refused: a misspelt filter must not widen what is heard. */

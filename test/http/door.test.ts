@@ -151,6 +151,92 @@ describe('paths', () => {
     expect((await house.ask('/healthz')).status).toBe(200);
   });
 
+  const bearer = `Authorization: Bearer ${ADMIN}`;
+  const request = (first: string, ...lines: readonly string[]): string => [first, ...lines, '', ''].join('\r\n');
+  const socketLines = ['Host: x', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Protocol: callboard.v1'];
+  it.each([
+    ['what is not HTTP', 'hello\r\n\r\n', 400, 'invalid_argument'],
+    ['a method of nobody', request('FOO /users HTTP/1.1', 'Host: x'), 400, 'invalid_argument'],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'invalid_argument'],
+    ['too large a header', request('GET / HTTP/1.1', 'Host: x', `X: ${'y'.repeat(20_000)}`), 431, 'payload_too_large'],
+    ['no host', request('GET /users HTTP/1.1', bearer), 400, 'invalid_argument'],
+    [
+      'another expectation',
+      request('POST /users HTTP/1.1', 'Host: x', bearer, 'Expect: zz', 'Content-Length: 2') + '{}',
+      417,
+      'invalid_argument',
+    ],
+    [
+      'an unknown coding',
+      request('POST /users HTTP/1.1', 'Host: x', 'Transfer-Encoding: foo'),
+      400,
+      'invalid_argument',
+    ],
+    [
+      'a bad chunk',
+      request(
+        'POST /graphql HTTP/1.1',
+        'Host: x',
+        bearer,
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+      ) + 'zz\r\n\r\n',
+      400,
+      'invalid_argument',
+    ],
+    ['a tunnel', request('CONNECT elsewhere:80 HTTP/1.1', 'Host: x'), 405, 'method_not_allowed'],
+    [
+      'a WebSocket without a key',
+      request('GET /connect HTTP/1.1', ...socketLines, 'Sec-WebSocket-Version: 13'),
+      400,
+      'invalid_argument',
+    ],
+    ['a WebSocket by POST', request('POST /connect HTTP/1.1', ...socketLines), 405, 'method_not_allowed'],
+  ])('%s is answered with a body and a code', async (_says, bytes, status, code) => {
+    const [head = '', body = ''] = (await raw(house.url, bytes)).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(head).toMatch(/^content-type: application\/problem\+json/im);
+    expect(head).toMatch(/^connection: close/im);
+    if (status === 405) expect(head).toMatch(/^allow: GET/im);
+    expect(JSON.parse(body)).toMatchObject({
+      type: 'about:blank',
+      title: expect.any(String),
+      status,
+      code,
+      detail: expect.any(String),
+    });
+  });
+
+  it('an expected 100 is said, and HTTP/1.0 needs no host', async () => {
+    const body = '{"query":"{ __typename }"}';
+    const json = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
+    const expecting = request('POST /graphql HTTP/1.1', 'Host: x', bearer, 'Expect: 100-continue', ...json) + body;
+    expect(await raw(house.url, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    expect(await raw(house.url, request('GET /users HTTP/1.0', bearer))).toMatch(/^HTTP\/1\.1 200 OK/);
+  });
+
+  it.each([
+    ['/graphql', ['TRACE', 'PROPFIND', 'DELETE', 'PUT', 'PATCH', 'OPTIONS'], 'GET, POST'],
+    ['/graphql/stream', ['TRACE', 'PROPFIND', 'PATCH', 'OPTIONS'], 'GET, POST, PUT, DELETE'],
+  ])('%s answers odd methods in GraphQL’s form', async (path, methods, allow) => {
+    for (const method of methods) {
+      const answer = await house.ask(path, { method });
+      expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow]);
+      expect(answer.json).toMatchObject({ errors: [{ extensions: { code: 'method_not_allowed' } }] });
+    }
+    const head = await house.ask(path, { method: 'HEAD' });
+    expect([head.status, head.text]).toEqual([405, '']);
+  });
+
+  it('a broken request behind one that is being answered does not reach into its answer', async () => {
+    const text = await raw(house.url, `${request('GET /openapi.json HTTP/1.1', 'Host: x')}broken\r\n\r\n`);
+    const [head = '', ...rest] = text.split('\r\n\r\n');
+    const length = Number(/^content-length: (\d+)/im.exec(head)?.[1]);
+    expect(length).toBeGreaterThan(100_000);
+    expect(rest.join('\r\n\r\n').slice(0, length)).not.toContain('HTTP/1.1 ');
+    expect((await house.ask('/healthz')).status).toBe(200);
+  });
+
   it('stand below the base path, and nowhere else', async () => {
     await using based = await relay({ basePath: '/relay/one' });
     expect(based.url).toMatch(/\/relay\/one$/);
