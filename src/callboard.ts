@@ -18,14 +18,7 @@ import type { Crypto } from './core/crypto.ts';
 import { fail } from './core/errors.ts';
 import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
-import {
-  DRAIN_MS,
-  HISTORY_BYTES,
-  MAX_BODY_BYTES,
-  RETENTION_MS,
-  STREAM_MESSAGES,
-  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
-} from './core/limits.ts';
+import { DRAIN_MS, HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
 import { createFaces, type Faces } from './http/faces.ts';
 import { createAuthenticator } from './http/auth.ts';
@@ -49,6 +42,7 @@ export type Settings = Partial<
     | 'historyMaxBytes'
     | 'maxBodyBytes'
     | 'unauthenticatedSockets'
+    | 'inboundBytesPerSecond'
     | 'rawMessages'
     | 'spillDir'
     | 'allowedOrigins'
@@ -170,7 +164,8 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock }: P
     randomId: crypto.randomId,
     basePath,
     maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
-    unauthenticatedSockets: config.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+    unauthenticatedSockets: config.unauthenticatedSockets,
+    inboundBytesPerSecond: config.inboundBytesPerSecond,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,

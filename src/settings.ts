@@ -6,6 +6,7 @@ import {
   RETENTION_MS,
   STREAM_MESSAGES,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+  INBOUND_BYTES_PER_SECOND,
 } from './core/limits.ts';
 
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
@@ -62,7 +63,8 @@ export const SETTINGS = z.object({
   RETENTION_MS: whole(1000, 365 * 24 * 3600_000).default(RETENTION_MS),
   STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
   HISTORY_MAX_BYTES: whole(MIB, 64 * 1024 * MIB).default(HISTORY_BYTES),
-  UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 1_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
+  INBOUND_BYTES_PER_SECOND: whole(1024, 1024 * 1024 * MIB).default(INBOUND_BYTES_PER_SECOND),
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 10_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   MAX_BODY_BYTES: whole(1024, 64 * MIB).default(MAX_BODY_BYTES),
   ALLOWED_ORIGINS: list
     .pipe(z.array(z.string().refine(isOrigin, 'expected exact origins as https://app.example, no path and no *')))

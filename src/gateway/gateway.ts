@@ -4,9 +4,10 @@ import type { Authenticator } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Code } from '../core/errors.ts';
-import { LINKS } from '../core/limits.ts';
+import { INBOUND_BYTES_PER_SECOND, LINKS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { statusOf } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
@@ -27,6 +28,8 @@ export type GatewayOptions = OriginRule & {
   readonly clock: Clock;
   /** Links at once, those that have not said hello included. */
   readonly maxConnections?: number;
+  /** What users may send a second; default INBOUND_BYTES_PER_SECOND for each. */
+  readonly inbound?: ByteRates;
   /** Called once for each link that is welcomed, with its socket. */
   readonly onWelcome?: (socket: Duplex) => void;
 };
@@ -62,7 +65,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: LinkParts = { onWelcome() {}, ...options, turnEnd: createTurnEnd(), beat: () => beat, onDone };
+  const parts: LinkParts = {
+    onWelcome() {},
+    inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
+    ...options,
+    turnEnd: createTurnEnd(),
+    beat: () => beat,
+    onDone,
+  };
   const stopBeating = clock.every(BEAT_MS, () => {
     beat++;
     for (const link of links) link.onBeat();

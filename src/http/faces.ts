@@ -2,8 +2,13 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
-import { UNAUTHENTICATED_SOCKETS, UNAUTHENTICATED_SOCKETS_PER_ADDRESS } from '../core/limits.ts';
+import {
+  INBOUND_BYTES_PER_SECOND,
+  UNAUTHENTICATED_SOCKETS,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+} from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
+import { ByteRates } from '../core/shares/byte-rate.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { createContext } from '../graphql/context.ts';
@@ -36,7 +41,9 @@ export type FacesOptions = {
   readonly introspection: Introspection;
   readonly clientFiles: URL;
   /** Open sockets of one address over which no good token came; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
-  readonly unauthenticatedSockets?: number;
+  readonly unauthenticatedSockets?: number | undefined;
+  /** What one user may send a second, over links and bodies together; default INBOUND_BYTES_PER_SECOND. */
+  readonly inboundBytesPerSecond?: number | undefined;
   readonly version: string;
   /** Whether what is the same for many is made once for all of them; default true. The bytes are the same either way. */
   readonly fastPath?: boolean;
@@ -70,14 +77,15 @@ export function createFaces(options: FacesOptions): Faces {
     ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
+  const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
   const onWelcome = (socket: Duplex): void => void (socket instanceof Socket && sockets.authenticated(socket));
-  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, onWelcome, ...origins });
+  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
   const admission = createAdmission(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
   const rest = createRest(options);
-  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets });
+  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets, inbound });
   meter.gauge('unauthenticated_sockets', 'Open sockets over which no good token came.', () => sockets.unauthenticated);
   return {
     front,

@@ -190,7 +190,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(28);
+    expect(SETTING_NAMES).toHaveLength(30);
   });
 
   it('is shared mode once it has the address of a Redis, with what belongs to it', () => {
