@@ -4,7 +4,7 @@ import { Inbound } from '../../src/gateway/inbound.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { until } from '../relay/kit.ts';
-import { caller, house } from './kit.ts';
+import { caller, client, house, invoke } from './kit.ts';
 
 const PER_SECOND = 100_000;
 
@@ -103,13 +103,17 @@ describe('a link that sends more than its user may', () => {
     expect((await peer.next('refused')).ref).toBe('r1');
   });
 
-  test('closes as promptly as another', async () => {
+  test('is read on when it closes: what its client reported before it heard so still counts', async () => {
     const { at } = await limited(1_000);
     await using _ = at;
-    const peer = await caller(at, 'user:alice:invoke');
+    const peer = await client(at);
+    const waiting = invoke(at, 'c1');
+    await peer.next('command');
     peer.raw(frame(0));
     await peer.next('refused');
+    peer.send({ type: 'result', command_id: 'c1' }, 'in time');
     await at.gateway.closeAll('draining');
     expect((await peer.closed).code).toBe(4450);
+    expect(await waiting).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' } });
   });
 });
