@@ -40,7 +40,7 @@ describe('closes that core asks for', () => {
     link?.close('operator', null);
     link?.sendCancel('c1', null);
     const { code, reconnect } = CLOSE[reason];
-    expect(await peer.end()).toMatchObject({ code, reason, bye: { code, reason, reconnect: reconnect !== 'no' } });
+    expect(await peer.end()).toMatchObject({ code, reason, bye: { code, reason, reconnect: reconnect === 'yes' } });
     expect(peer.all.at(-1)?.type).toBe('bye');
     await expect.poll(() => at.gateway.size).toBe(0);
     expect(told).toEqual([cause]);
