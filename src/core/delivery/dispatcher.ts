@@ -6,7 +6,7 @@ import type { Maybe } from '../maybe.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
-import { createOutlet, isBusy, isHolding, isWritten, Outlets, settleWaits, waitFor } from './outlets.ts';
+import { createOutlet, isBusy, isAnswered, isHolding, Outlets, settleWaits, waitFor } from './outlets.ts';
 import type { Held, Outlet } from './outlets.ts';
 
 /**
@@ -40,14 +40,19 @@ export class Dispatcher {
   }
 
   /**
-   * The client leaves: no further dispatch is begun on this link, and it is the client's bound link no more. Resolves once each dispatch that was
-   * begun is written or given up.
+   * The client leaves: no further dispatch is begun on this link, and it is the client's bound link no more. Resolves once the store has answered
+   * each dispatch that was begun.
    */
   async retire(outlet: Outlet): Promise<void> {
     outlet.quiet = true;
     outlet.queue.clear();
     this.#outlets.retire(outlet);
-    if (this.#outlets.has(outlet)) await waitFor(outlet, isWritten);
+    if (this.has(outlet)) await waitFor(outlet, isAnswered);
+  }
+
+  /** Resolves once each dispatch that was begun on the link is written or given up, or the link is gone. */
+  async written(outlet: Outlet): Promise<void> {
+    if (this.has(outlet)) await waitFor(outlet, (now) => isAnswered(now) && !isHolding(now));
   }
 
   /** Whether this command still runs on a link whose client is leaving. */

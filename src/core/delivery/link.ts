@@ -45,7 +45,7 @@ export interface LinkSession {
   /**
    * The client leaves: from now on the link is no target, its connection counts as disconnected (`client_closed`), no further dispatch is begun on
    * it, and what was not dispatched waits for the client's next link. Resolves, once nothing more will be written to the link, with the ids of the
-   * commands that were dispatched on it and have not ended: their reports are still taken. Asked again, the answer is the same.
+   * commands that were dispatched on it and have not ended: their reports are still taken. May be asked again.
    */
   leave(): Promise<readonly string[]>;
   /** The socket took what had piled up: dispatching goes on. */

@@ -71,7 +71,7 @@ class Session implements LinkSession {
   readonly #parts: LinkParts;
   readonly #outlet: Outlet;
   #open = true;
-  #left: Promise<readonly string[]> | null = null;
+  #left: Promise<void> | null = null;
 
   constructor(parts: LinkParts, { outlet, result, unfinished }: Opened) {
     this.#parts = parts;
@@ -137,12 +137,13 @@ class Session implements LinkSession {
     this.#parts.dispatcher.pump(this.#outlet);
   }
 
-  leave(): Promise<readonly string[]> {
+  async leave(): Promise<readonly string[]> {
     this.#left ??= this.#leave().catch((error: unknown) => {
       this.#left = null;
       throw error;
     });
-    return this.#left;
+    await this.#left;
+    return [...this.#outlet.window];
   }
 
   async closed(cause: DisconnectCause): Promise<void> {
@@ -156,11 +157,12 @@ class Session implements LinkSession {
     else await this.#unbind(cause);
   }
 
-  /** Waits for both: a command whose dispatch the store counted before the link was unbound is still written to it. */
-  async #leave(): Promise<readonly string[]> {
-    const outlet = this.#outlet;
-    await Promise.all([this.#parts.dispatcher.retire(outlet), this.#unbind('client_closed')]);
-    return [...outlet.window];
+  /** Unbinds once every dispatch is answered: one whose answer was lost is only known again by the link that is bound. */
+  async #leave(): Promise<void> {
+    const { dispatcher } = this.#parts;
+    await dispatcher.retire(this.#outlet);
+    await this.#unbind('client_closed');
+    await dispatcher.written(this.#outlet);
   }
 
   /** Notes the end of the link, and parks what was queued for it; the store may be told later, while it is away. */

@@ -52,9 +52,9 @@ export function isHolding({ held }: Outlet): boolean {
   return held !== null && held.size > 0;
 }
 
-/** Whether every dispatch that was begun is written or given up: a quiet link is then sent no further command. */
-export function isWritten(outlet: Outlet): boolean {
-  return outlet.asked === 0 && !isHolding(outlet);
+/** Whether the store has answered every dispatch that was begun. */
+export function isAnswered({ asked }: Outlet): boolean {
+  return asked === 0;
 }
 
 /** Resolves once `over` holds for the link, or all its waits are ended. */
