@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { BACK_PRESSURE_BYTES } from '../../src/core/limits.ts';
+import { BACK_PRESSURE_BYTES, LEAVING_LINKS } from '../../src/core/limits.ts';
 import type { Maybe } from '../../src/core/maybe.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
@@ -186,6 +186,19 @@ describe('a link that its client leaves', () => {
     await test.clock.advance(2_000);
     expect(await node()).toMatchObject({ links: 1, unfinishedCommands: 0 });
     expect(await call).toMatchObject(completed);
+  });
+
+  it('is closed when its client leaves one link too many', async () => {
+    await using test = await testCore();
+    const clients: TestClient[] = [];
+    for (let n = 0; n < LEAVING_LINKS + 2; n++) {
+      const client = await connect(test.core, alice, { instanceId: `i${n}` });
+      await client.session.leave();
+      clients.push(client);
+    }
+    const replaced = [{ cause: 'replaced', instanceId: null }];
+    const none = Array<[]>(LEAVING_LINKS).fill([]);
+    expect(clients.map(({ closes }) => closes)).toEqual([replaced, replaced, ...none]);
   });
 
   it('shows signs of life that say nothing of whether it is bound', async () => {

@@ -46,7 +46,7 @@ export class Dispatcher {
   async retire(outlet: Outlet): Promise<void> {
     outlet.quiet = true;
     outlet.queue.clear();
-    this.#outlets.retire(outlet);
+    this.#outlets.retire(outlet)?.link.close('replaced', null);
     if (this.has(outlet)) await waitFor(outlet, isAnswered);
   }
 

@@ -1,6 +1,7 @@
 import { ByClient } from '../by-client.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { LazyMap, LazySet } from '../lazy.ts';
+import { LEAVING_LINKS } from '../limits.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 
@@ -91,12 +92,14 @@ export class Outlets {
     return previous;
   }
 
-  /** The bound link becomes a leaving one. Any other link stays as it is. */
-  retire(outlet: Outlet): void {
+  /** The bound link becomes a leaving one. Any other link stays as it is. Returns the leaving link that is one too many, which is to be closed. */
+  retire(outlet: Outlet): Outlet | undefined {
     const { client } = outlet;
-    if (this.find(client) !== outlet) return;
+    if (this.find(client) !== outlet) return undefined;
     this.#bound.delete(client);
-    this.#leaving.set(client, [...this.leaving(client), outlet]);
+    const leaving = [...this.leaving(client), outlet];
+    this.#leaving.set(client, leaving);
+    return leaving.length > LEAVING_LINKS ? leaving[0] : undefined;
   }
 
   remove(outlet: Outlet): void {
