@@ -31,8 +31,12 @@ export type ReadOptions = {
 };
 
 /** Without either header a request has no body (RFC 9112, 6.3). */
-export function mayHaveBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+export function mayHaveBody(request: IncomingMessage): boolean {
+  return isChunked(request) || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+export function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
 }
 
 function requireJson({ headers }: IncomingMessage): void {

@@ -16,7 +16,7 @@ import type { Meter } from '../platform/metrics.ts';
 import { logAccess } from './access.ts';
 import type { Admission } from './admission.ts';
 import { createBodies } from './bodies.ts';
-import { mayHaveBody, parseBody, readBody } from './body.ts';
+import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
 import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
 import { admitBody, rateOf } from './inbound.ts';
@@ -140,10 +140,8 @@ function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptio
     if (isReading(method) || !mayHaveBody(request)) return undefined;
     const rate = rateOf(inbound, who);
     if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
-    return readBody(request, maxBodyBytes, {
-      parse,
-      unannounced: rate ? (bytes) => void rate.charge(bytes) : undefined,
-    });
+    const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
+    return readBody(request, maxBodyBytes, { parse, unannounced });
   };
   const toGraphql: Router = (visit, { access: { who }, reply }) => {
     const { request, response } = visit;
