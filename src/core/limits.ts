@@ -134,9 +134,25 @@ export const SSE_PING_MS = 20_000;
 // --- documents -------------------------------------------------------------------------------------------------------
 export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
+/** Braces, brackets and parentheses within one another: beside fields, the values of arguments. As deep as JSON may be. */
+export const QUERY_NESTING = JSON_DEPTH;
 export const QUERY_ALIASES = 100;
 export const QUERY_ROOT_FIELDS = 10;
 export const QUERY_DIRECTIVES = 50;
+export const QUERY_OPERATIONS = 50;
+export const QUERY_FRAGMENTS = 50;
+/** Steps of comparing fields of one name that are merged, fragments counted wherever they are spread. */
+export const QUERY_MERGES = 10_000;
+/** Characters of a document: checked before it is parsed. Larger values belong into variables. */
+export const QUERY_CHARS = 64 * 1024;
+/** What validation says at most is wrong with one document. */
+export const QUERY_FAULTS = 10;
+/** Without a token: characters of a document that is parsed at all, bytes of its body, and requests of one address (a second, and at once). */
+export const ANONYMOUS_QUERY_CHARS = 256;
+export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;
+export const ANONYMOUS_BODY_BYTES = 16 * 1024;
+export const ANONYMOUS_RATE = 5;
+export const ANONYMOUS_BURST = 300;
 export const QUERY_COST_USER = 20_000;
 export const QUERY_COST_ADMIN = 500_000;
 export const QUERY_MS = 10_000;

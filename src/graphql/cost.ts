@@ -1,12 +1,15 @@
 import { complexityFromQuery } from '@pothos/plugin-complexity';
 import {
   Kind,
-  getVariableValues,
+  getNullableType,
+  isLeafType,
+  typeFromAST,
   visit,
   type DocumentNode,
   type GraphQLSchema,
   type OperationDefinitionNode,
 } from 'graphql';
+import { coerceVariables } from './plan-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -25,20 +28,21 @@ export function createCost(
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
   const sizes = argumentVariables(alone);
+  const leaves = leafVariables(schema, operation);
   const known = new Map<string, number>();
-  const isBad = (variables: Variables): boolean =>
-    getVariableValues(schema, operation.variableDefinitions ?? [], variables).errors !== undefined;
   return (variables) => {
-    const key = keyOf(sizes, variables);
+    const key = keyOf(sizes, leaves, variables);
     const remembered = key === null ? undefined : known.get(key);
     if (remembered !== undefined) return remembered;
+    // The count below coerces too, and would collect every error there is.
+    if (coerceVariables(schema, operation, variables).errors) return 0;
     try {
       const { complexity } = complexityFromQuery(alone, { schema, ctx: {}, variables: { ...variables } });
       if (known.size >= REMEMBERED) known.clear();
       if (key !== null) known.set(key, complexity);
       return complexity;
     } catch {
-      return isBad(variables) ? 0 : Infinity;
+      return Infinity;
     }
   };
 }
@@ -52,13 +56,24 @@ function argumentVariables(document: DocumentNode): readonly string[] {
   return [...names];
 }
 
-/** Costs follow sizes, so texts count only by being there. Null: a variable is an object or a list, whose inside may matter. */
-function keyOf(names: readonly string[], variables: Variables): string | null {
+/** Variables of scalars and enums: what is inside of a JSON value is nobody's size. */
+function leafVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
+  const leaves = new Set<string>();
+  for (const { variable, type: node } of operation.variableDefinitions ?? []) {
+    const type = typeFromAST(schema, node);
+    if (isLeafType(getNullableType(type))) leaves.add(variable.name.value);
+  }
+  return leaves;
+}
+
+/** Costs follow sizes, so texts count only by being there. Null: a variable is an input object or a list, whose inside may matter. */
+function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {
   let key = '';
   for (const name of names) {
     const value = variables[name];
-    if (typeof value === 'object' && value !== null) return null;
-    key += typeof value === 'string' ? '|text' : `|${String(value)}`;
+    const holds = typeof value === 'object' && value !== null;
+    if (holds && !leaves.has(name)) return null;
+    key += holds ? '|json' : typeof value === 'string' ? '|text' : `|${String(value)}`;
   }
   return key;
 }

@@ -19,6 +19,7 @@ import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import { createPlans, type Plan, type Variables } from './plan.ts';
 import type { Joining } from './sse-group.ts';
+import { MAX_COERCION_ERRORS } from './plan-variables.ts';
 
 /** What resolvers are given, made anew for each request and for each event of a subscription. */
 export type MakeContext = (of: {
@@ -113,7 +114,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       try {
         admit(operation);
         const args = subscriptionArgs(operation, { schema, contextValue: contextOf(operation) });
-        if (!('schema' in args)) return masked({ errors: args });
+        if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
         const joining = sharing ? await sharer.of(args) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
@@ -150,6 +151,7 @@ function subscriptionArgs(
     operationName: operationName ?? null,
     variableValues: variables ?? {},
     hideSuggestions: true,
+    options: { maxCoercionErrors: MAX_COERCION_ERRORS },
   });
 }
 

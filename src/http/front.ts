@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { ANONYMOUS_BODY_BYTES } from '../core/limits.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { turnAway, type Turned } from '../gateway/doorstep.ts';
@@ -15,6 +16,7 @@ import type { Reply } from '../graphql/reply.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess } from './access.ts';
 import type { Admission } from './admission.ts';
+import { createAnonymousRate } from './anonymous-rate.ts';
 import { createBodies } from './bodies.ts';
 import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
@@ -134,17 +136,24 @@ function createRouter(options: FrontOptions): Router {
 }
 
 /** The doors behind which askers are known. */
-function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
+function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
   const bodies = createBodies();
-  const read = ({ request, method }: Visit, who: Principal | null, parse = parseBody): Maybe<unknown> => {
+  const anonymous = createAnonymousRate(core.clock);
+  const anonymousBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
+  const read = ({ request, method, path }: Visit, who: Principal | null, parse = parseBody): Maybe<unknown> => {
     if (isReading(method) || !mayHaveBody(request)) return undefined;
     const rate = rateOf(inbound, who);
     if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
-    return readBody(request, maxBodyBytes, { parse, unannounced });
+    return readBody(request, who || !isGraphql(path) ? maxBodyBytes : anonymousBytes, { parse, unannounced });
   };
   const toGraphql: Router = (visit, { access: { who }, reply }) => {
     const { request, response } = visit;
+    if (!who && !wantsPage(request)) {
+      anonymous.take(visit.address);
+      if (Number(request.headers['content-length'] ?? 0) > anonymousBytes)
+        fail('unauthenticated', 'A bearer token is needed.');
+    }
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
     const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;
     return andThen(read(visit, who, parse), (body) =>
