@@ -17,6 +17,8 @@ export const COUNT_SCAN = 100_000;
 
 // --- names -----------------------------------------------------------------------------------------------------------
 export const USER_MAX_CHARS = 128;
+/** As a user is given: it may become shorter (spaces, composed characters). */
+export const USER_GIVEN_CHARS = 4 * USER_MAX_CHARS;
 export const ID_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
 export const TRACE_MAX_CHARS = 256;
