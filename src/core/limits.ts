@@ -7,9 +7,17 @@ export const PAGE_DEFAULT = 100;
 /** `/actions`: a bounded sample, of at most this many advertisements from at most this many connections. */
 export const ACTION_SAMPLE = 1000;
 export const ACTION_SAMPLE_CONNECTIONS = 200;
+export const ACTION_SAMPLE_BYTES = 4 * 1024 * 1024;
 /** The raw sample is bounded by count and bytes. */
 export const RAW_SAMPLE = 100;
 export const RAW_SAMPLE_BYTES = 1024 * 1024;
+/**
+ * An answer's lists end early, and say so, at this many bytes of a page, and of all lists of an answer together. A row counts with so many
+ * bytes besides what of it may be large, since writing it takes time too.
+ */
+export const ANSWER_PAGE_BYTES = 4 * 1024 * 1024;
+export const ANSWER_BYTES = 16 * 1024 * 1024;
+export const ANSWER_ROW_BYTES = 1024;
 /** Bytes of large payloads that one answer fetches; those beyond stay redacted. */
 export const ANSWER_SPILL_BYTES = 16 * 1024 * 1024;
 /** Counts scan at most this many rows before they say that they are incomplete. */

@@ -7,7 +7,7 @@ import type { Maybe } from '../core/maybe.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
 import type { Context } from './context.ts';
-import { ExecutionContextType } from './contexts.ts';
+import { CONTEXT_SIZE, ExecutionContextType } from './contexts.ts';
 import { CompletenessType, pageCost, pageOf } from './page.ts';
 import { User } from './users.ts';
 
@@ -18,15 +18,26 @@ function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerVi
   return loaders.workers({ ...whose, ...view }, first);
 }
 
+/** As much of it as there is room for in the answer. */
+async function boundedListOf(context: Context, asked: Asked, view: WorkerView): Promise<ListPart> {
+  return context.budget.list(await listOf(context, asked, view), CONTEXT_SIZE);
+}
+type ListPart = Pick<WorkerList, 'items' | 'completeness'>;
+
 const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
   description: 'Workers in order of client and context, not paged.',
   fields: (t) => ({
-    items: t.expose('items', {
+    items: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'The workers.',
+      resolve: (list, _, { budget }) => budget.list(list, CONTEXT_SIZE).items,
     }),
-    completeness: t.expose('completeness', { type: CompletenessType, description: 'What was and was not observed.' }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'What was and was not observed.',
+      resolve: (list, _, { budget }) => budget.list(list, CONTEXT_SIZE).completeness,
+    }),
   }),
 });
 
@@ -38,20 +49,20 @@ const WorkersType = builder.objectRef<Asked>('Workers').implement({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'Those without a task.',
-      resolve: async (asked, _, context) => (await listOf(context, asked, { view: 'idle' })).items,
+      resolve: async (asked, _, context) => (await boundedListOf(context, asked, { view: 'idle' })).items,
     }),
     assigned: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'Those assigned to a task now, each with when that was first reported.',
-      resolve: async (asked, _, context) => (await listOf(context, asked, { view: 'assigned' })).items,
+      resolve: async (asked, _, context) => (await boundedListOf(context, asked, { view: 'assigned' })).items,
     }),
     completeness: t.field({
       type: CompletenessType,
       description: 'What was and was not observed: for `idle` first, then for `assigned`.',
       resolve: async (asked, _, context) => {
-        const idle = listOf(context, asked, { view: 'idle' });
-        const assigned = listOf(context, asked, { view: 'assigned' });
+        const idle = boundedListOf(context, asked, { view: 'idle' });
+        const assigned = boundedListOf(context, asked, { view: 'assigned' });
         return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
       },
     }),

@@ -49,7 +49,7 @@ const DeliverySummaryType = builder.objectRef<DeliverySummary>('DeliverySummary'
   }),
 });
 
-const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, 'delivery records');
+const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
 
 const DeliveryFilter = builder.inputType('DeliveryFilter', {
   description: 'Which commands to list; each member narrows.',

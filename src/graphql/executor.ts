@@ -28,6 +28,8 @@ export type MakeContext = (of: {
   readonly log: Log;
   /** Aborted when the asker hangs up. */
   readonly signal?: HangUp | undefined;
+  /** The fields that the operation asks for; absent: not known. */
+  readonly asks?: ReadonlySet<string> | undefined;
 }) => object;
 
 /** A valid document, and who asks for it to be run. */
@@ -75,7 +77,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ who, signal }: Operation): object => options.makeContext({ core, who, log, signal });
+  const contextOf = ({ who, signal, variables }: Operation, plan: Plan): object =>
+    options.makeContext({ core, who, log, signal, asks: plan.asks(variables ?? {}) });
   const admit = (operation: Operation): Plan => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
@@ -93,7 +96,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     async execute(operation) {
       try {
         const plan = admit(operation);
-        const answer = plan.run(contextOf(operation), operation.variables);
+        const answer = plan.run(contextOf(operation, plan), operation.variables);
         return masked(await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer));
       } catch (error) {
         return { errors: [mask(error)] };
@@ -103,7 +106,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       return orElse<Answer, Answer>(
         () => {
           const plan = admit(operation);
-          const answer = answerOf(plan, contextOf(operation), operation.variables);
+          const answer = answerOf(plan, contextOf(operation, plan), operation.variables);
           const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
           return andThen<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
         },
@@ -112,14 +115,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
     async subscribe(operation) {
       try {
-        admit(operation);
-        const args = subscriptionArgs(operation, { schema, contextValue: contextOf(operation) });
+        const plan = admit(operation);
+        const args = subscriptionArgs(operation, { schema, contextValue: contextOf(operation, plan) });
         if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
         const joining = sharing ? await sharer.of(args) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return masked(source);
-        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation) });
+        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, plan) });
       } catch (error) {
         return { errors: [mask(error)] };
       }

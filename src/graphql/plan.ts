@@ -9,6 +9,8 @@ import {
 } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 import { createCost } from './cost.ts';
+import { restartBudget } from './page-budget.ts';
+import { createAsks } from './plan-asks.ts';
 import { createDeedWriter, type DeedWriter } from './writer-deed.ts';
 import { createFragmentStores, type FragmentStores } from './fragments.ts';
 import { MAX_COERCION_ERRORS, refusedVariables } from './plan-variables.ts';
@@ -25,6 +27,8 @@ export type Plan = {
   readonly introspects: boolean;
   /** It reads nothing but the schema and `__typename`. */
   readonly onlyMeta: boolean;
+  /** The fields that it may ask for with these variables, by name. */
+  asks(variables: Variables): ReadonlySet<string>;
   /** The most that it may cost with these variables. Bad variables cost 0: running refuses them. */
   cost(variables: Variables): number;
   /**
@@ -94,6 +98,7 @@ function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
     operation: operation.operation,
     introspects: roots.has('__schema') || roots.has('__type'),
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
+    asks: createAsks(document, operation),
     cost: createCost(schema, document, operation),
     run: settled(run, operation),
     write,
@@ -144,6 +149,7 @@ function settled(run: Run, operation: OperationDefinitionNode): Plan['run'] {
     ],
   });
   return (context, variables) => {
+    restartBudget(context);
     try {
       const answer = run(context, variables ?? {});
       if (answer instanceof Promise) return answer.then((result) => badRequest(result, operation), failed);

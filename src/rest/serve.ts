@@ -29,7 +29,11 @@ export type Exchange = {
 /** What every request needs. */
 export type Serving = {
   /** A fresh context per request. The signal is there where the operation may wait: it fires when the asker hangs up. */
-  readonly contextOf: (asked: { readonly who: Principal | null; readonly signal?: HungUp }) => unknown;
+  readonly contextOf: (asked: {
+    readonly who: Principal | null;
+    readonly signal?: HungUp;
+    readonly asks: ReadonlySet<string>;
+  }) => unknown;
   readonly explain: Explain;
 };
 
@@ -51,7 +55,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     if (faults.length > 0) return send(res, problem(invalidInput(faults)), reply);
     // Only what may wait listens for the asker hanging up: reading is over before that could matter.
     const signal = route.mutates ? { signal: new HungUp(res) } : {};
-    const context = serving.contextOf({ who: exchange.who, ...signal });
+    const context = serving.contextOf({ who: exchange.who, asks: route.plan.asks(variables), ...signal });
     const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
     const shown = (executed: ExecutionResult): Answer => answerOf({ ...route, onlyItem }, executed, serving.explain);
     const answer = andThen(writtenData(route, context, variables), (data) =>
