@@ -1,10 +1,8 @@
 import {
-  advertisedBytes,
   connectionStatus,
   derivedChangeAt,
   heartbeat,
   recentlyReplaced,
-  type ActionAdvertisement,
   type ClientType,
   type Connection,
   type ConnectionStatus,
@@ -15,11 +13,11 @@ import type { ConnectionChange, ConnectionEvent } from '../core/bus.ts';
 import { fromJson } from '../core/json.ts';
 import type { Live } from '../core/live.ts';
 import { builder } from './builder.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
 import { wireEnum } from './enums.ts';
 import { DERIVED, PURE, timedEntity } from './nature.ts';
 import { fresh } from './live.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
-import type { RowSize } from './page-budget.ts';
 
 export const ConnectionStatusEnum = wireEnum<ConnectionStatus>('ConnectionStatus', 'Whether a client is reachable.', {
   connected: 'Its link is up and it answers in time.',
@@ -124,29 +122,6 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     }),
   }),
 });
-
-/** What of a connection its client decides on: up to a frame of advertisements. */
-export const CONNECTION_SIZE: RowSize<Connection> = {
-  fields: ['metadata', 'actionNames', 'actions'],
-  bytes({ metadata, actions }, asks) {
-    const said = asks('metadata') ? (metadata?.length ?? 0) : 0;
-    if (asks('actions')) return said + actionsBytes(actions);
-    return said + (asks('actionNames') ? actions.length * NAME_BYTES : 0);
-  },
-};
-/** A name may have 128 characters; most have some twenty. */
-const NAME_BYTES = 64;
-
-const known = new WeakMap<readonly ActionAdvertisement[], number>();
-
-/** Bytes of all that is advertised, looked at once for each advertisement. */
-function actionsBytes(actions: readonly ActionAdvertisement[]): number {
-  const before = known.get(actions);
-  if (before !== undefined) return before;
-  const bytes = actions.reduce((sum, action) => sum + advertisedBytes(action), 0);
-  known.set(actions, bytes);
-  return bytes;
-}
 
 export const ConnectionSnapshotConnection = connectionOf('ConnectionSnapshot', ConnectionSnapshot, {
   rows: 'connection snapshots',

@@ -19,10 +19,17 @@ function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerVi
 }
 
 /** As much of it as there is room for in the answer. */
-async function boundedListOf(context: Context, asked: Asked, view: WorkerView): Promise<ListPart> {
+async function boundedListOf(
+  context: Context,
+  asked: Asked,
+  view: WorkerView,
+): Promise<Pick<WorkerList, 'completeness'>> {
   return context.budget.list(await listOf(context, asked, view), CONTEXT_SIZE);
 }
-type ListPart = Pick<WorkerList, 'items' | 'completeness'>;
+
+async function itemsOf(context: Context, asked: Asked, view: WorkerView): Promise<WorkerList['items']> {
+  return context.budget.items(await listOf(context, asked, view), CONTEXT_SIZE);
+}
 
 const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
   description: 'Workers in order of client and context, not paged.',
@@ -31,7 +38,7 @@ const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'The workers.',
-      resolve: (list, _, { budget }) => budget.list(list, CONTEXT_SIZE).items,
+      resolve: (list, _, { budget }) => budget.items(list, CONTEXT_SIZE),
     }),
     completeness: t.field({
       type: CompletenessType,
@@ -49,13 +56,13 @@ const WorkersType = builder.objectRef<Asked>('Workers').implement({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'Those without a task.',
-      resolve: async (asked, _, context) => (await boundedListOf(context, asked, { view: 'idle' })).items,
+      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'idle' }),
     }),
     assigned: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'Those assigned to a task now, each with when that was first reported.',
-      resolve: async (asked, _, context) => (await boundedListOf(context, asked, { view: 'assigned' })).items,
+      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'assigned' }),
     }),
     completeness: t.field({
       type: CompletenessType,

@@ -13,22 +13,25 @@ export type RowSize<Row> = {
   readonly bytes: (row: Row, asks: (field: string) => boolean) => number;
 };
 
+/** After the first list of an answer each takes at most this part of what is left, so that one of many leaves something for the others. */
+const SHARE = 8;
+
 /**
  * The bytes that all lists of one answer may hold together. A list that meets the bound of a page, or the end of the budget, ends early and
  * says so. While anything is left a list has at least one row, so that paging makes progress; after that lists are empty.
  */
 export class AnswerBudget {
   readonly #asks: Asks;
-  readonly #kept = new Map<object, number>();
+  readonly #parts = new Map<object, Part>();
   #left = ANSWER_BYTES;
 
   constructor(asks: Asks) {
     this.#asks = asks;
   }
 
-  /** The page, or the beginning of it that there is room for. The same page is always answered alike, and counted once. */
+  /** The page, or the beginning of it that there is room for: always the same beginning of the same page. */
   page<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
-    const kept = this.#take(page, page.nodes, size);
+    const { kept } = this.#partOf(page, page.nodes, size);
     if (kept === page.nodes.length) return page;
     const { cursors } = page;
     return {
@@ -39,61 +42,73 @@ export class AnswerBudget {
     };
   }
 
-  /** The same of a list that has no pages. */
+  /** The page as it is written row by row. Each time but the first counts again: one page may stand in several places of an answer. */
+  written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
+    this.#write(this.#partOf(page, page.nodes, size));
+    return this.page(page, size);
+  }
+
+  /** A list that has no pages. */
   list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
     list: List,
     size: RowSize<Row>,
   ): Pick<List, 'items' | 'completeness'> {
-    const kept = this.#take(list, list.items, size);
+    const { kept } = this.#partOf(list, list.items, size);
     if (kept === list.items.length) return list;
     return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
   }
 
+  /** Its rows as they are written. */
+  items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
+    this.#write(this.#partOf(list, list.items, size));
+    return this.list(list, size).items;
+  }
+
   /** Counts a row that stands alone. Throws `too_complex` where nothing is left: what has no list cannot end early. */
   row<Row>(row: Row, size: RowSize<Row>): Row {
-    if (this.#left <= 0) {
-      throw new CallboardError('too_complex', `The answer exceeds ${ANSWER_BYTES} bytes. Ask for shorter lists.`);
-    }
-    this.#left -= this.#bytesOf(row, this.#sizeOf(size));
+    this.#spend(this.#bytesOf(row, this.#sizeOf(size)));
     return row;
   }
 
   /** Begins anew, for an operation that is run again from its start. */
   restart(): void {
     this.#left = ANSWER_BYTES;
-    this.#kept.clear();
+    this.#parts.clear();
   }
 
-  #take<Row>(key: object, rows: readonly Row[], given: RowSize<Row> | null): number {
-    const known = this.#kept.get(key);
-    if (known !== undefined) return known;
+  #partOf<Row>(key: object, rows: readonly Row[], given: RowSize<Row> | null): Part {
+    const known = this.#parts.get(key);
+    if (known) return known;
     const size = given && this.#sizeOf(given);
-    const kept = size ? this.#fit(rows, size) : this.#fitPlain(rows.length);
-    this.#kept.set(key, kept);
-    return kept;
+    const room = Math.min(ANSWER_PAGE_BYTES, this.#parts.size === 0 ? this.#left : this.#left / SHARE);
+    const part = { ...(room <= 0 ? NOTHING : size ? this.#fit(rows, size, room) : fitPlain(rows.length, room)) };
+    this.#left -= part.bytes;
+    this.#parts.set(key, part);
+    return part;
   }
 
-  #fitPlain(rows: number): number {
-    if (this.#left <= 0) return 0;
-    const room = Math.min(this.#left, ANSWER_PAGE_BYTES);
-    const kept = Math.min(rows, Math.max(1, Math.floor(room / ANSWER_ROW_BYTES)));
-    this.#left -= kept * ANSWER_ROW_BYTES;
-    return kept;
-  }
-
-  #fit<Row>(rows: readonly Row[], size: RowSize<Row>): number {
-    if (this.#left <= 0) return 0;
-    const room = Math.min(this.#left, ANSWER_PAGE_BYTES);
-    let used = 0;
+  #fit<Row>(rows: readonly Row[], size: RowSize<Row>, room: number): Part {
+    let bytes = 0;
     let kept = 0;
     for (const row of rows) {
-      const bytes = this.#bytesOf(row, size);
-      if (kept > 0 && used + bytes > room) break;
-      used += bytes;
+      const more = this.#bytesOf(row, size);
+      if (kept > 0 && bytes + more > room) break;
+      bytes += more;
       kept++;
     }
-    this.#left -= used;
-    return kept;
+    return { kept, bytes, written: false };
+  }
+
+  #write(part: Part): void {
+    if (part.written && part.bytes > 0) this.#spend(part.bytes);
+    part.written = true;
+  }
+
+  #spend(bytes: number): void {
+    if (this.#left <= 0) {
+      throw new CallboardError('too_complex', `The answer exceeds ${ANSWER_BYTES} bytes. Ask for shorter lists.`);
+    }
+    this.#left -= bytes;
   }
 
   #bytesOf<Row>(row: Row, size: RowSize<Row> | null): number {
@@ -106,6 +121,15 @@ export class AnswerBudget {
   }
 
   readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
+}
+
+/** How many rows of a list are shown, and what they count; counted once before they are written. */
+type Part = { readonly kept: number; readonly bytes: number; written: boolean };
+const NOTHING: Part = { kept: 0, bytes: 0, written: false };
+
+function fitPlain(rows: number, room: number): Part {
+  const kept = Math.min(rows, Math.max(1, Math.floor(room / ANSWER_ROW_BYTES)));
+  return { kept, bytes: kept * ANSWER_ROW_BYTES, written: false };
 }
 
 /** An operation is run from its start, in a context in which it may have been run in part before. */

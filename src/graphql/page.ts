@@ -152,7 +152,7 @@ export function connectionOf<Row>(
         complexity: { field: 1, multiplier: 1 },
         description: 'The rows with their cursors.',
         resolve: (whole, _, { budget }) => {
-          const page = budget.page(whole, size);
+          const page = budget.written(whole, size);
           return page.nodes.map((node, index): Edge<Row> => ({ node, page, index }));
         },
       }),
@@ -160,7 +160,7 @@ export function connectionOf<Row>(
         type: [row],
         complexity: { field: 1, multiplier: 1 },
         description: 'The rows alone.',
-        resolve: (page, _, { budget }) => budget.page(page, size).nodes,
+        resolve: (page, _, { budget }) => budget.written(page, size).nodes,
       }),
       pageInfo: t.field({
         type: PageInfoType,
