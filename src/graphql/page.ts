@@ -169,7 +169,8 @@ export function connectionOf<Row>(
       }),
       nextCursor: t.string({
         nullable: true,
-        description: 'What to give as `after` for the next page; null on the last one.',
+        description:
+          'What to give as `after` for the next page; null on the last one, and on an empty page for which the answer had no room left: `hasNextPage` is true then, so ask for that page alone.',
         resolve: (whole, _, { budget }) => {
           const page = budget.page(whole, size);
           return page.hasNextPage ? page.cursors.end() : null;

@@ -10,6 +10,7 @@ import { ANONYMOUS_BODY_BYTES } from '../core/limits.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { turnAway, type Turned } from '../gateway/doorstep.ts';
+import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
@@ -150,7 +151,7 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
   const toGraphql: Router = (visit, { access: { who }, reply }) => {
     const { request, response } = visit;
     if (!who && !wantsPage(request)) {
-      anonymous.take(visit.address);
+      anonymous.take(networkOf(visit.address));
       if (Number(request.headers['content-length'] ?? 0) > anonymousBytes)
         fail('unauthenticated', 'A bearer token is needed.');
     }
