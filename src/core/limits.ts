@@ -16,7 +16,7 @@ export const RAW_SAMPLE_BYTES = 1024 * 1024;
  * bytes besides what of it may be large, since writing it takes time too.
  */
 export const ANSWER_PAGE_BYTES = 4 * 1024 * 1024;
-export const ANSWER_BYTES = 16 * 1024 * 1024;
+export const ANSWER_BYTES = 8 * 1024 * 1024;
 export const ANSWER_ROW_BYTES = 1024;
 /** Bytes of large payloads that one answer fetches; those beyond stay redacted. */
 export const ANSWER_SPILL_BYTES = 16 * 1024 * 1024;
