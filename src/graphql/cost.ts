@@ -9,6 +9,7 @@ import {
   type GraphQLSchema,
   type OperationDefinitionNode,
 } from 'graphql';
+import { JSON_SCALAR } from './plan-misfit.ts';
 import { coerceVariables } from './plan-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -28,7 +29,7 @@ export function createCost(
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
   const sizes = argumentVariables(alone);
-  const leaves = leafVariables(schema, operation);
+  const leaves = jsonVariables(schema, operation);
   const known = new Map<string, number>();
   return (variables) => {
     const key = keyOf(sizes, leaves, variables);
@@ -56,12 +57,13 @@ function argumentVariables(document: DocumentNode): readonly string[] {
   return [...names];
 }
 
-/** Variables of scalars and enums: what is inside of a JSON value is nobody's size. */
-function leafVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
+/** What is inside of a JSON value is no size; an object in any other scalar's place is coerced to be refused. */
+function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
   const leaves = new Set<string>();
   for (const { variable, type: node } of operation.variableDefinitions ?? []) {
     const type = typeFromAST(schema, node);
-    if (isLeafType(getNullableType(type))) leaves.add(variable.name.value);
+    const named = getNullableType(type);
+    if (isLeafType(named) && named.name === JSON_SCALAR) leaves.add(variable.name.value);
   }
   return leaves;
 }

@@ -116,6 +116,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
     async subscribe(operation) {
       try {
         const plan = admit(operation);
+        const wrong = plan.refused(operation.variables ?? {});
+        if (wrong) return masked({ errors: wrong });
         const args = subscriptionArgs(operation, { schema, contextValue: contextOf(operation, plan) });
         if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
         const joining = sharing ? await sharer.of(args) : null;

@@ -1,10 +1,13 @@
 import {
   GraphQLError,
   getVariableValues,
+  isInputType,
+  typeFromAST,
   type GraphQLSchema,
   type OperationDefinitionNode,
   type VariableValues,
 } from 'graphql';
+import { isSmall, misfitOf } from './plan-misfit.ts';
 
 export type GivenVariables = Readonly<Record<string, unknown>>;
 
@@ -30,8 +33,8 @@ export function coerceVariables(
   operation: OperationDefinitionNode,
   given: GivenVariables,
 ): CoercedVariables {
-  const known = refusedVariables(operation, given);
-  if (known) return { errors: known };
+  const wrong = refusedVariables(schema, operation, given);
+  if (wrong) return { errors: wrong };
   const { variableValues, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
     maxErrors: MAX_COERCION_ERRORS,
     hideSuggestions: true,
@@ -43,11 +46,36 @@ export function coerceVariables(
   return { errors: first };
 }
 
-/** What `coerceVariables` found wrong with these variables earlier; null where it was not asked or found nothing. */
+function firstMisfit(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  given: GivenVariables,
+): GraphQLError | null {
+  for (const node of operation.variableDefinitions ?? []) {
+    const type = typeFromAST(schema, node.type);
+    const name = node.variable.name.value;
+    if (!isInputType(type) || !Object.hasOwn(given, name) || isSmall(given[name])) continue;
+    const misfit = misfitOf(type, given[name]);
+    if (misfit)
+      return new GraphQLError(`Variable "$${name}" has invalid value${misfit.path}: ${misfit.says}`, { nodes: node });
+  }
+  return null;
+}
+
+/**
+ * What is known to be wrong with these variables, or found wrong with large ones without coercing them. Null: graphql-js may coerce them, and
+ * what it prints of them, should it refuse them, is small or a part of what fits.
+ */
 export function refusedVariables(
+  schema: GraphQLSchema,
   operation: OperationDefinitionNode,
   given: GivenVariables,
 ): readonly GraphQLError[] | null {
   const known = refused.get(given);
-  return known?.operation === operation ? known.errors : null;
+  if (known?.operation === operation) return known.errors;
+  const misfit = firstMisfit(schema, operation, given);
+  if (!misfit) return null;
+  const errors = [misfit];
+  refused.set(given, { operation, errors });
+  return errors;
 }

@@ -29,6 +29,8 @@ export type Plan = {
   readonly onlyMeta: boolean;
   /** The fields that it may ask for with these variables, by name. */
   asks(variables: Variables): ReadonlySet<string>;
+  /** What is wrong with large variables, as `run` would answer it; null: nothing that could be told without running. */
+  refused(variables: Variables): readonly GraphQLError[] | null;
   /** The most that it may cost with these variables. Bad variables cost 0: running refuses them. */
   cost(variables: Variables): number;
   /**
@@ -99,6 +101,7 @@ function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
     introspects: roots.has('__schema') || roots.has('__type'),
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
     asks: createAsks(document, operation),
+    refused: (variables) => refusedVariables(schema, operation, variables),
     cost: createCost(schema, document, operation),
     run: settled(run, operation),
     write,
@@ -133,7 +136,7 @@ function runByJs({ schema, document, operation }: Source): Run {
   const operationName = operation.name?.value ?? null;
   const options = { maxCoercionErrors: MAX_COERCION_ERRORS };
   return (contextValue, variableValues) => {
-    const errors = refusedVariables(operation, variableValues);
+    const errors = refusedVariables(schema, operation, variableValues);
     if (errors) return { errors };
     const args = { schema, document, operationName, contextValue, variableValues, options };
     return execute({ ...args, hideSuggestions: true });

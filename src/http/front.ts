@@ -152,8 +152,8 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
     const { request, response } = visit;
     if (!who && !wantsPage(request)) {
       anonymous.take(networkOf(visit.address));
-      if (Number(request.headers['content-length'] ?? 0) > anonymousBytes)
-        fail('unauthenticated', 'A bearer token is needed.');
+      const announced = Number(request.headers['content-length'] ?? 0);
+      if (announced > anonymousBytes && announced <= maxBodyBytes) fail('unauthenticated', 'A bearer token is needed.');
     }
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
     const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;

@@ -59,6 +59,33 @@ describe('variables that do not fit', () => {
     }
   });
 
+  it('are printed nowhere where they are large, whatever is wrong with them', async () => {
+    await using door = await openDoor();
+    const large = unknownKeys(20_000);
+    const said = async (query: string, variables: Record<string, unknown>) => {
+      const { errors, code } = await door.ask(query, { variables });
+      return [code, errors.length, errors[0]?.message];
+    };
+    expect(await said('query ($f: Filter) { filter(filter: $f) }', { f: large })).toEqual([
+      'invalid_argument',
+      1,
+      'Variable "$f" has invalid value: Expected value of type "Filter" not to include unknown field "k0".',
+    ]);
+    expect(await said('query ($f: Filter) { filter(filter: $f) }', { f: [large] })).toEqual([
+      'invalid_argument',
+      1,
+      'Variable "$f" has invalid value: Expected value of type "Filter".',
+    ]);
+    expect(await said('query ($n: Int) { named(first: $n) { id } }', { n: large })).toEqual([
+      'invalid_argument',
+      1,
+      'Variable "$n" has invalid value: Expected value of type "Int".',
+    ]);
+    // Small ones are shown, as graphql-js does.
+    const [, , small] = await said('query ($f: Filter) { filter(filter: $f) }', { f: { odd: 1 } });
+    expect(small).toContain('found: { odd: 1 }');
+  });
+
   it('are refused of a subscription in the same way', async () => {
     await using door = await openDoor();
     const response = await fetch(door.url, {

@@ -226,7 +226,7 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     mutates: true,
     inputs: new Map(),
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
-    plan: { ...whole, asks: () => new Set<string>(), cost: () => 0, ...plan },
+    plan: { ...whole, asks: () => new Set<string>(), refused: () => null, cost: () => 0, ...plan },
   };
   return { resource: { routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };
 }
