@@ -105,6 +105,8 @@ export type ActionSample = {
 export interface Actions {
   /** Admin. A bounded sample over live connections; `name` keeps one action. */
   sample(who: Who, name: string | null): Promise<ActionSample>;
+  /** For nested fields, after the connection was authorised: what was observed of its own advertisements. */
+  completeness(connection: Connection): Maybe<Completeness>;
 }
 
 // --- commands --------------------------------------------------------------------------------------------------------

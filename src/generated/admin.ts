@@ -155,7 +155,7 @@ export type IncompleteReason =
   | 'EVICTED'
   /** The bound of the answer was reached. */
   | 'LIMIT_REACHED'
-  /** A node did not answer. */
+  /** A node has not reported for 5 seconds: what is shown of its links is what it last said. */
   | 'NODE_SILENT'
   /** This backend cannot tell. */
   | 'NOT_SUPPORTED'
@@ -390,7 +390,7 @@ export type DedupQuery = { dedup: { stats: { windowSeconds: number, seen: number
 export type DeliverySummaryQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type DeliverySummaryQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null, sampleSize: number, legacyCommandStreamDepth: number | null, pendingCommandDepth: number | null, mode: Mode } } };
+export type DeliverySummaryQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null, sampleSize: number, legacyCommandStreamDepth: number | null, pendingCommandDepth: number | null, mode: Mode, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type DeliveryNodesQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -1253,10 +1253,24 @@ export const DeliverySummaryDocument = new TypedDocumentString(`
       legacyCommandStreamDepth
       pendingCommandDepth
       mode
+      completeness {
+        ...Observation
+      }
     }
   }
 }
-    `) as unknown as TypedDocumentString<DeliverySummaryQuery, DeliverySummaryQueryVariables>;
+    fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<DeliverySummaryQuery, DeliverySummaryQueryVariables>;
 export const DeliveryNodesDocument = new TypedDocumentString(`
     query DeliveryNodes($after: String, $first: Int! = 100) {
   delivery {
