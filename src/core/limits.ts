@@ -51,6 +51,8 @@ export const DEAD_MS = 60_000;
 /** How long a disconnected row is still shown, and for how long a replacement counts as recent. */
 export const FORGET_MS = 60_000;
 export const RECENT_REPLACEMENT_MS = 60_000;
+/** Instances before the present one that a connection names. */
+export const PREDECESSORS = 10;
 export const HELLO_MS = 5_000;
 export const IN_FLIGHT = 32;
 export const CALLER_UNANSWERED = 256;

@@ -36,6 +36,7 @@ export class Conversation {
   readonly #session: LinkSession | null;
   readonly #kind: LinkKind;
   #principal: Principal;
+  readonly #openedAt: number;
   #leaving = false;
 
   constructor({ parts, ends, address }: ConversationParts, { principal, session }: Opened) {
@@ -45,6 +46,8 @@ export class Conversation {
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
+    this.#openedAt = parts.clock.now();
+    if (!session) parts.log.debug({ who: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 
   /** Whether the token ran out, by the wall clock. */
@@ -119,12 +122,19 @@ export class Conversation {
   /** Resolves when core knows. */
   async end(cause: DisconnectCause): Promise<void> {
     this.#callers?.leaveAll();
-    if (!this.#session) return this.#parts.metrics.count('links_closed', cause);
+    if (!this.#session) return this.#callerLeft(cause);
     try {
       await this.#session.closed(cause);
     } catch (error) {
       this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
     }
+  }
+
+  #callerLeft(cause: DisconnectCause): void {
+    const { clock, core, log, metrics } = this.#parts;
+    metrics.count('links_closed', cause);
+    const durationMs = Math.max(0, clock.now() - this.#openedAt);
+    log.debug({ who: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
   }
 
   #asking(): Callers {

@@ -15,6 +15,7 @@ import type { Command } from './command.ts';
 import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { LinkSession } from './link.ts';
+import { logClosed, logOpened } from './link-log.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 import type { Outlet } from './outlets.ts';
 
@@ -56,7 +57,8 @@ export function createLinks(parts: LinkParts): Links {
       for (const command of unfinished) outlet.window.add(command.commandId);
       giveUpLater(parts, orphaned);
       deps.metrics.count('links_opened', 'client');
-      publish(deps, result.kind, connection, null);
+      logOpened(deps, result);
+      publish(deps, result.kind, connection, replacementCause(result));
       return new Session(parts, { outlet, result, unfinished });
     },
   };
@@ -152,6 +154,7 @@ class Session implements LinkSession {
     const { deps, dispatcher } = this.#parts;
     dispatcher.detach(this.#outlet);
     deps.metrics.count('links_closed', cause);
+    logClosed(deps, this.result.connection, cause);
     // Of a client that left it is on record already.
     if (this.#left) await this.#left;
     else await this.#unbind(cause);
@@ -198,6 +201,11 @@ function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Endi
     if (isAway(error)) return keep();
     throw error;
   });
+}
+
+/** Why the link of a replaced instance had gone down. */
+function replacementCause({ kind, connection }: ConnectResult): DisconnectCause | null {
+  return kind === 'replaced' ? (connection.predecessors[0]?.cause ?? null) : null;
 }
 
 function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {
