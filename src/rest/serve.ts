@@ -47,17 +47,18 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
   const failed = (error: unknown): void => send(res, problem(serving.explain(error)), reply);
   try {
     checkAccess(route.access, exchange.who);
-    const { variables, faults } = readVariables(route, { path, query: exchange.query, body: exchange.body });
+    const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return send(res, problem(invalidInput(faults)), reply);
     // Only what may wait listens for the asker hanging up: reading is over before that could matter.
     const signal = route.mutates ? { signal: new HungUp(res) } : {};
     const context = serving.contextOf({ who: exchange.who, ...signal });
     const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
-    const shown = (executed: ExecutionResult): Answer => answerOf({ ...route, onlyItem }, executed, serving.explain);
+    const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
+    const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
     const answer = andThen(writtenData(route, context, variables), (data) =>
       data === null
         ? andThen(route.plan.run(context, variables), shown)
-        : (writtenAnswer({ ...route, onlyItem }, data) ?? shown({ data: JSON.parse(data) })),
+        : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
     );
     if (answer instanceof Promise) answer.then((done) => send(res, done, reply)).catch(failed);
     else send(res, answer, reply);
