@@ -179,6 +179,13 @@ export type MessageKind =
   /** A client reported a result. */
   | 'RESULT';
 
+/** In which order messages are listed. */
+export type MessageOrder =
+  /** The newest first. What is retained after the first page was read is on none of the next pages. */
+  | 'NEWEST_FIRST'
+  /** In the order retained. */
+  | 'OLDEST_FIRST';
+
 /** How this deployment keeps its state. */
 export type Mode =
   /** One process, in its memory. */
@@ -444,6 +451,7 @@ export type MessagesQueryVariables = Exact<{
   beforeTime?: string | null | undefined;
   kinds?: Array<MessageKind> | MessageKind | null | undefined;
   includePayload?: boolean;
+  order?: MessageOrder;
   after?: string | null | undefined;
   first?: number;
 }>;
@@ -455,6 +463,7 @@ export type CommandMessagesQueryVariables = Exact<{
   userId: string;
   commandId: string;
   includePayload?: boolean;
+  order?: MessageOrder;
   after?: string | null | undefined;
   first?: number;
 }>;
@@ -1478,12 +1487,13 @@ fragment StreamRow on Stream {
   lastAt
 }`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
 export const MessagesDocument = new TypedDocumentString(`
-    query Messages($stream: String!, $afterTime: DateTime, $beforeTime: DateTime, $kinds: [MessageKind!], $includePayload: Boolean! = false, $after: String, $first: Int! = 100) {
+    query Messages($stream: String!, $afterTime: DateTime, $beforeTime: DateTime, $kinds: [MessageKind!], $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
   messages(
     stream: $stream
     afterTime: $afterTime
     beforeTime: $beforeTime
     kinds: $kinds
+    order: $order
     after: $after
     first: $first
   ) {
@@ -1528,10 +1538,11 @@ fragment MessageRow on Message {
   }
 }`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
 export const CommandMessagesDocument = new TypedDocumentString(`
-    query CommandMessages($userId: ID!, $commandId: ID!, $includePayload: Boolean! = false, $after: String, $first: Int! = 100) {
+    query CommandMessages($userId: ID!, $commandId: ID!, $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
   commandHistory(
     userId: $userId
     commandId: $commandId
+    order: $order
     after: $after
     first: $first
   ) {
