@@ -1,5 +1,4 @@
 import { requireUser } from '../auth/principal.ts';
-import type { ConnectionChange } from '../bus.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { Report, ReportOutcome } from '../contexts/store.ts';
@@ -15,7 +14,7 @@ import type { Command } from './command.ts';
 import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { LinkSession } from './link.ts';
-import { logClosed, logOpened } from './link-log.ts';
+import { linkClosed, linkOpened, publishChange } from './link-events.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 import type { Outlet } from './outlets.ts';
 
@@ -56,9 +55,7 @@ export function createLinks(parts: LinkParts): Links {
       for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
       for (const command of unfinished) outlet.window.add(command.commandId);
       giveUpLater(parts, orphaned);
-      deps.metrics.count('links_opened', 'client');
-      logOpened(deps, result);
-      publish(deps, result.kind, connection, replacementCause(result));
+      linkOpened(deps, result);
       return new Session(parts, { outlet, result, unfinished });
     },
   };
@@ -117,7 +114,7 @@ class Session implements LinkSession {
     const { deps } = this.#parts;
     const { client, binding } = this.#outlet;
     const connection = await deps.backend.connections.advertise(client, binding.epoch, actions);
-    if (connection) publish(deps, 'actions_changed', connection, null);
+    if (connection) publishChange(deps, 'actions_changed', { connection, cause: null });
     return connection;
   }
 
@@ -153,8 +150,7 @@ class Session implements LinkSession {
     this.#open = false;
     const { deps, dispatcher } = this.#parts;
     dispatcher.detach(this.#outlet);
-    deps.metrics.count('links_closed', cause);
-    logClosed(deps, this.result.connection, cause);
+    linkClosed(deps, this.result.connection, cause);
     // Of a client that left it is on record already.
     if (this.#left) await this.#left;
     else await this.#unbind(cause);
@@ -177,7 +173,7 @@ class Session implements LinkSession {
       // A newer link of the client is bound: nothing of it is touched.
       if (!connection || dispatcher.find(client)) return;
       await deps.backend.commands.rebind(client, binding, 'down');
-      publish(deps, 'disconnected', connection, cause);
+      publishChange(deps, 'disconnected', { connection, cause });
     };
     await outbox.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
   }
@@ -201,11 +197,6 @@ function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Endi
     if (isAway(error)) return keep();
     throw error;
   });
-}
-
-/** Why the link of a replaced instance had gone down. */
-function replacementCause({ kind, connection }: ConnectResult): DisconnectCause | null {
-  return kind === 'replaced' ? (connection.predecessors[0]?.cause ?? null) : null;
 }
 
 function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {
@@ -239,13 +230,4 @@ function giveUpLater({ deps, acts, dispatcher }: LinkParts, orphaned: readonly C
     };
     deps.clock.after(REPLACED_GRACE_MS, giveUp);
   }
-}
-
-function publish(
-  { backend, clock }: Deps,
-  change: ConnectionChange,
-  connection: Connection,
-  cause: DisconnectCause | null,
-): void {
-  backend.bus.publish('connections', { change, connection, cause, at: clock.now() });
 }
