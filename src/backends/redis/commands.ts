@@ -22,7 +22,8 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     live: (client) => getLive(store, client),
     get: (keys) => getCommands(store, keys),
     async result(key) {
-      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', [commandHash(store, key)]));
+      const args = [commandHash(store, key), redis.retentionMs];
+      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', args));
     },
   };
 }
