@@ -8,7 +8,7 @@ import type { Visit } from './visit.ts';
 const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
 const PATH_MAX = 512;
 
-/** `who` is filled in once it is known, the notes by whoever handles the request. */
+/** `who` is filled in once it is known, the notes while the request is handled. */
 export type Access = RequestNotes & { who: Principal | null };
 
 /**

@@ -125,7 +125,7 @@ function identity(bench: () => Bench): void {
       const { epoch } = (await connections.get([key]))[0] ?? connection;
       const cause = (['replaced', 'client_closed', 'heartbeat_lost'] as const)[i % 3] ?? 'replaced';
       if (cause === 'client_closed') await connections.disconnect(key, epoch, cause);
-      // Nobody closes it: it falls silent.
+      // Without a close it falls silent.
       if (cause === 'heartbeat_lost') await bench().advance(DEAD_MS);
       expected.unshift({ instanceId: `i${i}`, nodeId: `n${i % 2}`, replacedAt: bench().now(), cause });
     }

@@ -39,7 +39,8 @@ export function createConnections(deps: Deps): Connections {
       type Found = { readonly total: number; readonly rows: readonly Connection[] };
       const pageOf = (userId: string, found: Found, gaps: readonly ObservedSource[]): Summary<Connection> => {
         const listing = listingOf(who, { userId, nodeId: null, status: null });
-        return cursors.firstPage(listing, { ...found, gaps }, sourceNow(clock.now()), (row) => [
+        const seen = gaps.length === 0 ? found : { ...found, gaps };
+        return cursors.firstPage(listing, seen, sourceNow(clock.now()), (row) => [
           row.userId,
           row.clientId,
         ]);
