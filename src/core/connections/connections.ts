@@ -40,10 +40,7 @@ export function createConnections(deps: Deps): Connections {
       const pageOf = (userId: string, found: Found, gaps: readonly ObservedSource[]): Summary<Connection> => {
         const listing = listingOf(who, { userId, nodeId: null, status: null });
         const seen = gaps.length === 0 ? found : { ...found, gaps };
-        return cursors.firstPage(listing, seen, sourceNow(clock.now()), (row) => [
-          row.userId,
-          row.clientId,
-        ]);
+        return cursors.firstPage(listing, seen, sourceNow(clock.now()), (row) => [row.userId, row.clientId]);
       };
       return both(store.ofUsers(userIds, first), silentSources(deps, 'connections'), (found, silent) =>
         found.map((summary, i) => pageOf(userIds[i] ?? '', summary, silent)),
