@@ -66,11 +66,27 @@ function source(draw: Draw, seed: number, index: number): { readonly text: strin
     const { text, variables } = randomQuery(schema, { seed: seed * 7919 + index, known });
     return { text, variables: draw.chance(0.9) ? JSON.stringify(variables) : jsonText(draw, MIB) };
   }
-  if (kind < 9) {
+  if (kind < 8) {
     const text = draw.pick(CORPUS);
     return { text, variables: variablesOf(draw, text) };
   }
+  if (kind === 8 && draw.chance(0.3)) return { text: draw.pick(FILTERED), variables: `{"f":${filterText(draw)}}` };
   return { text: draw.pick(GROWING)(draw.size(draw.chance(0.2) ? 20 * KIB : 200)), variables: '{}' };
+}
+
+/** Operations that take an input object as a variable. */
+const FILTERED: readonly string[] = [
+  'query ($f: PendingRpcFilter) { pendingRpcCount(filter: $f) { count } }',
+  'query ($f: ContextFilter) { contextCount(filter: $f) { count } }',
+  'query ($f: BrowserWindowFilter) { browserWindowCount(filter: $f) { count } }',
+  'mutation ($f: InvokeActionInput!) { invokeAction(input: $f) { __typename } }',
+  'mutation ($f: [IngestMessageInput!]!) { ingestMessages(messages: $f) { __typename } }',
+];
+
+/** An input object with up to thousands of members that its type does not have. */
+function filterText(draw: Draw): string {
+  const count = draw.size(draw.chance(0.2) ? 5_000 : 100);
+  return `{${Array.from({ length: count }, (_, i) => `"k${i}":${i % 10}`).join(',')}}`;
 }
 
 const KNOWN_ARGUMENTS = { clientId: KNOWN.client, commandId: KNOWN.command, siteId: KNOWN.site, action: KNOWN.action };

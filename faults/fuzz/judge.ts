@@ -7,8 +7,12 @@ export type Answer = { readonly status: number; readonly text: string };
 const PROBLEM = z.object({ code: z.string() });
 const INSIDE = z.object({ error: z.object({ code: z.string() }) });
 const ERRORS = z.object({ errors: z.array(z.object({ extensions: z.object({ code: z.string() }) })).min(1) });
-/** What GraphQL itself calls a document that it cannot read. */
-const OF_GRAPHQL: ReadonlySet<string> = new Set(['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED']);
+/** What GraphQL itself calls a document that it cannot read or that does not name one operation. */
+const OF_GRAPHQL: ReadonlySet<string> = new Set([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'OPERATION_RESOLUTION_FAILURE',
+]);
 const TRACE = /\bat [\w.<>]+ \((?:file|node):|node:internal|\/src\/\w+\/[\w-]+\.ts/;
 
 /**
