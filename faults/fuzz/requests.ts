@@ -25,6 +25,7 @@ const STREAMS = [
   'GET /site-sessions/{session_id}/events',
 ];
 const ROUTES = [...readQuestions().map(({ name }) => name), ...OWN, ...STREAMS];
+const WRITING = ROUTES.filter((name) => /^(POST|PUT)/.test(name));
 const METHODS = [
   'GET',
   'POST',
@@ -91,7 +92,7 @@ export type Tokens = (who: string) => string;
 
 export function requestInput(seed: number, index: number, token: Tokens): RequestInput {
   const draw = new Draw(seed, 'requests', index);
-  const [said = 'GET', template = '/'] = draw.pick(ROUTES).split(' ');
+  const [said = 'GET', template = '/'] = draw.pick(draw.chance(0.5) ? WRITING : ROUTES).split(' ');
   const method = draw.chance(0.9) ? said : draw.pick(METHODS);
   const isGraphql = template.startsWith('/graphql');
   const body = method === 'GET' || method === 'HEAD' ? '' : bodyOf(draw, isGraphql, seed, index);
