@@ -18,7 +18,7 @@ const REPORT = z.object({ numFailedTests: z.number(), numPassedTests: z.number()
 /** What noticed the mistake, as text; null when nothing did. */
 export async function caught(mutant: GuardMutant): Promise<string | null> {
   await using planted = plantMutant(mutant);
-  return judgeWith(mutant.judge, planted);
+  return await judgeWith(mutant.judge, planted);
 }
 
 async function judgeWith(
