@@ -6,8 +6,18 @@ import { jsonText } from './json-text.ts';
 import { mutate } from './mutate.ts';
 import { Draw } from './random.ts';
 
-/** One request to /graphql. `body` is the JSON text of the request. */
-export type DocumentInput = { readonly who: string; readonly body: string; readonly mutates: boolean };
+/** One request to /graphql. `rest` is the JSON text of its members besides the query, each after a comma. */
+export type DocumentInput = {
+  readonly who: string;
+  readonly query: string;
+  readonly rest: string;
+  readonly mutates: boolean;
+};
+
+/** The JSON text of the request. A `mark` makes it a document that the relay has not read before, at the same cost. */
+export function bodyOf({ query, rest }: DocumentInput, mark = ''): string {
+  return `{"query":${JSON.stringify(mark === '' ? query : `${query}\n# ${mark}`)}${rest}}`;
+}
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -45,11 +55,10 @@ export function documentInput(seed: number, index: number): DocumentInput {
   const draw = new Draw(seed, 'documents', index);
   const { text, variables } = source(draw, seed, index);
   const query = draw.chance(0.3) ? mutate(draw, text) : text;
-  const rest = draw.chance(0.05)
+  const odd = draw.chance(0.05)
     ? `,"operationName":${jsonText(draw, 2_000)},"extensions":${jsonText(draw, 2_000)}`
     : '';
-  const body = `{"query":${JSON.stringify(query)},"variables":${variables}${rest}}`;
-  return { who: asker(draw), body, mutates: /\bmutation\b/.test(query) };
+  return { who: asker(draw), query, rest: `,"variables":${variables}${odd}`, mutates: /\bmutation\b/.test(query) };
 }
 
 /** Most are allowed to ask, so that most documents are executed. */

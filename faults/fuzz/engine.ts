@@ -68,6 +68,7 @@ function newRun({ target, kind, onFinding }: RunOptions) {
   let worst = { ms: 0, index: -1 };
   let together = 0;
   let costly = 0;
+  let again = 0;
 
   const find = (input: Input, what: string): void => {
     if (findings.some(({ index, what: known }) => index === input.index && known === what)) return;
@@ -75,8 +76,8 @@ function newRun({ target, kind, onFinding }: RunOptions) {
     findings.push(finding);
     onFinding(finding);
   };
-  const send = async (input: Input): Promise<void> => {
-    const problems = await input.send(target).catch((error: unknown) => [`no answer: ${String(error)}`]);
+  const send = async (input: Input, mark = ''): Promise<void> => {
+    const problems = await input.send(target, mark).catch((error: unknown) => [`no answer: ${String(error)}`]);
     // Of a relay that is gone or stuck every input says so; which one did it is found by sending each alone.
     if (target.relay.ended === null) for (const what of problems) find(input, what);
   };
@@ -89,7 +90,9 @@ function newRun({ target, kind, onFinding }: RunOptions) {
   /** Whether this input alone is at fault. */
   const alone = async (input: Input): Promise<boolean> => {
     await look();
-    await sendPhases([input], send, target);
+    // What the relay keeps of a document that it read before must not hide what reading it costs.
+    const mark = `again ${again++}`;
+    await sendPhases([input], (one) => send(one, mark), target);
     const seen = await look();
     if (seen === null) {
       costly++;

@@ -1,4 +1,4 @@
-import { documentInput } from './documents.ts';
+import { bodyOf, documentInput } from './documents.ts';
 import { frameSession, SESSION_FRAMES } from './frames.ts';
 import { problemOf } from './judge.ts';
 import { Draw } from './random.ts';
@@ -18,8 +18,8 @@ export type Input = {
   readonly count: number;
   /** It changes what is on record, so that answers to other inputs cannot be compared meanwhile. */
   readonly changes: boolean;
-  /** Resolves with what was wrong with the answers. */
-  send(target: Target): Promise<readonly string[]>;
+  /** Resolves with what was wrong with the answers. `mark`: the relay is not to know it from an earlier time. */
+  send(target: Target, mark: string): Promise<readonly string[]>;
   /** As text for whoever reads a finding. */
   show(): string;
 };
@@ -92,7 +92,8 @@ function documents(seed: number): Kind {
     clock: 'still',
     countOfOne: 1,
     make(index, target) {
-      const { who, body, mutates } = documentInput(seed, index);
+      const input = documentInput(seed, index);
+      const { who, mutates } = input;
       const draw = new Draw(seed, 'address', index);
       // The limits on bad tokens count by address: a run is not to spend itself on being refused.
       const address = `10.${draw.int(0, 255)}.${draw.int(0, 255)}.${draw.int(0, 255)}`;
@@ -100,7 +101,8 @@ function documents(seed: number): Kind {
         index,
         count: 1,
         changes: mutates,
-        async send(at) {
+        async send(at, mark) {
+          const body = bodyOf(input, mark);
           const ask = (url: string) => sendDocument(url, body, { agent: at.agent, token: target.token(who), address });
           const fast = await ask(at.relay.url);
           const problem = problemOf(fast);
@@ -108,7 +110,7 @@ function documents(seed: number): Kind {
           for (let time = 1; time < TIMES; time++) await ask(at.relay.url);
           return (await areEqual(ask, at)) ? [] : ['the answer differs with the fast path off'];
         },
-        show: () => `as ${who}: ${short(body)}`,
+        show: () => `as ${who}: ${short(bodyOf(input))}`,
       };
     },
   };

@@ -1,5 +1,5 @@
 import { readQuestions } from '../../test/relay/documents.ts';
-import { documentInput } from './documents.ts';
+import { bodyOf as documentBody, documentInput } from './documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText, objectText } from './json-text.ts';
 import { mutate } from './mutate.ts';
@@ -148,7 +148,7 @@ function parameter(draw: Draw): string {
 }
 
 function bodyOf(draw: Draw, isGraphql: boolean, seed: number, index: number): string {
-  if (isGraphql && draw.chance(0.8)) return documentInput(seed, index).body;
+  if (isGraphql && draw.chance(0.8)) return documentBody(documentInput(seed, index));
   if (draw.chance(0.2)) return jsonText(draw, MIB + 1_000);
   const members = [
     `"params":${objectText(draw, MIB)}`,

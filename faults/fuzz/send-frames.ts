@@ -28,7 +28,7 @@ export function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession
   socket.on('open', () => socket.send(hello));
   socket.on('message', (data) => {
     const frame = parseDown(String(data));
-    if (isFault(frame)) problems.push(`the relay sent what is no frame: ${String(data).slice(0, 100)}`);
+    if (isFault(frame)) problems.push(`the relay sent what is no frame: ${String(data).slice(0, 300)}`);
     else if (frame.type === 'refused' && (!isCode(frame.code) || frame.code === 'internal'))
       problems.push(`refused with the code ${frame.code}: ${frame.message}`);
     else if (frame.type === 'bye' && frame.code === INTERNAL) problems.push(`closed with 4490: ${frame.reason}`);

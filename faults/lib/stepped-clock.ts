@@ -45,8 +45,9 @@ export class SteppedClock implements Clock {
     this.#ticker = setInterval(() => {
       if (busy) return;
       const now = performance.now();
-      const ms = (now - last) * factor;
-      last = now;
+      // Whole milliseconds, as of a wall clock.
+      const ms = Math.floor((now - last) * factor);
+      last += ms / factor;
       busy = true;
       void this.advance(ms).finally(() => (busy = false));
     }, STEP_MS).unref();
