@@ -1,20 +1,15 @@
+import { passTime } from '../lib/pass-time.ts';
 import type { Memory } from '../lib/relay.ts';
 import type { Target } from './target.ts';
 
 /** Longer than anything is kept: the hour of ended commands and the retention of the relays that are fuzzed. */
 const KEPT_MS = 2 * 3_600_000;
-/** Shorter than the silence after which a link is closed, so that planted links live on. */
-const STEP_MS = 10_000;
-const PAUSE_MS = 2;
 /** How much larger than at its start the heap may be, as a part of that. */
 export const HEAP_GROWTH = 0.2;
 
 /** Moves the clock beyond everything that is kept for a time, then collects and measures. */
 export async function settledMemory({ relay }: Target): Promise<Memory> {
-  for (let moved = 0; moved < KEPT_MS; moved += STEP_MS) {
-    await relay.advance(STEP_MS);
-    await new Promise((done) => setTimeout(done, PAUSE_MS));
-  }
+  await passTime(relay, KEPT_MS);
   return relay.memory();
 }
 

@@ -1,8 +1,10 @@
 /** The process of the honest user: a client, callers over HTTP and over a link, ten calls a second, and an operator's reads once a second. Argument: the site as JSON. */
 import { randomBytes } from 'node:crypto';
+import { get } from 'node:http';
 import { z } from 'zod';
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
+import { isFault, parseDown } from '../../src/protocol/frames.ts';
 import { serveActs } from '../lib/acts.ts';
 import { percentile, type Phase, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site.ts';
@@ -16,27 +18,37 @@ const RESPOND_MS = 10_000;
 const READ_MS = 10_000;
 /** An answer to an operator must not grow with what one user advertises. */
 const READ_BYTES = 32 * 1024 * 1024;
-const READS = ['/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
+const READS = ['/healthz', '/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
 
 const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
 const http = createHttpCaller({ url: relayUrl(site, 0), token: () => freshToken(HONEST), retries: 0 });
 const link = createLinkCaller({ url: linkUrl(site, 0), token: () => freshToken(HONEST) });
 const runs = new Map<string, number>();
-/** Params by command, of all that were called. */
+/** Params by command id, of all that were called. */
 const called = new Map<string, { readonly n: number; readonly filler: string }>();
 const rows = new Map<string, number>();
 const target = { userId: HONEST, clientId: 'desk', action: 'echo' };
+
+/** Counts the commands that the relay sends: the library would answer a repeated one out of its own memory, and hide it. */
+class CountingSocket extends WebSocket {
+  constructor(url: string | URL, protocols?: string | string[]) {
+    super(url, protocols);
+    this.addEventListener('message', ({ data }) => {
+      const frame = parseDown(String(data));
+      if (isFault(frame) || frame.type !== 'command') return;
+      runs.set(frame.command_id, (runs.get(frame.command_id) ?? 0) + 1);
+    });
+  }
+}
 
 const runtime = createRuntime({
   url: linkUrl(site, 1),
   token: () => freshToken(HONEST),
   clientId: 'desk',
   clientType: 'console',
+  WebSocket: CountingSocket,
 });
-runtime.handle('echo', {}, (params, { commandId }) => {
-  runs.set(commandId, (runs.get(commandId) ?? 0) + 1);
-  return params;
-});
+runtime.handle('echo', {}, (params) => params);
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 async function ready(): Promise<null> {
@@ -64,16 +76,22 @@ async function call(caller: Caller, commandId: string, n: number): Promise<strin
   }
 }
 
+/** On a connection of its own, so that it fails where the relay takes no more of them. */
 async function read(path: string): Promise<string | null> {
-  try {
-    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
-    const response = await fetch(relayUrl(site, 0) + path, { headers, signal: AbortSignal.timeout(READ_MS) });
-    const { byteLength } = await response.arrayBuffer();
-    if (response.status !== 200) return `${path}: ${response.status}`;
-    return byteLength > READ_BYTES ? `${path}: ${byteLength} bytes` : null;
-  } catch (error) {
-    return `${path}: ${String(error)}`;
-  }
+  const { promise, resolve, reject } = Promise.withResolvers<string | null>();
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const sent = get(relayUrl(site, 0) + path, { agent: false, headers, timeout: READ_MS }, (response) => {
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    response.on('error', reject);
+    response.on('end', () => {
+      if (response.statusCode !== 200) resolve(`${path}: ${response.statusCode}`);
+      else resolve(bytes > READ_BYTES ? `${path}: ${bytes} bytes` : null);
+    });
+  });
+  sent.on('timeout', () => sent.destroy(new Error(`no answer within ${READ_MS} ms`)));
+  sent.on('error', reject);
+  return promise.catch((error: unknown) => `${path}: ${String(error)}`);
 }
 
 /** Calls at its pace, whatever earlier calls do, for so long. */

@@ -5,6 +5,8 @@ import type { Relay } from '../lib/relay.ts';
 export interface Load extends AsyncDisposable {
   readonly calls: number;
   readonly wrong: readonly string[];
+  /** Makes so many calls, some at a time, and resolves when all of them ended. */
+  make(count: number): Promise<void>;
 }
 
 const USERS = 10;
@@ -15,6 +17,7 @@ const OVER_HTTP = 10;
 const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
 const KEPT_WRONG = 20;
+const LANES = 20;
 const OPEN_MAX = 2_000;
 /** Times go by the relay's clock, which runs fast. */
 const RESPOND_MS = 300_000;
@@ -44,6 +47,13 @@ export async function openLoad(relay: Relay, rate: number): Promise<Load> {
       return calls;
     },
     wrong,
+    async make(count) {
+      const last = calls + count;
+      const lane = async (): Promise<void> => {
+        while (calls < last) await call(calls++);
+      };
+      await Promise.all(Array.from({ length: LANES }, lane));
+    },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
       await Promise.all(users.map((user) => user.close()));

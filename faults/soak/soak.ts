@@ -1,3 +1,4 @@
+import { passTime } from '../lib/pass-time.ts';
 import { startRelay } from '../lib/relay.ts';
 import { openLoad } from './load.ts';
 import type { Sample } from './slope.ts';
@@ -42,6 +43,31 @@ export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSamp
     const sample = { minute, heapBytes: heap, rssBytes: rss, calls: load.calls };
     samples.push(sample);
     onSample?.(sample);
+  }
+  return { samples, calls: load.calls, wrong: load.wrong };
+}
+
+export type RoundsOptions = {
+  readonly rounds: number;
+  readonly callsOfRound: number;
+  readonly source?: string | undefined;
+};
+
+/**
+ * The same in little, for any machine: so many calls, then more than an hour of the relay's clock at once, then a look at the heap, again and again. A round
+ * counts as a minute.
+ */
+export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions): Promise<Soaked> {
+  const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };
+  await using relay = await startRelay({ config, ...(source !== undefined && { source }) });
+  await relay.run(1);
+  await using load = await openLoad(relay, 0);
+  const samples: Sample[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    await load.make(callsOfRound);
+    await passTime(relay, 1.1 * HOUR_MS);
+    const { heap, rss } = await relay.memory();
+    samples.push({ minute: round, heapBytes: heap, rssBytes: rss, calls: load.calls });
   }
   return { samples, calls: load.calls, wrong: load.wrong };
 }

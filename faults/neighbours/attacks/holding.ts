@@ -62,14 +62,13 @@ export const HOLDING: readonly Attack[] = [
         });
         if (status === 200) count('rows', 9);
       }
-      const head = `GET /history/messages?stream=hostile%2Flarge&include_payload=true&limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
       const body = JSON.stringify({
-        query: '{ messages(stream: "hostile/large", first: 1000) { nodes { payload } } }',
+        query: '{ messages(stream: "hostile/large", first: 1000) { nodes { payload(include: true) } } }',
       });
       const graphql = `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nAuthorization: Bearer ${token}\r\n\r\n${body}`;
       await inLanes(context, LANES, async (n) => {
         if (n > 600) return pause(100);
-        await openRaw(site, n, n % 2 === 0 ? graphql : head);
+        await openRaw(site, n, graphql);
         count('sockets');
         await pause(30);
       });

@@ -4,6 +4,8 @@ import { freshToken, HOSTILE, relayUrl, type Site } from '../site.ts';
 export type Post = { readonly path: string; readonly body: string; readonly token?: string | null };
 
 const ANSWER_MS = 30_000;
+/** Another address than the honest user's: what is bounded by address is bounded for its own. */
+const HOSTILE_ADDRESS = '127.0.0.2';
 
 /** A request of the hostile user; answers the status. Rejects when there is no answer. `token` null: none. */
 export async function post(site: Site, n: number, { path, body, token }: Post): Promise<number> {
@@ -22,7 +24,7 @@ export async function post(site: Site, n: number, { path, body, token }: Post): 
 export function openRaw(site: Site, n: number, text: string): Promise<Socket> {
   const { hostname, port } = new URL(relayUrl(site, n));
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  const socket = connect({ host: hostname, port: Number(port), localAddress: HOSTILE_ADDRESS, allowHalfOpen: true });
   socket.pause();
   socket.on('connect', () => {
     socket.write(text);
