@@ -20,7 +20,8 @@ export function bodyOf({ query, rest }: DocumentInput, mark = ''): string {
 }
 
 const KIB = 1024;
-const MIB = 1024 * KIB;
+/** With a document beside it within the bound of a body. */
+const MOST = 900 * KIB;
 const CORPUS = readQuestions().map(({ text }) => text);
 const USER_STREAM = 'user-0/clients/desk';
 
@@ -73,7 +74,7 @@ function source(draw: Draw, seed: number, index: number): { readonly text: strin
     const user = someUser(draw);
     const known = { ...KNOWN_ARGUMENTS, userId: user, id: user, stream: USER_STREAM };
     const { text, variables } = randomQuery(schema, { seed: seed * 7919 + index, known });
-    return { text, variables: draw.chance(0.9) ? JSON.stringify(variables) : jsonText(draw, MIB) };
+    return { text, variables: draw.chance(0.9) ? JSON.stringify(variables) : jsonText(draw, MOST) };
   }
   if (kind < 8) {
     const text = draw.pick(CORPUS);
@@ -106,12 +107,12 @@ function variablesOf(draw: Draw, text: string): string {
   const members = declared
     .filter(([, , type = '']) => type.endsWith('!') || draw.chance(0.4))
     .map(([, name = '', type = '']) => `${JSON.stringify(name)}:${valueOf(draw, name, type)}`);
-  if (draw.chance(0.02)) members.push(`${JSON.stringify(hostileText(draw, 200))}:${jsonText(draw, MIB)}`);
+  if (draw.chance(0.02)) members.push(`${JSON.stringify(hostileText(draw, 200))}:${jsonText(draw, MOST)}`);
   return `{${members.join(',')}}`;
 }
 
 function valueOf(draw: Draw, name: string, type: string): string {
-  if (draw.chance(0.12)) return jsonText(draw, draw.chance(0.2) ? MIB : 8 * KIB);
+  if (draw.chance(0.12)) return jsonText(draw, draw.chance(0.2) ? MOST : 8 * KIB);
   if (type.startsWith('Int')) return String(draw.pick([0, 1, 10, 1_000, -1, 2 ** 31, 300_000]));
   if (type.startsWith('Boolean')) return String(draw.chance(0.5));
   if (type.endsWith('Input!') || type.endsWith('Input')) return inputText(draw);
@@ -131,7 +132,7 @@ function inputText(draw: Draw): string {
     `"userId":${JSON.stringify(likelyText(draw, someUser(draw)))}`,
     `"clientId":${JSON.stringify(likelyText(draw, KNOWN.client))}`,
     `"action":${JSON.stringify(likelyText(draw, KNOWN.action))}`,
-    `"params":${jsonText(draw, MIB)}`,
+    `"params":${jsonText(draw, MOST)}`,
     `"commandId":"d-${draw.int(0, 1e6)}"`,
     `"waitFor":"${draw.pick(['ADMITTED', 'ACKNOWLEDGED', 'COMPLETED'])}"`,
     `"respondWithinMs":${draw.int(0, 3_000)}`,

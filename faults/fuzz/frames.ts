@@ -17,7 +17,8 @@ export const SESSION_FRAMES = 20;
 /** The fifth bad frame in a minute closes a link. */
 const WILD_FRAMES = 4;
 const MIB = 1024 * 1024;
-const PAYLOAD_MAX = MIB + 1_000;
+/** With its header just within the bound of a frame. */
+const PAYLOAD_MAX = MIB - 20_000;
 const TYPES = Object.keys(UP).filter((type) => type !== 'hello');
 const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'];
 
@@ -63,7 +64,7 @@ function wildFrame(draw: Draw, token: string): string | Buffer {
   const frame = knownFrame(draw, token);
   const kind = draw.int(0, 9);
   if (kind === 0) return Buffer.from(frame.slice(0, 2_000));
-  if (kind === 1) return hostileText(draw);
+  if (kind === 1) return draw.chance(0.1) ? 'x'.repeat(MIB + 1) : hostileText(draw);
   if (kind === 2) return `{"type":${JSON.stringify(hostileText(draw, 2_000))}}\n${jsonText(draw, PAYLOAD_MAX)}`;
   if (kind === 3) return `${jsonText(draw, 20_000)}\n${jsonText(draw, PAYLOAD_MAX)}`;
   return mutate(draw, frame);

@@ -23,8 +23,9 @@ export class Draw {
     return pick(this.next, list);
   }
 
-  /** From 1 to `max`, small ones as often as large ones of any magnitude. */
+  /** From 1 to `max`: one in ten is `max` itself, of the others small ones come as often as large ones of any magnitude. */
   size(max: number): number {
+    if (this.chance(0.1)) return max;
     return Math.max(1, Math.floor(Math.exp(this.next() * Math.log(max))));
   }
 }

@@ -9,6 +9,8 @@ import { Draw } from './random.ts';
 export type RequestInput = { readonly bytes: Buffer; readonly whole: boolean; readonly method: string };
 
 const MIB = 1024 * 1024;
+/** With what stands beside them within the bound of a body. */
+const PARAMS_MAX = MIB - 150_000;
 const OWN = [
   'GET /healthz',
   'GET /readyz',
@@ -151,7 +153,7 @@ function bodyOf(draw: Draw, isGraphql: boolean, seed: number, index: number): st
   if (isGraphql && draw.chance(0.8)) return documentBody(documentInput(seed, index));
   if (draw.chance(0.2)) return jsonText(draw, MIB + 1_000);
   const members = [
-    `"params":${objectText(draw, MIB)}`,
+    `"params":${objectText(draw, PARAMS_MAX)}`,
     `"wait_for":"${draw.pick(['admitted', 'acknowledged', 'completed'])}"`,
     `"command_id":${JSON.stringify(likelyText(draw, `h-${draw.int(0, 1e6)}`))}`,
     `"connect_within_ms":${draw.int(0, 2_000)}`,
