@@ -27,7 +27,10 @@ const STREAMS = [
   'GET /site-sessions/{session_id}/events',
 ];
 const ROUTES = [...readQuestions().map(({ name }) => name), ...OWN, ...STREAMS];
-const WRITING = ROUTES.filter((name) => /^(POST|PUT)/.test(name));
+/** Those that take a body, the ones that take anybody's params oftener. */
+const WRITING = ROUTES.flatMap((name) =>
+  /^(POST|PUT)/.test(name) ? Array<string>(name.includes('/actions/') ? 3 : 1).fill(name) : [],
+);
 const METHODS = [
   'GET',
   'POST',
@@ -151,7 +154,7 @@ function parameter(draw: Draw): string {
 
 function bodyOf(draw: Draw, isGraphql: boolean, seed: number, index: number): string {
   if (isGraphql && draw.chance(0.8)) return documentBody(documentInput(seed, index));
-  if (draw.chance(0.2)) return jsonText(draw, MIB + 1_000);
+  if (draw.chance(0.2)) return jsonText(draw, draw.chance(0.1) ? MIB + 1_000 : PARAMS_MAX);
   const members = [
     `"params":${objectText(draw, PARAMS_MAX)}`,
     `"wait_for":"${draw.pick(['admitted', 'acknowledged', 'completed'])}"`,
