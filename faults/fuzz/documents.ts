@@ -80,7 +80,7 @@ function source(draw: Draw, seed: number, index: number): { readonly text: strin
     const text = draw.pick(CORPUS);
     return { text, variables: variablesOf(draw, text) };
   }
-  if (kind === 8 && draw.chance(0.3)) return { text: draw.pick(FILTERED), variables: `{"f":${filterText(draw)}}` };
+  if (kind === 8 && draw.chance(0.5)) return { text: draw.pick(FILTERED), variables: `{"f":${filterText(draw)}}` };
   return { text: draw.pick(GROWING)(draw.size(draw.chance(0.2) ? 20 * KIB : 200)), variables: '{}' };
 }
 
@@ -95,7 +95,7 @@ const FILTERED: readonly string[] = [
 
 /** An input object with up to thousands of members that its type does not have. */
 function filterText(draw: Draw): string {
-  const count = draw.size(draw.chance(0.2) ? 5_000 : 100);
+  const count = draw.size(draw.chance(0.5) ? 5_000 : 100);
   return `{${Array.from({ length: count }, (_, i) => `"k${i}":${i % 10}`).join(',')}}`;
 }
 

@@ -37,6 +37,8 @@ export type RunOptions = {
   readonly from: number;
   /** The run stops when it has found so many inputs that cost too much, each of which holds it up. */
   readonly most: number;
+  /** CPU of the main thread that one turn may take, milliseconds; TURN_MS unless given. */
+  readonly turnMs?: number | undefined;
   readonly onFinding: (finding: Finding) => void;
 };
 
@@ -57,13 +59,13 @@ export async function runKind(options: RunOptions): Promise<KindReport> {
     sent += batch.reduce((sum, input) => sum + input.count, 0);
     if (kind.clock === 'still') await target.relay.advance(STEP_MS);
   }
-  if (dearest.ms <= TURN_MS) for (const input of dearest.inputs) await run.alone(input);
+  if (dearest.ms <= (options.turnMs ?? TURN_MS)) for (const input of dearest.inputs) await run.alone(input);
   await target.relay.run(0);
   const seconds = (performance.now() - began) / 1000;
   return { kind: kind.name, sent, seconds, findings: run.findings, worst: run.worst, together: run.together };
 }
 
-function newRun({ target, kind, onFinding }: RunOptions) {
+function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   const findings: Finding[] = [];
   let worst = { ms: 0, index: -1 };
   let together = 0;
@@ -102,7 +104,7 @@ function newRun({ target, kind, onFinding }: RunOptions) {
     }
     if (seen.worstMs > worst.ms) worst = { ms: seen.worstMs, index: input.index };
     for (const line of seen.errors) find(input, `logged: ${line.trim().slice(0, 300)}`);
-    return seen.worstMs > TURN_MS || seen.errors.length > 0;
+    return seen.worstMs > turnMs || seen.errors.length > 0;
   };
   const confirm = async (input: Input): Promise<boolean> => {
     const before = findings.length;
@@ -132,7 +134,7 @@ function newRun({ target, kind, onFinding }: RunOptions) {
       const before = findings.length;
       await sendPhases(inputs, send, target);
       const seen = await look();
-      if (seen !== null && seen.worstMs <= TURN_MS && seen.errors.length === 0) return seen.worstMs;
+      if (seen !== null && seen.worstMs <= turnMs && seen.errors.length === 0) return seen.worstMs;
       if (seen === null) await revive();
       let guilty = 0;
       for (const input of inputs) if (await confirm(input)) guilty++;

@@ -15,6 +15,8 @@ export type FuzzOptions = {
   readonly source?: string | undefined;
   /** Inputs of each kind that are sent before the heap is measured; 0: the heap is not judged. */
   readonly warmUp: number;
+  /** As in `RunOptions`. */
+  readonly turnMs?: number;
   readonly onFinding?: (finding: Finding) => void;
   readonly onReport?: (report: KindReport) => void;
 };
@@ -29,7 +31,7 @@ export type FuzzReport = {
 const WARM_SEED = 0x5eed;
 
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
-  const { seed, counts, from = 0, most, warmUp, onFinding = () => {}, onReport = () => {} } = options;
+  const { seed, counts, from = 0, most, warmUp, turnMs, onFinding = () => {}, onReport = () => {} } = options;
   await using target = await openTarget({ source: options.source });
   const names = KIND_NAMES.filter((name) => (counts[name] ?? 0) > 0);
   for (const name of warmUp > 0 ? names : []) {
@@ -40,7 +42,15 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const pid = target.relay.pid;
   const kinds: KindReport[] = [];
   for (const name of names) {
-    const report = await runKind({ target, kind: kindOf(name, seed), count: counts[name] ?? 0, from, most, onFinding });
+    const report = await runKind({
+      target,
+      kind: kindOf(name, seed),
+      count: counts[name] ?? 0,
+      from,
+      most,
+      turnMs,
+      onFinding,
+    });
     kinds.push(report);
     onReport(report);
   }
