@@ -52,14 +52,14 @@ function list(count: number, item: (i: number) => string): string {
 
 /** JSON text of any form, written as text so that it may hold what no value holds: repeated keys, large numbers, odd spaces. Some are large, up to `max` bytes. */
 export function jsonText(draw: Draw, max: number): string {
-  if (draw.chance(0.06)) return draw.pick(GROWING)(draw, draw.size(max));
+  if (draw.chance(0.1)) return draw.pick(GROWING)(draw, draw.size(max));
   if (draw.chance(0.04)) return draw.pick(GROWING)(draw, 200);
   return value(draw, draw.int(0, 4));
 }
 
 /** As `jsonText`, and an object. */
 export function objectText(draw: Draw, max: number): string {
-  if (draw.chance(0.08)) return `{${list(draw.size(max) / 9, (i) => `"k${i}":${i % 10}`)}}`;
+  if (draw.chance(0.15)) return `{${list(draw.size(max) / 9, (i) => `"k${i}":${i % 10}`)}}`;
   return members(draw, draw.int(0, 3));
 }
 
