@@ -19,6 +19,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
       'core/limits.ts',
       'core/maybe.ts',
       'core/auth/',
+      'core/shares/bounds.ts',
       'protocol/codes.ts',
     ],
   },

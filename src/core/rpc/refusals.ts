@@ -1,6 +1,8 @@
 import type { Invocation, RefusedBy } from '../core.ts';
 import type { AdmitRefusal } from '../delivery/commands.ts';
 import type { Code } from '../errors.ts';
+import type { ShareName } from '../shares/bounds.ts';
+import { SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
 
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
@@ -23,9 +25,14 @@ export function refused(
   code: Code,
   by: RefusedBy,
   message: string,
-  more: Partial<Pick<Refusal, 'retryAfterMs' | 'commandId'>> = {},
+  more: Partial<Pick<Refusal, 'retryAfterMs' | 'commandId' | 'share'>> = {},
 ): Refusal {
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
+}
+
+/** One user holds too much, or all of them together do. */
+export function refusedShare(code: ShareRefusal, share: ShareName, commandId: string | null): Refusal {
+  return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, share });
 }
 
 export function refusedAdmission(code: AdmitRefusal, commandId: string | null): Refusal {
