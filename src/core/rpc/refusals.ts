@@ -16,6 +16,16 @@ const ADMISSION: Readonly<
     message: 'The admission scope or the command holds as much as it may.',
     retryAfterMs: 1000,
   },
+  share_exceeded: {
+    by: 'capacity',
+    message: 'You have more command ids than your share, and the relay has no more room for ids that callers choose.',
+    retryAfterMs: 60_000,
+  },
+  store_full: {
+    by: 'capacity',
+    message: 'The relay has no more room for ids that callers choose.',
+    retryAfterMs: 60_000,
+  },
   queue_full: { by: 'capacity', message: 'As many commands wait for this client as may.', retryAfterMs: 1000 },
 };
 
