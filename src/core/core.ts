@@ -29,6 +29,7 @@ import type {
   PendingRpcAlert,
 } from './rpc/call.ts';
 import type { Maybe } from './maybe.ts';
+import type { Shares } from './shares/shares.ts';
 import type { SiteRegistry, SiteSessions, SiteView } from './sites/room.ts';
 
 export type Who = Principal | null;
@@ -49,6 +50,8 @@ export interface Core {
   readonly delivery: Deliveries;
   readonly links: Links;
   readonly sites: Sites;
+  /** What each user holds in this process. */
+  readonly shares: Shares;
   /** Takes up the mailbox and the loops. */
   start(): Promise<void>;
   /** Stops admitting (`draining`), waits at most `withinMs` for commands in flight, then closes the links. */

@@ -68,8 +68,6 @@ export const BACK_PRESSURE_MS = 30_000;
 export const HEADER_CHARS = 16 * 1024;
 /** JSON that is nested deeper is refused at the door: writing it anew would overflow the stack of whoever reads it later. */
 export const JSON_DEPTH = 200;
-/** Links that one node holds at once. */
-export const LINKS = 20_000;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 export const QUEUE_PER_CLIENT = 1000;

@@ -4,6 +4,7 @@ import type { LinkSession } from '../core/delivery/link.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import type { Maybe } from '../core/maybe.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import type { Conduct } from './conduct.ts';
@@ -30,14 +31,16 @@ export class Conversation {
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
   readonly #kind: LinkKind;
+  readonly #holdings: Holdings;
   #principal: Principal;
 
-  constructor(parts: LinkParts, ends: Ends, { principal, session }: Opened) {
+  constructor(parts: LinkParts, ends: Ends, { principal, session, holdings }: Opened) {
     this.#parts = parts;
     this.#ends = ends;
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
+    this.#holdings = holdings;
   }
 
   /** Whether the token ran out, by the wall clock. */
@@ -106,8 +109,9 @@ export class Conversation {
     if (session) this.#run({}, () => session.drained());
   }
 
-  /** Resolves when core knows. */
+  /** To be called once. Resolves when core knows. */
   async end(cause: DisconnectCause): Promise<void> {
+    this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
     if (!this.#session) return this.#parts.metrics.count('links_closed', cause);
     try {

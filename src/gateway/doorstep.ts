@@ -3,12 +3,18 @@ import type { Duplex } from 'node:stream';
 import type { Code } from '../core/errors.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
 
-export type Turned = { readonly status: number; readonly code: Code; readonly detail: string };
+export type Turned = {
+  readonly status: number;
+  readonly code: Code;
+  readonly detail: string;
+  /** Which share is used up. */
+  readonly share?: string;
+};
 
 /** Answers an upgrade that is not granted, as the other doors answer: problem+json. The socket is then done with. */
-export function turnAway(socket: Duplex, { status, code, detail }: Turned): void {
+export function turnAway(socket: Duplex, { status, code, detail, share }: Turned): void {
   const title = STATUS_CODES[status] ?? 'Refused';
-  const body = JSON.stringify({ type: 'about:blank', title, status, code, detail });
+  const body = JSON.stringify({ type: 'about:blank', title, status, code, detail, share });
   const head = [
     `HTTP/1.1 ${status} ${title}`,
     'Connection: close',

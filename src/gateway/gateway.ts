@@ -4,7 +4,6 @@ import type { Authenticator } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Code } from '../core/errors.ts';
-import { LINKS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { CloseReason } from '../protocol/close.ts';
@@ -24,8 +23,8 @@ export type GatewayOptions = OriginRule & {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Links at once, those that have not said hello included. */
-  readonly maxConnections?: number;
+  /** Sockets at once that were not welcomed yet; default: as many as the total of the share `links`. */
+  readonly maxUnopened?: number;
 };
 
 export type CloseAllOptions = {
@@ -44,7 +43,8 @@ export interface Gateway {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { maxConnections = LINKS, clock, log } = options;
+  const { clock, log, core } = options;
+  const { maxUnopened = core.shares.bounds.links.total ?? Infinity } = options;
   const links = new Set<OpenLink>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
@@ -62,7 +62,11 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     upgrade(request, socket, head) {
-      const turned = closing ? DRAINING : links.size >= maxConnections ? FULL : turnedAway(request, options);
+      const turned = closing
+        ? DRAINING
+        : links.size - core.shares.used('links') >= maxUnopened
+          ? FULL
+          : turnedAway(request, options);
       if (!turned)
         return server.handleUpgrade(request, socket, head, (ws) => void links.add(new Link(ws, socket, parts)));
       log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
@@ -86,7 +90,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 const DRAINING = turned('draining', 'This node takes no new links.');
-const FULL = turned('capacity_exceeded', 'This node holds as many links as it may.');
+const FULL = { ...turned('store_full', 'As many sockets as may be wait for their hello.'), share: 'links' };
 const FOREIGN = turned('forbidden', 'Pages of this origin may not connect.');
 const OTHER_PROTOCOL = turned('invalid_argument', `The subprotocol ${SUBPROTOCOL} must be offered.`);
 

@@ -12,6 +12,8 @@ export type Refusal = {
   readonly message: string;
   readonly retryAfterMs?: number | null | undefined;
   readonly by?: string | undefined;
+  /** Which share is used up. */
+  readonly share?: string | undefined;
 };
 
 /** Which frame is refused, as far as it could be read. */
@@ -29,7 +31,7 @@ export function aboutFrame(frame: UpFrame): About {
   };
 }
 
-export function refusedFrame({ code, message, retryAfterMs, by }: Refusal, about: About): DownHeader {
+export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about: About): DownHeader {
   return {
     type: 'refused',
     code,
@@ -39,13 +41,15 @@ export function refusedFrame({ code, message, retryAfterMs, by }: Refusal, about
     command_id: idOrNothing(about.commandId),
     retry_after_ms: retryAfterMs ?? undefined,
     by,
+    share,
   };
 }
 
 /** What may be shown of an error. One that is not ours is masked: its id also stands in the log, beside it. */
 export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log; readonly metrics: Metrics }): Refusal {
   if (error instanceof CallboardError) {
-    return { code: error.code, message: error.message, retryAfterMs: error.details.retryAfterMs };
+    const { retryAfterMs, share } = error.details;
+    return { code: error.code, message: error.message, retryAfterMs, share };
   }
   const id = randomUUID();
   log.error({ err: error, id }, 'a frame met an unexpected error');

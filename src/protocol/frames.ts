@@ -114,6 +114,8 @@ export const DOWN = {
     command_id: 'id?',
     retry_after_ms: 'int?',
     by: 'text?',
+    /** Which share is used up, where the code is `share_exceeded` or `store_full`. */
+    share: 'text?',
   },
   /** Another instance of this client took over. */
   replaced: { instance_id: 'id' },

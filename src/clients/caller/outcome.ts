@@ -55,14 +55,19 @@ export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T>
   return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };
 }
 
-export type HttpRefusal = { readonly code: string; readonly message: string; readonly by: string | null };
+export type HttpRefusal = {
+  readonly code: string;
+  readonly message: string;
+  readonly by: string | null;
+  readonly share: string | null;
+};
 
 /** Null: not a relay's. */
 export function readHttpRefusal({ body }: HttpAnswer): HttpRefusal | null {
   const code = textOf(body['code']);
   if (code === null) return null;
   const message = textOf(body['detail']) ?? textOf(body['title']) ?? code;
-  return { code, message, by: textOf(body['by']) ?? textOf(body['refused_by']) };
+  return { code, message, by: textOf(body['by']) ?? textOf(body['refused_by']), share: textOf(body['share']) };
 }
 
 function failureOf(body: HttpAnswer['body']): Failure | null {

@@ -235,8 +235,9 @@ class LinkRuntime implements Runtime {
 
   #refused(frame: Refused): void {
     const { onError } = this.#options;
-    const { code, message, frame: type = 'a frame' } = frame;
-    guarded(() => onError?.(new Error(`The relay refused ${type}: ${code}: ${message}`)), undefined);
+    const { code, message, share, frame: type = 'a frame' } = frame;
+    const why = share === undefined ? code : `${code} (${share})`;
+    guarded(() => onError?.(new Error(`The relay refused ${type}: ${why}: ${message}`)), undefined);
     this.#ends.refused(frame);
     this.#sites.refused(frame);
     this.#reporter.refused(frame);

@@ -62,6 +62,8 @@ export type Invocation =
       readonly retryAfterMs: number | null;
       /** The ids that the caller gave, where there were such. */
       readonly commandId: string | null;
+      /** Which share is used up, for `share_exceeded` and `store_full`. */
+      readonly share?: string | undefined;
     };
 
 export type AwaitRequest = CommandKey & {

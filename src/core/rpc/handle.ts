@@ -3,6 +3,8 @@ import type { AwaitRequest, CancelReceipt, Invocation, Who } from '../core.ts';
 import { isTerminal } from '../delivery/command.ts';
 import { ownKey } from '../delivery/delivery.ts';
 import { fail } from '../errors.ts';
+import { holderOf } from '../shares/holders.ts';
+import { SHARE_MESSAGE } from '../shares/shares.ts';
 import type { CommandKey } from '../ids.ts';
 import { AWAIT_WITHIN_MS, MAX_REASON } from '../limits.ts';
 import { invalid } from '../errors.ts';
@@ -20,7 +22,10 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
   if (withinMs === 0) return readCommand(parts, key);
   const waitFor = request.waitFor ?? 'completed';
   const rpcId = deps.crypto.randomId();
-  const expected = correlator.expect(rpcId);
+  const holdings = deps.shares.of(holderOf(who));
+  const shortage = holdings.refusal('waits', 1);
+  if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
+  const expected = correlator.expect(rpcId, holdings);
   let attached;
   try {
     attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
