@@ -35,6 +35,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
       return [...waiting, ...running].map((entry) => keyOf(entry.command));
     },
     get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
+    mark: () => null,
     result: (key) => ledger.find(key)?.result ?? null,
   };
 }
@@ -123,6 +124,7 @@ function newCommand(request: AdmitRequest, binding: Binding | null, now: number)
     deadline: connectDeadline + request.respondWithinMs,
     lateResults: 0,
     firstLate: null,
+    resultExpired: false,
     sightings: [],
   };
 }

@@ -15,9 +15,9 @@ export function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outco
     case null:
       return { outcome: 'pending' };
     case 'completed':
-      return { outcome, result };
+      return { outcome, result, ...expiredOf(error) };
     case 'cancelled':
-      return { outcome, partial: result };
+      return { outcome, partial: result, ...expiredOf(error) };
     case 'failed':
     case 'expired':
     case 'outcome_unknown':
@@ -25,6 +25,10 @@ export function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outco
     default:
       return null;
   }
+}
+
+function expiredOf(error: Failure | null): { readonly code?: 'result_expired' } {
+  return error?.code === 'result_expired' ? { code: error.code } : {};
 }
 
 /** What an invocation over HTTP came to, and what is proven of it. */

@@ -1,4 +1,4 @@
-import type { Command } from '../delivery/command.ts';
+import type { Command, CommandMark } from '../delivery/command.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import type { PendingWait } from '../delivery/waiters.ts';
 import type { Code } from '../errors.ts';
@@ -45,6 +45,14 @@ export type Invocation =
       readonly command: Command;
       readonly rpcId: string | null;
       readonly result: JsonText | null;
+    }
+  /** The command ended, and a mark alone is left of it: its record and its result are no longer retained. */
+  | {
+      readonly kind: 'ended';
+      readonly key: CommandKey;
+      readonly mark: CommandMark;
+      readonly rpcId: null;
+      readonly result: null;
     }
   | {
       readonly kind: 'refused';

@@ -8,6 +8,7 @@ import { SHARE_MESSAGE } from '../shares/shares.ts';
 import type { CommandKey } from '../ids.ts';
 import { AWAIT_WITHIN_MS, MAX_REASON } from '../limits.ts';
 import { invalid } from '../errors.ts';
+import { endedInvocation } from './ended.ts';
 import { invocation } from './invoke.ts';
 import { within } from '../range.ts';
 import { waitForReply, type WaitParts } from './wait.ts';
@@ -40,6 +41,7 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
   correlator.forget(rpcId);
   if (attached.kind === 'full')
     fail('capacity_exceeded', 'As many callers wait on this command as may.', { retryAfterMs: 1000 });
+  if (attached.kind === 'ended') return endedInvocation(key, attached.mark);
   return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
 }
 
@@ -61,7 +63,9 @@ export async function cancelCommand(
 async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {
   const { commands } = deps.backend;
   const [command] = await commands.get([key]);
-  return command ? invocation(command, null, isTerminal(command) ? await commands.result(key) : null) : null;
+  if (command) return invocation(command, null, isTerminal(command) ? await commands.result(key) : null);
+  const mark = await commands.mark(key);
+  return mark && endedInvocation(key, mark);
 }
 
 function nameOf(who: Principal): string {

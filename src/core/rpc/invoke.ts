@@ -12,6 +12,7 @@ import type { JsonText } from '../json.ts';
 import { andThen, orElse, type Maybe } from '../maybe.ts';
 import { holderOf } from '../shares/holders.ts';
 import type { Expected } from './correlator.ts';
+import { endedInvocation } from './ended.ts';
 import { refused, refusedAdmission, refusedShare } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { waitForReply, type CallerSide, type WaitParts } from './wait.ts';
@@ -65,7 +66,9 @@ function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
       return refused('policy_denied', 'policy', `The policy's rule "${verdict.rule}" refuses this.`);
     const refusal = refuseTarget(parts, checked, live);
     if (!refusal || checked.commandId === null) return refusal;
-    return andThen(deps.backend.commands.get([key]), ([known]) => (known ? null : refusal));
+    return andThen(deps.backend.commands.get([key]), ([known]) =>
+      known ? null : andThen(deps.backend.commands.mark(key), (mark) => (mark ? null : refusal)),
+    );
   });
 }
 
@@ -104,7 +107,8 @@ function admitKept(parts: InvokeParts, admitting: Admitting): Maybe<Invocation> 
   const { key, checked, kept, rpcId } = admitting;
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
   const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor: checked.waitFor, withinMs: null };
-  const request = { ...checked, ...key, kept, scopeId, scopeLimit, waiter };
+  const chosenId = checked.commandId !== null;
+  const request = { ...checked, ...key, chosenId, kept, scopeId, scopeLimit, waiter };
   const admitted = orElse(
     () => deps.backend.commands.admit(request),
     (error) => {
@@ -125,6 +129,10 @@ function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Mayb
     correlator.forget(rpcId);
     deps.metrics.count('commands_refused', result.code);
     return refusedAdmission(result.code, checked.commandId);
+  }
+  if (result.kind === 'ended') {
+    correlator.forget(rpcId);
+    return endedInvocation(key, result.mark);
   }
   if (result.kind === 'admitted') deps.metrics.count('commands_admitted');
   parts.acts.hint(key);

@@ -8,7 +8,10 @@ type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /** What a caller is told of each refusal of admission, and which layer refused. */
 const ADMISSION: Readonly<
-  Record<AdmitRefusal, { readonly by: RefusedBy; readonly message: string; readonly retryAfterMs?: number }>
+  Record<
+    Exclude<AdmitRefusal, ShareRefusal>,
+    { readonly by: RefusedBy; readonly message: string; readonly retryAfterMs?: number }
+  >
 > = {
   command_conflict: { by: 'conflict', message: 'This command id was used for another request.' },
   not_connected: { by: 'target', message: 'The client is not connected, and the call allows no time to connect.' },
@@ -36,6 +39,7 @@ export function refusedShare(code: ShareRefusal, share: ShareName, commandId: st
 }
 
 export function refusedAdmission(code: AdmitRefusal, commandId: string | null): Refusal {
+  if (code === 'share_exceeded' || code === 'store_full') return refusedShare(code, 'marks', commandId);
   const { by, message, retryAfterMs } = ADMISSION[code];
   return refused(code, by, message, { commandId, retryAfterMs: retryAfterMs ?? null });
 }
