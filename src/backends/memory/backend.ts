@@ -1,7 +1,7 @@
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
-import type { Shares } from '../../core/shares/shares.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
@@ -35,9 +35,10 @@ export function createMemoryBackend({
   sha256,
   history: limits,
   terminalRecords,
+  shares = createShares(),
 }: MemoryOptions): MemoryBackend {
   const mailboxes = new Mailboxes();
-  const ledger = new Ledger(clock, terminalRecords);
+  const ledger = new Ledger(clock, terminalRecords, shares);
   const waiters = new WaiterIndex(clock, mailboxes);
   const dedup = createMemoryDedup(clock);
   const history = createMemoryHistory({ clock, limits, dedup });

@@ -128,7 +128,7 @@ function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Mayb
   if (result.kind === 'refused') {
     correlator.forget(rpcId);
     deps.metrics.count('commands_refused', result.code);
-    return refusedAdmission(result.code, checked.commandId);
+    return refusedAdmission(result, checked.commandId);
   }
   if (result.kind === 'ended') {
     correlator.forget(rpcId);
