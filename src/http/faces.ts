@@ -15,6 +15,7 @@ import { createAdmission } from './admission.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createFailures } from './failures.ts';
 import { createFront, type Front } from './front.ts';
+import { meterShares } from './share-gauges.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
 
@@ -60,6 +61,7 @@ export function createFaces(options: FacesOptions): Faces {
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
+  meterShares(meter, core.shares);
   const failures = createFailures(clock);
   const admission = createAdmission(authenticator, failures);
   const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, failures, fastPath });

@@ -47,8 +47,8 @@ export type AdmitResult =
   | { readonly kind: 'admitted'; readonly command: Command }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
-  /** `share`: which one is used up; absent for `marks`. */
-  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName };
+  /** `share`: which one is used up; absent for `marks`; null where the store itself has no room. */
+  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null };
 
 /** The link that a client is bound to. */
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };

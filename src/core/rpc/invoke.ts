@@ -113,7 +113,8 @@ function admitKept(parts: InvokeParts, admitting: Admitting): Maybe<Invocation> 
     () => deps.backend.commands.admit(request),
     (error) => {
       correlator.forget(rpcId);
-      throw error;
+      if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
+      return { kind: 'refused', code: error.code, share: null } as const;
     },
   );
   return andThen(admitted, (result) => answer(parts, admitting, result));

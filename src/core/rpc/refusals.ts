@@ -35,8 +35,9 @@ export function refused(
 }
 
 /** One user holds too much, or all of them together do. */
-export function refusedShare(code: ShareRefusal, share: ShareName, commandId: string | null): Refusal {
-  return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, share });
+export function refusedShare(code: ShareRefusal, share: ShareName | null, commandId: string | null): Refusal {
+  const named = share === null ? {} : { share };
+  return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, ...named });
 }
 
 export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission, commandId: string | null): Refusal {
