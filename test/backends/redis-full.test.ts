@@ -44,9 +44,9 @@ async function limitTo(bytes: number): Promise<void> {
 
 /** All that the relay says to a client's hello, until it welcomes it or closes. */
 async function hello(clientId: string): Promise<{ readonly frames: readonly DownFrame[]; readonly ws: WebSocket }> {
+  const token = await tokenOf('alice', 'connect', 'invoke');
   const ws = new WebSocket(`${url.replace('http', 'ws')}/connect`, [SUBPROTOCOL]);
   const frames: DownFrame[] = [];
-  const token = await tokenOf('alice', 'connect', 'invoke');
   return new Promise((resolve, reject) => {
     ws.on('error', reject);
     ws.on('open', () => {
