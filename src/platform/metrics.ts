@@ -10,6 +10,8 @@ const LABELS: Partial<Record<CounterName, string>> = {
   links_closed: 'cause',
   frames_refused: 'code',
   requests: 'door',
+  sockets_refused: 'bound',
+  tokens_refused: 'reason',
 };
 /** Every label comes from a closed set; should one ever not, the rest of it is counted together. */
 const LABELS_MAX = 64;
