@@ -87,6 +87,8 @@ export const TERMINAL_RECORDS = 100_000;
 export const TERMINAL_BYTES = 128 * 1024 * 1024;
 /** After a new instance said hello, commands bound to the old one may still be answered for this long. */
 export const REPLACED_GRACE_MS = 5_000;
+/** Links that a client may be leaving at once on a node: each is looked at when a command of the client ends. Beyond, the oldest is closed. */
+export const LEAVING_LINKS = 4;
 export const WAITERS_PER_COMMAND = 8;
 export const SIGHTINGS_PER_COMMAND = 8;
 export const RECONCILE_MS = 1_000;

@@ -99,9 +99,13 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     this.#parts.log.debug({ err: error }, 'a link could not be read');
   }
 
-  gone(): void {
+  ending(): void {
     this.#wire.lost();
     this.#over('client_closed');
+  }
+
+  gone(): void {
+    this.ending();
     void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
   }
 
