@@ -15,6 +15,7 @@ export type Settings = Partial<
     | 'streamMaxMessages'
     | 'maxBodyBytes'
     | 'unauthenticatedSockets'
+    | 'inboundBytesPerSecond'
     | 'rawMessages'
     | 'spillDir'
     | 'allowedOrigins'

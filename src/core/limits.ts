@@ -54,6 +54,8 @@ export const RECENT_REPLACEMENT_MS = 60_000;
 export const HELLO_MS = 5_000;
 export const IN_FLIGHT = 32;
 export const CALLER_UNANSWERED = 256;
+/** Of one user, over links and HTTP bodies together, a second. */
+export const INBOUND_BYTES_PER_SECOND = 32 * 1024 * 1024;
 /** Unsolicited frames: tokens a second, and how many may come at once. */
 export const FRAME_RATE = 100;
 export const FRAME_BURST = 200;

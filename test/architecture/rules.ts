@@ -52,7 +52,10 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   },
   { of: 'node-version.ts', may: [] },
   { of: 'require-node.ts', may: ['node-version.ts'] },
-  { of: 'index.ts', may: ['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'] },
+  {
+    of: 'index.ts',
+    may: ['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'],
+  },
   {
     of: 'cli/',
     may: [
