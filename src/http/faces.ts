@@ -112,7 +112,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Fa
     schema: wireSchema,
     plans: createPlans(wireSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
-    contextOf: ({ who, signal }) => createContext({ core, log, who, signal }),
+    contextOf: (asked) => createContext({ core, log, ...asked }),
     basePath,
     version,
     besides: [SITE_EVENTS_DESCRIPTION],

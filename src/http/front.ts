@@ -13,7 +13,7 @@ import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { logAccess } from './access.ts';
+import { logAccess, type Access } from './access.ts';
 import type { Admission } from './admission.ts';
 import { createBodies } from './bodies.ts';
 import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
@@ -79,7 +79,9 @@ export function createFront(options: FrontOptions): Front {
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
       asked.reply.open();
-      refuse(visit, explain(error, visit, options), options);
+      const refusal = explain(error, visit, options);
+      asked.access.code = refusal.code;
+      refuse(visit, refusal, options);
     };
     try {
       const done = route(visit, asked);
@@ -113,7 +115,7 @@ export function createFront(options: FrontOptions): Front {
   };
 }
 
-type Asked = { readonly access: { who: Principal | null }; readonly reply: Reply };
+type Asked = { readonly access: Access; readonly reply: Reply };
 type Router = (visit: Visit, asked: Asked) => Maybe<Door>;
 
 function createRouter(options: FrontOptions): Router {
@@ -152,12 +154,13 @@ function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptio
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
     return readBody(request, maxBodyBytes, { parse, unannounced });
   };
-  const toGraphql: Router = (visit, { access: { who }, reply }) => {
+  const toGraphql: Router = (visit, { access, reply }) => {
     const { request, response } = visit;
+    const { who } = access;
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
     const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;
     return andThen(read(visit, who, parse), (body) =>
-      andThen(graphql.handle(request, response, { who, body, reply }), () => {
+      andThen(graphql.handle(request, response, { who, body, reply, notes: access }), () => {
         if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
         return 'graphql';
       }),
@@ -169,8 +172,9 @@ function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptio
     if (isGraphql(path)) return toGraphql(visit, asked);
     const { who } = asked.access;
     return andThen(read(visit, who), (body) =>
-      andThen(rest.handle(request, response, { who, path, query, body, reply: asked.reply }), (found) =>
-        found ? 'rest' : notFound(),
+      andThen(
+        rest.handle(request, response, { who, path, query, body, reply: asked.reply, notes: asked.access }),
+        (found) => (found ? 'rest' : notFound()),
       ),
     );
   };
