@@ -74,7 +74,10 @@ export function createFront(options: FrontOptions): Front {
     const visit = visitOf(request, response, { id: options.randomId(), basePath, trustProxy: origins.trustProxy });
     const access = logAccess(visit, log);
     unread.serves(request.socket, access);
-    const refused = (error: CallboardError): void => refuse(visit, error, options);
+    const refused = (error: CallboardError): void => {
+      access.code = error.code;
+      refuse(visit, error, options);
+    };
     const asked = { access, reply: createReply(visit, { unread, refuse: refused }) };
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
