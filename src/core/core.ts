@@ -29,6 +29,7 @@ import type {
   PendingRpcAlert,
 } from './rpc/call.ts';
 import type { Maybe } from './maybe.ts';
+import type { Shares } from './shares/shares.ts';
 import type { SiteRegistry, SiteSessions, SiteView } from './sites/room.ts';
 
 export type Who = Principal | null;
@@ -49,13 +50,15 @@ export interface Core {
   readonly delivery: Deliveries;
   readonly links: Links;
   readonly sites: Sites;
+  /** What each user holds in this process. */
+  readonly shares: Shares;
   /** Takes up the mailbox and the loops. */
   start(): Promise<void>;
   /** Stops admitting (`draining`), waits at most `withinMs` for commands in flight, then closes the links. */
   drain(withinMs: number): Promise<void>;
   readonly draining: boolean;
   close(): Promise<void>;
-  /** Throws `store_unavailable` or `draining` when this node should get no traffic. */
+  /** Throws `draining`, `store_full` or `store_unavailable` when this node should get no new traffic. */
   ready(): Maybe<void>;
 }
 

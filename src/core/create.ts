@@ -34,6 +34,7 @@ export function createCore(deps: Deps): Core {
     mode: backend.capabilities.shared ? 'shared' : 'direct',
     capabilities: backend.capabilities,
     clock,
+    shares: deps.shares,
     users: createUsers(deps),
     connections: createConnections(deps),
     actions: createActions(deps),

@@ -77,8 +77,6 @@ export const READ_NOTHING_MS = 15_000;
 /** Open sockets over which no good token came: of one address, and of all. Of the descriptors of the process at most half. */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
-/** Links that one node holds at once. */
-export const LINKS = 20_000;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 export const QUEUE_PER_CLIENT = 1000;

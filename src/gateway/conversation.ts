@@ -5,6 +5,7 @@ import { CallboardError, fail } from '../core/errors.ts';
 import { toJson } from '../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import type { Maybe } from '../core/maybe.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import type { Conduct } from './conduct.ts';
@@ -35,17 +36,19 @@ export class Conversation {
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
   readonly #kind: LinkKind;
+  readonly #holdings: Holdings;
   #principal: Principal;
   readonly #openedAt: number;
   #leaving = false;
 
-  constructor({ parts, ends, address }: ConversationParts, { principal, session }: Opened) {
+  constructor({ parts, ends, address }: ConversationParts, { principal, session, holdings }: Opened) {
     this.#parts = parts;
     this.#ends = ends;
     this.#address = address;
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
+    this.#holdings = holdings;
     this.#openedAt = parts.clock.now();
     if (!session) parts.log.debug({ who: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
@@ -119,8 +122,9 @@ export class Conversation {
     if (session) this.#run({}, () => session.drained());
   }
 
-  /** Resolves when core knows. */
+  /** To be called once. Resolves when core knows. */
   async end(cause: DisconnectCause): Promise<void> {
+    this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
     if (!this.#session) return this.#callerLeft(cause);
     try {

@@ -88,6 +88,9 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
         return fromJson(await core.delivery.result(command));
       },
     }),
+    resultExpired: t.exposeBoolean('resultExpired', {
+      description: 'Whether it ended with a result that is no longer retained.',
+    }),
     error: t.expose('error', {
       type: TerminalErrorType,
       nullable: true,

@@ -20,6 +20,9 @@ export function noteCommand<T extends Invocation | CancelReceipt>(notes: Request
   if ('command' in answer) {
     const { commandId, outcome, error } = answer.command;
     Object.assign(notes, { commandId, outcome, code: error?.code ?? null });
+  } else if (answer.kind === 'ended') {
+    const { outcome, errorCode } = answer.mark;
+    Object.assign(notes, { commandId: answer.key.commandId, outcome, code: errorCode });
   } else Object.assign(notes, { commandId: answer.commandId, code: answer.code });
   return answer;
 }

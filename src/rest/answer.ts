@@ -52,11 +52,12 @@ function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string
 
 /** A refusal's own members beside code, message and delay are kept: they say who refused, and of which command. */
 function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
-  const { code, message, retry_after_ms, ...command } = members;
+  const { code, message, retry_after_ms, share, ...command } = members;
   return problem({
     code: isCode(code) ? code : 'internal',
     detail: String(message),
     ...(typeof retry_after_ms === 'number' && { retryAfterMs: retry_after_ms }),
+    ...(typeof share === 'string' && { share }),
     command,
   });
 }

@@ -132,6 +132,36 @@ const ROWS: Partial<Record<Code, Row>> = {
       return call(stage, { command_id: 'c1' });
     },
   },
+  share_exceeded: {
+    async provoke() {
+      await using small = await relay({ shares: { waits: { guarantee: 1 } } });
+      const token = await tokenOf('alice', 'connect', 'invoke');
+      const { core } = small.callboard;
+      const client = await connect(core, user('alice'), { actions: [advertisement('open')] });
+      const first = small.ask(INVOKE, postJson({}, { token }));
+      while (client.sent.length === 0) await settle();
+      const second = await small.ask(INVOKE, postJson({}, { token }));
+      expect(second.json?.['share']).toBe('waits');
+      await client.result(client.last);
+      expect((await first).status).toBe(200);
+      return second;
+    },
+  },
+  store_full: {
+    async provoke() {
+      const bound = { guarantee: 1000, total: 1000 };
+      await using small = await relay({ shares: { queued_bytes: bound } });
+      const body = { params: { text: 'x'.repeat(800) }, connect_within_ms: 60_000, wait_for: 'admitted' };
+      const park = async (userId: string): Promise<Answer> => {
+        const token = await tokenOf(userId, 'invoke');
+        return small.ask(`/connections/${userId}/tab/actions/open`, postJson(body, { token }));
+      };
+      expect((await park('bob')).status).toBe(202);
+      const answer = await park('alice');
+      expect(answer.json?.['share']).toBe('queued_bytes');
+      return answer;
+    },
+  },
   rate_limited: {
     async provoke(stage) {
       let answer = await stage.ask('/users', { token: 'bad' });
@@ -242,6 +272,7 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
 const DIRECT_ONLY: Partial<Record<Code, string>> = {
   node_lost: 'a relay that closes takes no command with it',
   payload_store_full: 'a directory that cannot be used refuses the start',
+  store_full: 'of a Redis without memory: test/backends/redis-full.test.ts',
 };
 
 function rows() {

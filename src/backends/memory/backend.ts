@@ -1,6 +1,7 @@
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
@@ -21,6 +22,8 @@ export type MemoryOptions = {
   readonly history?: Partial<HistoryLimits>;
   /** Ended commands remembered at once. */
   readonly terminalRecords?: number;
+  /** What each user holds, here and in the rooms of the same process; a table of its own when absent. */
+  readonly shares?: Shares;
 };
 
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
@@ -32,9 +35,10 @@ export function createMemoryBackend({
   sha256,
   history: limits,
   terminalRecords,
+  shares = createShares(),
 }: MemoryOptions): MemoryBackend {
   const mailboxes = new Mailboxes();
-  const ledger = new Ledger(clock, terminalRecords);
+  const ledger = new Ledger(clock, terminalRecords, shares);
   const waiters = new WaiterIndex(clock, mailboxes);
   const dedup = createMemoryDedup(clock);
   const history = createMemoryHistory({ clock, limits, dedup });

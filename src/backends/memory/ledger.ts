@@ -9,7 +9,9 @@ import { utf8Length, type JsonText } from '../../core/json.ts';
 import { LazySet } from '../../core/lazy.ts';
 import { RECONCILE_BATCH, TERMINAL_BYTES, TERMINAL_MS, TERMINAL_RECORDS } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
+import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
 import type { CommandHead } from './commands-message.ts';
+import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
 import { createQueue } from './list-queue.ts';
@@ -24,6 +26,8 @@ export type Entry = {
   queuedOn: string | null;
   /** Kept until dispatch: nothing is written twice. */
   params: JsonText | null;
+  /** Of `params`, as they are counted. */
+  paramsBytes: number;
   result: JsonText | null;
   /** Rows of progress that were kept, and when the last one was; null before the first. */
   progress: { readonly rows: number; readonly at: number } | null;
@@ -41,6 +45,8 @@ export const NO_WAITERS: readonly WaiterRow[] = [];
 export type ClientQueue = {
   /** Of its stream of history. */
   readonly suffix: string;
+  /** Of its user. */
+  readonly holdings: Holdings;
   binding: Binding | null;
   readonly waiting: LazySet<Entry>;
   readonly running: LazySet<Entry>;
@@ -62,9 +68,11 @@ export class Ledger {
   /** Until when a record would still be shown that was dropped for lack of room. */
   #shortUntil = -Infinity;
   readonly #maxEnded: number;
+  readonly #shares: Shares;
 
-  constructor(clock: Clock, maxEnded: number = TERMINAL_RECORDS) {
+  constructor(clock: Clock, maxEnded: number = TERMINAL_RECORDS, shares: Shares = createShares()) {
     this.#clock = clock;
+    this.#shares = shares;
     this.#maxEnded = maxEnded;
     this.#due = new DueIndex(clock.now());
   }
@@ -79,6 +87,7 @@ export class Ledger {
     if (known) return known;
     const queue: ClientQueue = {
       suffix: clientStream(key.clientId),
+      holdings: this.#shares.of(key.userId),
       binding: null,
       waiting: new LazySet(),
       running: new LazySet(),
@@ -121,7 +130,7 @@ export class Ledger {
     const holders = this.#scopes.get(command.scopeId)?.holders;
     holders?.delete(entry);
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
-    entry.params = null;
+    giveUpParams(entry);
     const bytes = entry.result === null ? 0 : utf8Length(entry.result);
     entry.resultBytes = bytes;
     this.#ended.push(entry);

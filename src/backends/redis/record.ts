@@ -109,6 +109,7 @@ export function decodeCommand(record: Fields): Command {
     connectDeadline: number('connectDeadline'),
     deadline: number('deadline'),
     lateResults: number('lateResults'),
+    resultExpired: false,
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
   };

@@ -4,6 +4,12 @@ import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareN
 /** `share_exceeded`: this user holds more than their guarantee while room is short. `store_full`: the total is used up. */
 export type ShareRefusal = 'share_exceeded' | 'store_full';
 
+/** What a requester is shown of a refusal. */
+export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {
+  share_exceeded: 'You hold more than your share of this relay.',
+  store_full: 'The relay has no room for more of this now.',
+};
+
 /**
  * What one user holds of every share. Links, queues and streams keep a reference and change it as they change, so that no call looks a user
  * up. Amounts are counts or bytes, never negative; whoever takes releases the same amount once.
@@ -128,8 +134,7 @@ class UserHoldings implements Holdings {
 
   claim(share: ShareName, amount: number): void {
     const refusal = this.refusal(share, amount);
-    if (refusal === 'share_exceeded') fail(refusal, 'You hold more than your share of this relay.', { share });
-    if (refusal === 'store_full') fail(refusal, 'The relay has no room for more of this now.', { share });
+    if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share });
     this.take(share, amount);
   }
 

@@ -10,6 +10,7 @@ import type { JsonText } from '../../../src/core/json.ts';
 import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
 import type { CommandUpdate } from '../../../src/core/core.ts';
+import { createShares } from '../../../src/core/shares/shares.ts';
 import { FakeClock } from '../../kit/clock.ts';
 import { contextsRoom, type FakeSites } from './contexts.ts';
 import { paged, summed, type Listing } from './pages.ts';
@@ -60,6 +61,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     mode: 'shared',
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
+    shares: createShares(),
     users: users(data, calls),
     connections: connections(data, calls),
     actions: actions(data),
