@@ -35,7 +35,7 @@ export const METADATA_BYTES = 16 * 1024;
 // --- retention -------------------------------------------------------------------------------------------------------
 export const STREAM_MESSAGES = 10_000;
 export const RETENTION_MS = 7 * 24 * 3600_000;
-/** In memory mode, for all streams together: the oldest go first, and completeness says so. */
+/** In memory mode, for all streams together: what goes first is of the user most over their guarantee, and completeness says so. */
 export const HISTORY_BYTES = 256 * 1024 * 1024;
 export const STREAMS_PER_USER = 10_000;
 /** At most one `progress` row a command in this time. */

@@ -43,7 +43,7 @@ export function createMemoryBackend({
   const ledger = new Ledger(clock, { shares, log, sha256, windowMs, retentionMs });
   const waiters = new WaiterIndex(clock, mailboxes);
   const dedup = createMemoryDedup(clock);
-  const history = createMemoryHistory({ clock, limits, dedup });
+  const history = createMemoryHistory({ clock, limits, dedup, shares });
   const sites = createSites();
   const connections = createMemoryConnections({ clock, onGone: sites.drop });
   return {
