@@ -79,7 +79,7 @@ export function createCallboard(options: CallboardOptions): Callboard {
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config);
   const backend = options.backend ?? memoryBackend(config, { clock, log, sha256: crypto.sha256, shares });
-  const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto });
+  const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto, shares });
   return compose(options, { backend, spill, crypto, clock, shares });
 }
 
@@ -98,6 +98,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const { openRedisBackend } = await import('./backends/redis/open.ts');
   const { sha256 } = createCrypto('');
   const policy = policyOf(options);
+  const shares = sharesOf(config);
   const spillDir = config.spillDir ?? null;
   const { backend, clock, cursorKey, spill } = await openRedisBackend({
     ...redis,
@@ -106,12 +107,14 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     scopeOf: (userId) => policy.scopeOf(userId).id,
     sha256,
     spillDir,
+    shares,
     system,
     log,
   });
   const crypto = createCrypto(cursorKey);
-  const place = options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log }));
-  return { backend, spill: place, crypto, clock, shares: sharesOf(config) };
+  const place =
+    options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
+  return { backend, spill: place, crypto, clock, shares };
 }
 
 function policyOf({ policy, config }: CallboardOptions): Policy {
@@ -158,8 +161,12 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock, sha
 
 const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
 
-function spillStore(root: string | null, parts: { clock: Clock; log: Log; crypto: Crypto }): SpillStore {
-  return root === null ? createMemorySpill(parts.clock, parts.crypto) : createDirectorySpill({ root, ...parts });
+type SpillParts = { readonly clock: Clock; readonly log: Log; readonly crypto: Crypto; readonly shares: Shares };
+
+function spillStore(root: string | null, parts: SpillParts): SpillStore {
+  return root === null
+    ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
+    : createDirectorySpill({ root, ...parts });
 }
 
 /** What of a configuration must never be written anywhere. */

@@ -153,9 +153,8 @@ export const DEDUP_MARKS = 500_000;
 export const INGEST_BATCH = 100;
 
 // --- spill -----------------------------------------------------------------------------------------------------------
-/** A spill directory, or the memory that stands for one: beyond, payloads are refused with `payload_store_full`. */
+/** A spill store whose share has no total: beyond, payloads are refused with `store_full`. */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-export const SPILL_MEMORY_BYTES = 128 * 1024 * 1024;
 /** A managed write also cleans up, at most this often. */
 export const SPILL_CLEAN_MS = 60_000;
 

@@ -193,7 +193,7 @@ const ROWS: Partial<Record<Code, Row>> = {
     },
   },
   raw_history_disabled: { provoke: (stage) => stage.ask('/history/raw-messages') },
-  payload_store_full: {
+  store_full: {
     async provoke() {
       const root = join(ownFolder(), 'spill');
       await writeFile(root, 'a file where the directory should be');
@@ -240,7 +240,7 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
 /** Codes that a relay over Redis has no way to answer, and why. */
 const DIRECT_ONLY: Partial<Record<Code, string>> = {
   node_lost: 'a relay that closes takes no command with it',
-  payload_store_full: 'a directory that cannot be used refuses the start',
+  store_full: 'a directory that cannot be used refuses the start',
 };
 
 function rows() {

@@ -2,7 +2,7 @@ import type { Invocation, RefusedBy } from '../core.ts';
 import type { AdmitRefusal } from '../delivery/commands.ts';
 import type { Code } from '../errors.ts';
 import type { ShareName } from '../shares/bounds.ts';
-import { SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
+import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
 
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
@@ -39,7 +39,7 @@ export function refusedShare(code: ShareRefusal, share: ShareName, commandId: st
 }
 
 export function refusedAdmission(code: AdmitRefusal, commandId: string | null): Refusal {
-  if (code === 'share_exceeded' || code === 'store_full') return refusedShare(code, 'marks', commandId);
+  if (isShareRefusal(code)) return refusedShare(code, 'marks', commandId);
   const { by, message, retryAfterMs } = ADMISSION[code];
   return refused(code, by, message, { commandId, retryAfterMs: retryAfterMs ?? null });
 }
