@@ -1,5 +1,13 @@
 #!/usr/bin/env node
-import { main } from './cli/main.ts';
+import { nodeFault } from './node-version.ts';
+
+/** An old Node is told in one line; everything else is loaded afterwards, since its imports need a new one. */
+const fault = nodeFault(process.versions.node);
+if (fault !== null) {
+  process.stderr.write(`${fault}\n`);
+  process.exit(1);
+}
+const { main } = await import('./cli/main.ts');
 
 /** A stop that hangs is ended by the second signal, as a shell would say it. */
 const INTERRUPTED = 130;

@@ -14,6 +14,7 @@ export type Settings = Partial<
     | 'retentionMs'
     | 'streamMaxMessages'
     | 'maxBodyBytes'
+    | 'unauthenticatedSockets'
     | 'rawMessages'
     | 'spillDir'
     | 'allowedOrigins'

@@ -7,6 +7,7 @@ import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
 import { historyLimitsOf, sharesOf, type Settings } from './callboard-settings.ts';
 import type { AuthConfig, Config, RedisConfig } from './config.ts';
+import { parseAdminToken } from './core/auth/admin-token.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
 import { compilePolicy } from './core/auth/rules.ts';
 import type { Authenticator } from './core/auth/principal.ts';
@@ -18,7 +19,13 @@ import type { Crypto } from './core/crypto.ts';
 import { fail } from './core/errors.ts';
 import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
-import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import {
+  DRAIN_MS,
+  MAX_BODY_BYTES,
+  RETENTION_MS,
+  STREAM_MESSAGES,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+} from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
 import type { Shares } from './core/shares/shares.ts';
 import { createFaces, type Faces } from './http/faces.ts';
@@ -150,6 +157,7 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock, sha
     randomId: crypto.randomId,
     basePath,
     maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
+    unauthenticatedSockets: config.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,
@@ -171,7 +179,8 @@ function spillStore(root: string | null, parts: SpillParts): SpillStore {
 
 /** What of a configuration must never be written anywhere. */
 export function secretsIn({ auth, redis }: Pick<Config, 'auth' | 'redis'>): readonly string[] {
-  const own = auth.secret === null ? auth.adminTokens : [...auth.adminTokens, auth.secret];
+  const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
+  const own = auth.secret === null ? tokens : [...tokens, auth.secret];
   return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
 }
 

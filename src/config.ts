@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { collectGiven, type Environment, type Given } from './config-given.ts';
+import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
 import type { PolicyFile } from './core/auth/rules.ts';
 import { CallboardError, type Fault } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/bounds.ts';
@@ -17,6 +18,7 @@ import {
 import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
 
 export type AuthConfig = {
+  /** Each a bare token or `name=token`. */
   readonly adminTokens: readonly string[];
   readonly secret: string | null;
   readonly jwksUrl: string | null;
@@ -54,6 +56,8 @@ export type Config = {
   /** What one user may always hold of each thing, and all users together. */
   readonly shares: ShareBounds;
   readonly maxBodyBytes: number;
+  /** Open sockets of one address over which no good token came. Not applied where `trustProxy` is set. */
+  readonly unauthenticatedSockets: number;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
   /** Where large payloads lie; null: in memory. */
@@ -102,6 +106,12 @@ function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: 
       if (!given.has(name)) faults.push({ parameter: shownAs(name), detail: 'is needed beside JWKS_URL' });
     }
   }
+  if (adminTokensOf(given).some(({ name, token }) => name !== null && token.length < NAMED_TOKEN_MIN)) {
+    faults.push({
+      parameter: shownAs('ADMIN_TOKEN'),
+      detail: 'expected at least 16 characters after a name and its "="',
+    });
+  }
   const host = given.get('HOST')?.text ?? '127.0.0.1';
   const shared = given.has('REDIS_URL');
   if (shared && !hasCredentials(given)) {
@@ -113,20 +123,19 @@ function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: 
     const detail = `${host} can be reached by others: set ADMIN_TOKEN, SECRET or JWKS_URL before listening there`;
     faults.push({ parameter: shownAs('HOST'), detail });
   }
-  if (given.get('ADMIN_TOKEN')?.text.split(',').some(isShort) === true) {
+  if (adminTokensOf(given).some(({ token }) => token.length < NAMED_TOKEN_MIN)) {
     faults.push({ parameter: shownAs('ADMIN_TOKEN'), detail: `expected at least 16 characters each on ${host}` });
   }
   return faults;
 }
 
-function isShort(token: string): boolean {
-  const length = token.trim().length;
-  return length > 0 && length < 16;
+function adminTokensOf(given: ReadonlyMap<SettingName, Given>): readonly AdminToken[] {
+  const texts = (given.get('ADMIN_TOKEN')?.text ?? '').split(',').map((text) => text.trim());
+  return texts.filter((text) => text !== '').map(parseAdminToken);
 }
 
 function hasCredentials(given: ReadonlyMap<SettingName, Given>): boolean {
-  const tokens = given.get('ADMIN_TOKEN')?.text.replaceAll(',', '').trim() ?? '';
-  return tokens !== '' || given.has('SECRET') || given.has('JWKS_URL');
+  return adminTokensOf(given).length > 0 || given.has('SECRET') || given.has('JWKS_URL');
 }
 
 function readPolicy(given: Given | undefined, faults: Fault[]): PolicyFile | null {
@@ -182,6 +191,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
       shareDefaults(settings.SPILL_DIR === undefined && settings.REDIS_URL === undefined),
     ),
     maxBodyBytes: settings.MAX_BODY_BYTES,
+    unauthenticatedSockets: settings.UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
     rawMessages: settings.RAW_MESSAGES,
     spillDir: settings.SPILL_DIR ?? null,
     allowedOrigins: settings.ALLOWED_ORIGINS,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
-import { MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import { MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES, UNAUTHENTICATED_SOCKETS_PER_ADDRESS } from './core/limits.ts';
 import { SHARE_ROWS, whole } from './settings-shares.ts';
 
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
@@ -51,6 +51,7 @@ export const SETTINGS = z.object({
   RETENTION_MS: whole(1000, 365 * 24 * 3600_000).default(RETENTION_MS),
   STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
   ...SHARE_ROWS,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 1_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   MAX_BODY_BYTES: whole(1024, 64 * MIB).default(MAX_BODY_BYTES),
   ALLOWED_ORIGINS: list
     .pipe(z.array(z.string().refine(isOrigin, 'expected exact origins as https://app.example, no path and no *')))

@@ -22,6 +22,8 @@ export type Topics = {
   [site: `site:${string}`]: SiteEvent;
   /** A hint that a session or a grant of it ended. Whoever watches reads the session again. */
   [session: `session:${string}`]: null;
+  /** By the digest of a ticket: the place in order of a stream that was opened with it. Streams opened before it end. */
+  [ticket: `ticket:${string}`]: string;
 };
 
 /**

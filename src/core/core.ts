@@ -58,7 +58,7 @@ export interface Core {
   drain(withinMs: number): Promise<void>;
   readonly draining: boolean;
   close(): Promise<void>;
-  /** Throws `store_unavailable` or `draining` when this node should get no traffic. */
+  /** Throws `draining`, `store_full` or `store_unavailable` when this node should get no new traffic. */
   ready(): Maybe<void>;
 }
 

@@ -16,8 +16,29 @@ export type ErrorDetails = {
   readonly share?: string;
   /** HTTP status where it differs from the code's own (`invalid_user` of a token: 401). */
   readonly status?: number;
+  /** Why a token or a ticket is not good. For the log and the metrics, never shown. */
+  readonly tokenFault?: TokenFault;
   readonly cause?: unknown;
 };
+
+/**
+ * Why a token or a ticket is not good. `claims`: one that is needed is missing or has another type. `key_unknown`: the key set has no such
+ * key. `keys_unavailable`: the key set does not answer. `grant` and `ticket`: there is no such one, or it is over.
+ */
+export type TokenFault =
+  | 'malformed'
+  | 'algorithm'
+  | 'signature'
+  | 'key_unknown'
+  | 'keys_unavailable'
+  | 'expired'
+  | 'not_yet_valid'
+  | 'issuer'
+  | 'audience'
+  | 'claims'
+  | 'subject'
+  | 'grant'
+  | 'ticket';
 
 /**
  * The only error that crosses a room's door. `code` and `message` are shown to the asker, so the message never holds a stack, a

@@ -68,6 +68,11 @@ export const BACK_PRESSURE_MS = 30_000;
 export const HEADER_CHARS = 16 * 1024;
 /** JSON that is nested deeper is refused at the door: writing it anew would overflow the stack of whoever reads it later. */
 export const JSON_DEPTH = 200;
+/** A peer that reads nothing of an answer for this long is cut; event streams and links have bounds of their own. */
+export const READ_NOTHING_MS = 15_000;
+/** Open sockets over which no good token came: of one address, and of all. Of the descriptors of the process at most half. */
+export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
+export const UNAUTHENTICATED_SOCKETS = 8_192;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 export const QUEUE_PER_CLIENT = 1000;
@@ -175,6 +180,8 @@ export const SESSION_KEPT_MS = 3600_000;
 export const TICKET_MS = 30_000;
 /** Tickets of one session that wait to be redeemed. */
 export const SESSION_TICKETS = 100;
+/** Redeemed tickets of one session that are still good for reconnects; beyond, the one redeemed longest ago goes. */
+export const SESSION_TICKETS_REDEEMED = 1000;
 /** Open streams look again at least so often whether their session still lets them. */
 export const SESSION_WATCH_MS = 1_000;
 

@@ -21,6 +21,9 @@ export const COUNTERS = {
   links_closed: 'Client links closed, by cause.',
   frames_refused: 'Frames refused, by code.',
   requests: 'HTTP requests, by door.',
+  sockets_refused: 'Connections refused because too many are open without a token, by bound.',
+  sockets_cut: 'Connections cut because their peer read nothing of an answer.',
+  tokens_refused: 'Tokens and tickets refused, by reason.',
   errors_masked: 'Errors shown as `internal`.',
 } as const;
 

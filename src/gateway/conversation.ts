@@ -23,10 +23,14 @@ type SeldomFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { t
 
 export type Ends = { readonly wire: Wire; readonly conduct: Conduct; readonly reports: Reports };
 
+/** `address`: the peer's. */
+export type ConversationParts = { readonly parts: LinkParts; readonly ends: Ends; readonly address: string };
+
 /** What is said on a link between `welcome` and its end. Nothing here throws or rejects. */
 export class Conversation {
   readonly #parts: LinkParts;
   readonly #ends: Ends;
+  readonly #address: string;
   /** Made with the first request: most links of clients never ask. */
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
@@ -34,9 +38,10 @@ export class Conversation {
   readonly #holdings: Holdings;
   #principal: Principal;
 
-  constructor(parts: LinkParts, ends: Ends, { principal, session, holdings }: Opened) {
+  constructor({ parts, ends, address }: ConversationParts, { principal, session, holdings }: Opened) {
     this.#parts = parts;
     this.#ends = ends;
+    this.#address = address;
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
@@ -139,7 +144,7 @@ export class Conversation {
   }
 
   async #renew(token: string): Promise<void> {
-    const renewed = admit(await this.#parts.authenticator.authenticate(token), this.#kind);
+    const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), this.#kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token is of another user.');
     if (this.#session?.result.connection.host) requireUser(renewed, 'host');
     this.#principal = renewed;

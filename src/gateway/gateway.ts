@@ -9,6 +9,7 @@ import type { Metrics } from '../core/metrics.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { statusOf } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
+import { addressOf } from './address.ts';
 import { offersSubprotocol, turnAway, type Turned } from './doorstep.ts';
 import { Link } from './link.ts';
 import { originAllowed, type OriginRule } from './origin.ts';
@@ -25,6 +26,8 @@ export type GatewayOptions = OriginRule & {
   readonly clock: Clock;
   /** Sockets at once that were not welcomed yet; default: as many as the total of the share `links`. */
   readonly maxUnopened?: number;
+  /** Called once for each link that is welcomed, with its socket. */
+  readonly onWelcome?: (socket: Duplex) => void;
 };
 
 export type CloseAllOptions = {
@@ -48,13 +51,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   const links = new Set<OpenLink>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
+  const refuse = (socket: Duplex, turned: Turned): void => {
+    log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
+    turnAway(socket, turned, clock);
+  };
+  server.on('wsClientError', (error, socket, request) => refuse(socket, badHandshake(error, request)));
   let beat = 0;
   let closing = false;
   const onDone = (link: OpenLink): void => {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: LinkParts = { ...options, turnEnd: createTurnEnd(), beat: () => beat, onDone };
+  const parts: LinkParts = { onWelcome() {}, ...options, turnEnd: createTurnEnd(), beat: () => beat, onDone };
   const stopBeating = clock.every(BEAT_MS, () => {
     beat++;
     for (const link of links) link.onBeat();
@@ -68,9 +76,13 @@ export function createGateway(options: GatewayOptions): Gateway {
           ? FULL
           : turnedAway(request, options);
       if (!turned)
-        return server.handleUpgrade(request, socket, head, (ws) => void links.add(new Link(ws, socket, parts)));
-      log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
-      turnAway(socket, turned);
+        return server.handleUpgrade(
+          request,
+          socket,
+          head,
+          (ws) => void links.add(new Link(ws, { socket, address: addressOf(request, options.trustProxy) }, parts)),
+        );
+      refuse(socket, turned);
     },
     async closeAll(reason, { spreadMs = 0 } = {}) {
       closing = true;
@@ -93,6 +105,13 @@ const DRAINING = turned('draining', 'This node takes no new links.');
 const FULL = { ...turned('store_full', 'As many sockets as may be wait for their hello.'), share: 'links' };
 const FOREIGN = turned('forbidden', 'Pages of this origin may not connect.');
 const OTHER_PROTOCOL = turned('invalid_argument', `The subprotocol ${SUBPROTOCOL} must be offered.`);
+
+/** What `ws` found wrong. */
+function badHandshake(error: Error, { method }: IncomingMessage): Turned {
+  if (method !== 'GET')
+    return { ...turned('method_not_allowed', 'A WebSocket begins with GET.'), headers: ['Allow: GET'] };
+  return { ...turned('invalid_argument', `${error.message}.`), headers: ['Sec-WebSocket-Version: 13'] };
+}
 
 function turned(code: Code, detail: string): Turned {
   return { code, detail, status: statusOf(code) };

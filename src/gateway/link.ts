@@ -19,10 +19,14 @@ import { Wire, type WireOwner } from './wire.ts';
 /** Ends after which reports that were under way are still taken. */
 const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
+/** Where a link comes from. */
+export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
+
 /** One WebSocket of a client or a caller, from its upgrade to its end. Nothing that it receives makes it throw. */
 export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner {
   readonly #parts: LinkParts;
   readonly #socket: Duplex;
+  readonly #address: string;
   readonly #wire: Wire;
   readonly #conduct: Conduct;
   readonly #reports: Reports;
@@ -36,10 +40,11 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   /** What must come to its end before the link is done. */
   #pending: Promise<void> | null = null;
 
-  constructor(ws: LinkSocket, socket: Duplex, parts: LinkParts) {
+  constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: LinkParts) {
     const { clock, metrics, turnEnd } = parts;
     this.#parts = parts;
     this.#socket = socket;
+    this.#address = address;
     this.#wire = new Wire({ ws, socket, turnEnd, metrics, owner: this });
     this.#conduct = new Conduct(clock, this.#wire);
     this.#reports = new Reports(this.#wire, this.#conduct);
@@ -140,19 +145,20 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     this.#phase = 'opening';
     this.#stopHelloTimer();
     const link = new SocketLink(this.#wire, this.#reports, this);
-    this.#pending = openLink(this.#parts, hello, link)
+    this.#pending = openLink({ ...this.#parts, address: this.#address }, hello, link)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));
   }
 
   #opened(opened: Opened): Promise<void> | undefined {
     const ends = { wire: this.#wire, conduct: this.#conduct, reports: this.#reports };
-    const conversation = new Conversation(this.#parts, ends, opened);
+    const conversation = new Conversation({ parts: this.#parts, ends, address: this.#address }, opened);
     this.#phase = conversation;
     if (!opened.session) this.#parts.metrics.count('links_opened', 'caller');
     // It may have ended while core was asked: core then learns it only now.
     if (this.#end !== null) return conversation.end(this.#end);
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
+    this.#parts.onWelcome(this.#socket);
     this.#wire.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;

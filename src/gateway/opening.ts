@@ -25,17 +25,20 @@ export type Opened = {
   readonly welcome: DownHeader;
 };
 
+/** `address`: the peer's. */
+type Entrance = { readonly core: Core; readonly authenticator: Authenticator; readonly address: string };
+
 /**
  * Checks the token first, then what it allows, then what the hello says, and binds a client. Throws CallboardError, also where the user (an
  * administrator by its name) has no room for another link; nothing is counted then.
  */
 export async function openLink(
-  { core, authenticator }: { readonly core: Core; readonly authenticator: Authenticator },
+  { core, authenticator, address }: Entrance,
   hello: HelloFrame,
   link: ClientLink,
 ): Promise<Opened> {
   const kind = kindOf(hello);
-  const principal = admit(await authenticator.authenticate(hello.token), kind);
+  const principal = admit(await authenticator.authenticate(hello.token, address), kind);
   const { metadata, actions } = readAdvertisement(hello.payload);
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');

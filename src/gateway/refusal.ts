@@ -6,6 +6,9 @@ import { MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
 import { ID } from '../protocol/fields.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
 
+/** When a share that is used up may have room again: what a requester holds is given back by connections and commands that end. */
+const SHARE_RETRY_MS = 5_000;
+
 /** Why a frame is refused. */
 export type Refusal = {
   readonly code: Code;
@@ -49,7 +52,8 @@ export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal
 export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log; readonly metrics: Metrics }): Refusal {
   if (error instanceof CallboardError) {
     const { retryAfterMs, share } = error.details;
-    return { code: error.code, message: error.message, retryAfterMs, share };
+    const later = retryAfterMs ?? (share === undefined ? undefined : SHARE_RETRY_MS);
+    return { code: error.code, message: error.message, retryAfterMs: later, share };
   }
   const id = randomUUID();
   log.error({ err: error, id }, 'a frame met an unexpected error');

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError } from '../core/errors.ts';
+import { CallboardError, fail } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { createContext } from './context.ts';
@@ -92,7 +92,11 @@ type PostRequest = IncomingMessage & { body?: unknown };
 function createQuery(server: GraphqlServer) {
   return (req: PostRequest, res: ServerResponse, { who, body }: Exchange): void => {
     // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
-    if (req.method === 'GET' || req.method === 'POST') readParams(req, body);
+    if (req.method !== 'GET' && req.method !== 'POST') {
+      res.setHeader('allow', 'GET, POST');
+      fail('method_not_allowed', 'GraphQL takes GET and POST.');
+    }
+    readParams(req, body);
     if (req.method === 'POST') req.body = body;
     server.answer(req, res, { who });
   };

@@ -190,7 +190,9 @@ const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResul
 const SiteTicket = builder.objectRef<{ readonly ticket: string; readonly expiresAt: number }>('SiteTicket').implement({
   description: 'What opens one event stream in place of a token, for an `EventSource`, which can send no header.',
   fields: (t) => ({
-    ticket: t.exposeString('ticket', { description: 'Goes into the query as `ticket`. Good once.' }),
+    ticket: t.exposeString('ticket', {
+      description: 'Goes into the query as `ticket`. Also good for the reconnects of the EventSource that redeemed it.',
+    }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it is good no more.' }),
   }),
 });
@@ -228,7 +230,7 @@ builder.mutationFields((t) => ({
   }),
   createSiteTicket: t.field({
     type: SiteTicket,
-    description: `A ticket for one event stream, good for ${TICKET_MS / 1000} seconds. For the session’s owner and the holders of its grants.`,
+    description: `A ticket for one event stream, to be redeemed within ${TICKET_MS / 1000} seconds; the stream may then reconnect with it while session and grant last. For the session’s owner and the holders of its grants.`,
     args: { sessionId: t.arg.id(sessionId) },
     resolve: async (_, { sessionId: id }, { core, who }) => (await core.sites.ticket(who, id)) ?? notFound(),
   }),

@@ -58,6 +58,7 @@ export function createReservations({ streams, clock }: Options): Reservations {
       if (req.method === 'GET' || req.method === 'POST') {
         return addOperation(find(token, who), { request, streams });
       }
+      request.res.setHeader('allow', 'GET, POST, PUT, DELETE');
       return fail('method_not_allowed', 'A stream takes GET, POST, PUT and DELETE.');
     },
     close() {

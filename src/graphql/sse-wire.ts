@@ -7,6 +7,13 @@ import { Chunk } from './sse-frame.ts';
 const PING = new Chunk(':\n\n');
 const NO_HEADERS = Object.freeze({});
 
+const streaming = new WeakSet<Writable>();
+
+/** Whether an event stream is open on this socket. What its reader leaves unread is bounded here. */
+export function isEventStream(socket: Writable): boolean {
+  return streaming.has(socket);
+}
+
 /** What runs on a wire. */
 export interface Guest {
   /** More may be written, after the wire was blocked. */
@@ -64,6 +71,7 @@ export class Wire {
     // Written by themselves they become one string, instead of the thirty that they were put together from.
     res.flushHeaders();
     forget(res);
+    if (res.socket) streaming.add(res.socket);
     const socket = house.direct ? chunkedSocket(res) : null;
     this.#direct = socket !== null;
     this.#out = socket ?? res;
@@ -148,6 +156,7 @@ export class Wire {
   #finish(): void {
     if (this.#closed) return;
     this.#closed = true;
+    if (this.#res.socket) streaming.delete(this.#res.socket);
     this.#unblock();
     const guests = this.#guests;
     this.#guests = [];

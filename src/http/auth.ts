@@ -1,14 +1,16 @@
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import { createRemoteJWKSet, decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
-import type { Authenticator, Principal, Scope } from '../core/auth/principal.ts';
+import { parseAdminToken } from '../core/auth/admin-token.ts';
+import type { AdminPrincipal, Authenticator, Principal, Scope } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
-import { CallboardError, fail } from '../core/errors.ts';
+import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import { isCanonicalUser } from '../core/ids.ts';
 import type { Maybe } from '../core/maybe.ts';
 import { createRecent, type Recent } from './recent.ts';
 
 export type AuthOptions = {
+  /** Each a bare token or `name=token`; see `parseAdminToken`. */
   readonly adminTokens: readonly string[];
   /** Verifies HS256 and nothing else. */
   readonly secret: string | null;
@@ -21,7 +23,10 @@ export type AuthOptions = {
 };
 
 export interface BearerAuthenticator extends Authenticator {
-  /** The principal of a token that was verified in the last minute and has not expired; null otherwise. Verifies nothing costly. */
+  /**
+   * The principal of a configured token, or of one that was verified in the last minute and has not expired; null otherwise. Verifies nothing
+   * costly.
+   */
   recall(token: string): Maybe<Principal | null>;
 }
 
@@ -47,48 +52,50 @@ const BELIEVED_TOKENS = 10_000;
 type KeySource = { readonly algorithms: string[]; readonly key: Uint8Array | JWTVerifyGetKey };
 
 /**
- * core's Authenticator over configured admin tokens and JWTs. A token is looked at in full whatever it is, so that the time taken says
- * nothing about the configured ones. Throws `store_unavailable` when a key set is needed and cannot be fetched.
+ * core's Authenticator over configured admin tokens and JWTs. Configured tokens are compared first, in a time that says nothing about them. Throws `store_unavailable` when a key set is needed and cannot be fetched.
  */
 export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
   const believed = createRecent<Principal>({ clock: options.clock, size: BELIEVED_TOKENS, ms: BELIEVED_MS });
   const admin = createAdminCheck(options.adminTokens);
   const sources = keySources(options);
-  const verify = async (token: string): Promise<Principal> => {
-    const name = admin(token);
-    if (name !== null) return { kind: 'admin', name, expiresAt: null };
-    return principalOf(await verifyJwt(token, sources, options));
+  const recall = (token: string): Principal | null => {
+    if (token.length > TOKEN_MAX_CHARS) return null;
+    const known = believedOf(believed, token, options.clock);
+    if (known) return known;
+    const principal = admin(token);
+    if (principal) believed.set(hash('sha256', token, 'base64'), principal);
+    return principal;
   };
   return {
-    recall: (token) => recall(believed, token, options.clock),
+    recall,
     async authenticate(token) {
       if (token === null) return null;
-      if (token.length > TOKEN_MAX_CHARS) fail('unauthenticated', 'The token is too long.');
-      const known = recall(believed, token, options.clock);
+      if (token.length > TOKEN_MAX_CHARS) badToken('malformed', 'The token is too long.');
+      const known = recall(token);
       if (known) return known;
-      const principal = await verify(token);
+      const principal = principalOf(await verifyJwt(token, sources, options));
       believed.set(hash('sha256', token, 'base64'), principal);
       return principal;
     },
   };
 }
 
-function recall(believed: Recent<Principal>, token: string, clock: Clock): Principal | null {
+function believedOf(believed: Recent<Principal>, token: string, clock: Clock): Principal | null {
   const principal = believed.get(hash('sha256', token, 'base64'));
   if (!principal) return null;
   return principal.expiresAt !== null && principal.expiresAt <= clock.now() ? null : principal;
 }
 
 /** Compares digests, which have one length, with every configured token, found or not. */
-function createAdminCheck(tokens: readonly string[]): (token: string) => string | null {
-  const digests = tokens.map(digest);
+function createAdminCheck(texts: readonly string[]): (token: string) => AdminPrincipal | null {
+  const admins = texts.map(parseAdminToken).map(({ name, token }, index) => {
+    const principal: AdminPrincipal = { kind: 'admin', name: name ?? `token-${index + 1}`, expiresAt: null };
+    return { expected: digest(token), principal };
+  });
   return (token) => {
     const given = digest(token);
-    let found: string | null = null;
-    for (const [index, expected] of digests.entries()) {
-      const equal = timingSafeEqual(given, expected);
-      found = equal ? `token-${index + 1}` : found;
-    }
+    let found: AdminPrincipal | null = null;
+    for (const { expected, principal } of admins) found = timingSafeEqual(given, expected) ? principal : found;
     return found;
   };
 }
@@ -110,7 +117,7 @@ function keySources({ secret, jwksUrl }: AuthOptions): readonly KeySource[] {
 /** The header's algorithm only chooses among the sources; each source is then held to its own algorithms. */
 async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<JWTPayload> {
   const algorithm = algorithmOf(token);
-  const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken();
+  const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken('algorithm');
   const rules: JWTVerifyOptions = {
     algorithms: source.algorithms,
     currentDate: new Date(options.clock.now()),
@@ -131,14 +138,17 @@ function algorithmOf(token: string): string {
   try {
     return decodeProtectedHeader(token).alg ?? '';
   } catch {
-    return badToken();
+    return badToken('malformed');
   }
 }
 
 function principalOf(claims: JWTPayload): Principal {
   const user = claims.sub ?? '';
   if (!isCanonicalUser(user)) {
-    fail('invalid_user', 'The subject of the token is not a canonical user.', { status: 401 });
+    fail('invalid_user', 'The subject of the token is not a canonical user.', {
+      status: 401,
+      tokenFault: 'subject',
+    });
   }
   const names = typeof claims['scope'] === 'string' ? claims['scope'].split(' ') : [];
   const expiresAt = Math.min((claims.exp ?? 0) * 1000, Number.MAX_SAFE_INTEGER);
@@ -150,20 +160,38 @@ function isScope(name: string): name is Scope {
   return SCOPES.has(name);
 }
 
-function badToken(): never {
-  fail('unauthenticated', 'The token is not valid.');
+function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): never {
+  fail('unauthenticated', detail, { tokenFault });
 }
 
 /** What is wrong with the token is the asker's to mend, and said as far as it helps; a key set that does not answer is not. */
 function refusalOf(error: unknown): CallboardError {
-  if (error instanceof errors.JWTExpired) return new CallboardError('unauthenticated', 'The token has expired.');
+  if (error instanceof errors.JWTExpired)
+    return new CallboardError('unauthenticated', 'The token has expired.', { tokenFault: 'expired' });
   if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || isFetchFailure(error)) {
     return new CallboardError('store_unavailable', 'The keys to check this token cannot be read now.', {
+      tokenFault: 'keys_unavailable',
       cause: error,
     });
   }
-  return new CallboardError('unauthenticated', 'The token is not valid.', { cause: error });
+  const tokenFault = tokenFaultOf(error);
+  return new CallboardError('unauthenticated', 'The token is not valid.', { tokenFault, cause: error });
 }
+
+/** jose's classes of errors in the words of the log. */
+function tokenFaultOf(error: errors.JOSEError): TokenFault {
+  if (error instanceof errors.JWTClaimValidationFailed) return FAULT_OF_CLAIM.get(error.claim) ?? 'claims';
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'signature';
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return 'key_unknown';
+  return error instanceof errors.JOSEAlgNotAllowed ? 'algorithm' : 'malformed';
+}
+
+const FAULT_OF_CLAIM: ReadonlyMap<string, TokenFault> = new Map<string, TokenFault>([
+  ['nbf', 'not_yet_valid'],
+  ['iss', 'issuer'],
+  ['aud', 'audience'],
+]);
 
 /** jose uses its plain base class for an answer of the key set that is not a key set. */
 function isFetchFailure(error: errors.JOSEError): boolean {

@@ -1,5 +1,8 @@
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
+import { UNAUTHENTICATED_SOCKETS, UNAUTHENTICATED_SOCKETS_PER_ADDRESS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { OriginRule } from '../gateway/origin.ts';
@@ -9,14 +12,17 @@ import type { Introspection } from '../graphql/limits.ts';
 import { createMask } from '../graphql/mask.ts';
 import { createPlans } from '../graphql/plan.ts';
 import { schema, wireSchema } from '../graphql/schema.ts';
+import { descriptorLimit } from '../platform/descriptors.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { createRestDoor, type RestDoor } from '../rest/door.ts';
 import { createAdmission } from './admission.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import { createFailures } from './failures.ts';
 import { createFront, type Front } from './front.ts';
+import { meterShares } from './share-gauges.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
+import { Sockets } from './sockets.ts';
+import { createTokenGuard } from './token-guard.ts';
 
 export type FacesOptions = {
   readonly core: Core;
@@ -30,6 +36,8 @@ export type FacesOptions = {
   readonly origins: OriginRule;
   readonly introspection: Introspection;
   readonly clientFiles: URL;
+  /** Open sockets of one address over which no good token came; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
+  readonly unauthenticatedSockets?: number;
   readonly version: string;
   /** Whether what is the same for many is made once for all of them; default true. The bytes are the same either way. */
   readonly fastPath?: boolean;
@@ -46,7 +54,9 @@ export type Faces = {
 const GOODBYE_MS = 2_000;
 
 export function createFaces(options: FacesOptions): Faces {
-  const { core, authenticator, log, meter, clock, basePath, origins, fastPath = true } = options;
+  const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
+  const guard = createTokenGuard({ clock, log, metrics: meter });
+  const authenticator = guard.around(options.authenticator);
   const endpoint = `${basePath}/graphql`;
   const graphql = createGraphqlDoor({
     schema,
@@ -57,16 +67,24 @@ export function createFaces(options: FacesOptions): Faces {
     endpoint,
     fastPath,
   });
-  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, ...origins });
+  const sockets = new Sockets({
+    ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
+    perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
+  });
+  const onWelcome = (socket: Duplex): void => void (socket instanceof Socket && sockets.authenticated(socket));
+  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, onWelcome, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
-  const failures = createFailures(clock);
-  const admission = createAdmission(authenticator, failures);
-  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, failures, fastPath });
-  const front = createFront({ ...options, admission, graphql, rest: createRest(options), gateway, siteEvents });
+  meterShares(meter, core.shares);
+  const admission = createAdmission(authenticator, sockets);
+  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
+  const rest = createRest(options);
+  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets });
+  meter.gauge('unauthenticated_sockets', 'Open sockets over which no good token came.', () => sockets.unauthenticated);
   return {
     front,
     async close() {
+      sockets.close();
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
       await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
     },
@@ -88,6 +106,11 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Fa
     ...door,
     handle: (request, response, asked) => door.handle(request, response, { ...asked, path: basePath + asked.path }),
   };
+}
+
+/** Half of what the process may open stays for others, whatever strangers do. */
+function unauthenticatedSockets(): number {
+  return Math.min(UNAUTHENTICATED_SOCKETS, Math.floor((descriptorLimit() ?? Infinity) / 2));
 }
 
 async function countWaiters(core: Core): Promise<number> {

@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
+import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
+import { turnAway, type Turned } from '../gateway/doorstep.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
@@ -13,11 +16,13 @@ import { logAccess } from './access.ts';
 import type { Admission } from './admission.ts';
 import { createBodies } from './bodies.ts';
 import { parseBody, readBody } from './body.ts';
+import { createBrokenAnswers, type ParseError } from './broken.ts';
 import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
 import { createHouse, type HouseRoute } from './house.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
 import { createReply } from './reply.ts';
 import type { SiteEvents } from './site-events.ts';
+import type { Sockets } from './sockets.ts';
 import { pathOf, visitOf, type Visit } from './visit.ts';
 
 export type FrontOptions = {
@@ -30,15 +35,24 @@ export type FrontOptions = {
   readonly rest: RestFace;
   readonly gateway: GatewayFace;
   readonly siteEvents: SiteEvents;
+  readonly sockets: Sockets;
+  readonly clock: Clock;
   readonly basePath: string;
   readonly maxBodyBytes: number;
   readonly origins: OriginRule;
   readonly clientFiles: URL;
 };
 
-/** The one entrance. Neither method throws, whatever comes. */
+/** The one entrance. No method throws, whatever comes. */
 export type Front = {
+  connection(socket: Socket): void;
   request(request: IncomingMessage, response: ServerResponse): void;
+  /** A request with an `Expect` header that is not `100-continue`. */
+  expectation(request: IncomingMessage, response: ServerResponse): void;
+  /** A CONNECT. */
+  tunnel(request: IncomingMessage, socket: Duplex): void;
+  /** What could not be read as a request. */
+  broken(error: ParseError, socket: Duplex): void;
   /** Whether an Upgrade header is meant for the gateway; anywhere else it is ignored, as RFC 9110 allows. */
   shouldUpgrade(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -47,30 +61,36 @@ export type Front = {
 type Door = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
 
 export function createFront(options: FrontOptions): Front {
-  const { log, meter, basePath, origins } = options;
+  const { log, meter, clock, basePath, origins, sockets } = options;
   const route = createRouter(options);
   const counted = (door: Door): void => meter.count('requests', door);
+  const answer = (request: IncomingMessage, response: ServerResponse, route: Router): void => {
+    const visit = visitOf(request, response, { id: options.randomId(), basePath, trustProxy: origins.trustProxy });
+    const asked = { access: logAccess(visit, log), reply: createReply(visit) };
+    const failed = (error: unknown): void => {
+      meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
+      asked.reply.open();
+      refuse(visit, explain(error, visit, options), options);
+    };
+    try {
+      const done = route(visit, asked);
+      if (done instanceof Promise) done.then(counted, failed);
+      else counted(done);
+    } catch (error) {
+      failed(error);
+    }
+  };
   return {
-    request(request, response) {
-      const visit = visitOf(request, response, { id: options.randomId(), basePath, trustProxy: origins.trustProxy });
-      const asked = { access: logAccess(visit, log), reply: createReply(visit) };
-      const failed = (error: unknown): void => {
-        meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
-        asked.reply.open();
-        refuse(visit, explain(error, visit, options), options);
-      };
-      try {
-        const done = route(visit, asked);
-        if (done instanceof Promise) done.then(counted, failed);
-        else counted(done);
-      } catch (error) {
-        failed(error);
-      }
-    },
+    connection: (socket) => sockets.accepted(socket),
+    request: (request, response) => answer(request, response, route),
+    expectation: (request, response) => answer(request, response, refuseExpectation),
+    tunnel: (_request, socket) => turnAway(socket, NO_TUNNELS, clock),
+    broken: createBrokenAnswers(clock),
     shouldUpgrade: (request) =>
       pathOf(request, basePath) === '/connect' && request.headers.upgrade?.toLowerCase() === 'websocket',
     upgrade(request, socket, head) {
       meter.count('requests', 'gateway');
+      sockets.upgraded(request.socket);
       try {
         options.gateway.upgrade(request, socket, head);
       } catch (error) {
@@ -96,6 +116,7 @@ function createRouter(options: FrontOptions): Router {
     });
   return (visit, asked) => {
     const { request, path } = visit;
+    requireHost(visit);
     const own = path === null ? undefined : house.get(path);
     // Whoever answers in one piece writes the headers of the front with it.
     if (own || request.headers.origin !== undefined || path?.endsWith('/events')) asked.reply.open();
@@ -134,6 +155,25 @@ function createDoors({ graphql, rest, maxBodyBytes }: FrontOptions): Router {
     );
   };
 }
+
+/** HTTP/1.0 has no such header; of later requests without one nobody knows what they are for (RFC 9112, 3.2). */
+function requireHost({ request, response }: Visit): void {
+  if (request.headers.host !== undefined || request.httpVersionMinor === 0) return;
+  response.setHeader('connection', 'close');
+  fail('invalid_argument', 'A request needs a Host header.');
+}
+
+function refuseExpectation({ response }: Visit): never {
+  response.setHeader('connection', 'close');
+  fail('invalid_argument', 'Of expectations only 100-continue is understood.', { status: 417 });
+}
+
+const NO_TUNNELS: Turned = {
+  status: 405,
+  code: 'method_not_allowed',
+  detail: 'This is no proxy.',
+  headers: ['Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS'],
+};
 
 function isGraphql(path: string | null): boolean {
   return path === '/graphql' || path === '/graphql/stream';

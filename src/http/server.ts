@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Front } from './front.ts';
 
 const HEADERS_MS = 10_000;
@@ -30,25 +29,18 @@ export function createHttpServer(front: Front): HttpServer {
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: CHECK_MS,
       shouldUpgradeCallback: front.shouldUpgrade,
+      // The front asks for it itself, and answers with a body.
+      requireHostHeader: false,
     },
     front.request,
   );
   server.maxHeadersCount = HEADERS_MAX;
+  server.on('connection', front.connection);
   server.on('upgrade', front.upgrade);
-  server.on('clientError', answerBroken);
+  server.on('checkExpectation', front.expectation);
+  server.on('connect', front.tunnel);
+  server.on('clientError', front.broken);
   return { listen: (at) => listen(server, at), close: () => close(server) };
-}
-
-const BROKEN: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-};
-
-/** What could not be parsed as a request gets the little that can be said, and nothing of it is kept. */
-function answerBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  const status = BROKEN[error.code ?? ''] ?? '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
 async function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }) {

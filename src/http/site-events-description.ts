@@ -8,7 +8,7 @@ export const SITE_EVENTS_DESCRIPTION: Described = {
   operation: {
     operationId: 'ListenToSite',
     summary: 'The events of a session’s site as they happen, as plain server-sent events.',
-    description: `${ACCESS_WORDS.GRANT} A ticket in the query stands in for a token, once. The stream begins with \`callboard.ready\`, pings every 20 seconds, and ends with \`callboard.closed\` and its code. There is no replay, \`Last-Event-ID\` included: the first event after a gap says how many were missed.`,
+    description: `${ACCESS_WORDS.GRANT} A ticket in the query replaces a token: it is redeemed within 30 seconds and then good for reconnects, one stream at a time. The stream begins with \`callboard.ready\`, pings every 20 seconds, and ends with \`callboard.closed\` and its code. There is no replay, \`Last-Event-ID\` included: the first event after a gap says how many were missed.`,
     security: [{ bearer: [] }, { ticket: [] }],
     parameters: [
       { name: 'session_id', in: 'path', required: true, description: 'The session.', schema: { type: 'string' } },
@@ -33,6 +33,11 @@ export const SITE_EVENTS_DESCRIPTION: Described = {
   },
   problems: ['400', '401', '403', '404', '429', 'default'],
   securitySchemes: {
-    ticket: { type: 'apiKey', in: 'query', name: 'ticket', description: 'Good once, for 30 seconds.' },
+    ticket: {
+      type: 'apiKey',
+      in: 'query',
+      name: 'ticket',
+      description: 'Redeemed within 30 seconds, then good for reconnects.',
+    },
   },
 };

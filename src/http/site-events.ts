@@ -4,13 +4,16 @@ import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
 import type { Live } from '../core/live.ts';
 import type { Log } from '../core/log.ts';
 import type { Maybe } from '../core/maybe.ts';
+import type { RedeemedTicket } from '../core/sites/room.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
 import type { GraphqlDoor } from '../graphql/door.ts';
 import { Chunk } from '../graphql/sse-frame.ts';
 import { createGroups, type Face, type Groups } from '../graphql/sse-group.ts';
+import type { Wire } from '../graphql/sse-wire.ts';
 import type { Admission } from './admission.ts';
 import { eventFrame } from './event-frame.ts';
-import type { Failures } from './failures.ts';
+import type { Sockets } from './sockets.ts';
+import type { TokenGuard } from './token-guard.ts';
 import type { Visit } from './visit.ts';
 
 /**
@@ -24,7 +27,8 @@ export type SiteEventsOptions = {
   readonly log: Log;
   readonly streams: GraphqlDoor['streams'];
   readonly admission: Admission;
-  readonly failures: Failures;
+  readonly guard: TokenGuard;
+  readonly sockets: Pick<Sockets, 'authenticated'>;
   /** Whether viewers who hear the same share a group; default true. The bytes are the same either way. */
   readonly fastPath?: boolean;
 };
@@ -32,6 +36,7 @@ export type SiteEventsOptions = {
 /** A frame of an event is whole as it is encoded. */
 const BARE = { head: '', tail: '' };
 const DRAINING = new Chunk(closedFrame('draining'));
+const REPLACED = new Chunk(closedFrame('unauthenticated'));
 const PATH = /^\/site-sessions\/([^/]+)\/events$/;
 
 export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
@@ -42,9 +47,9 @@ export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
       fail('method_not_allowed', 'This path can only be listened to.');
     }
     const query = new URLSearchParams(visit.query);
-    const who = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
-    access.who = who;
-    await answer(options, visit, { who, sessionId, names: namesOf(query) }, groups);
+    const holder = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
+    access.who = holder.principal;
+    await answer(options, visit, { holder, sessionId, names: namesOf(query) }, groups);
     return true;
   };
   return (visit, access) => {
@@ -53,7 +58,9 @@ export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
   };
 }
 
-type Asked = { readonly who: Principal; readonly sessionId: string; readonly names: readonly string[] | null };
+type Asked = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
+/** A ticket's stream is its only one. */
+type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
 /** Null: another path. A session id that is not one names nothing. */
 function sessionOf(path: string | null): string | null {
@@ -67,23 +74,18 @@ function sessionOf(path: string | null): string | null {
   }
 }
 
-/** A header wins over a ticket, which is then not used up. Bad tickets count as bad tokens do. */
+/** A header wins over a ticket, which is then not redeemed. Bad tickets count as bad tokens do. */
 async function holderOf(
-  { core, admission, failures }: SiteEventsOptions,
+  { core, admission, guard, sockets }: SiteEventsOptions,
   visit: Visit,
   { sessionId, ticket }: { readonly sessionId: string; readonly ticket: string | null },
-): Promise<Principal> {
-  const who = await admission(visit);
-  if (who) return who;
+): Promise<Holder> {
+  const principal = await admission(visit);
+  if (principal) return { principal };
   if (ticket === null) fail('unauthenticated', 'A bearer token or a ticket is needed.');
-  const retryAfterMs = failures.waitOf(visit.address);
-  if (retryAfterMs > 0) fail('rate_limited', 'Too many bad tokens came from this address.', { retryAfterMs });
-  try {
-    return await core.sites.redeem(sessionId, ticket);
-  } catch (error) {
-    if (error instanceof CallboardError && error.status === 401) failures.count(visit.address);
-    throw error;
-  }
+  const redeemed = await guard.check(visit.address, () => core.sites.redeem(sessionId, ticket));
+  sockets.authenticated(visit.request.socket);
+  return redeemed;
 }
 
 /** `names=a,b`. Unknown parameters are refused: a misspelt filter must not widen what is heard. */
@@ -99,21 +101,50 @@ function namesOf(query: URLSearchParams): readonly string[] | null {
 async function answer(
   options: SiteEventsOptions,
   visit: Visit,
-  asked: Asked,
+  { holder, sessionId, names }: Asked,
   groups: Groups<SiteEvent>,
 ): Promise<void> {
   const { streams, core } = options;
-  const release = streams.reserve(asked.who);
+  const place = new Place();
   try {
-    const shared = (await core.sites.listen(asked.who, asked.sessionId, asked.names)) ?? notFound();
-    const wire = streams.plain(visit.response, { onClose: release, expiresAt: null, farewell: DRAINING });
-    wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: asked.sessionId }) }));
+    // First, so that an EventSource that comes back finds the place of its former stream free.
+    place.leave = holder.occupy?.(() => place.replaced());
+    place.release = streams.reserve(holder.principal);
+    const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
+    const wire = streams.plain(visit.response, { onClose: () => place.free(), expiresAt: null, farewell: DRAINING });
+    wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
     groups.join({ shared, face: () => faceOf(options.log) }, { wire, id: null, onEnd: nothing });
+    place.taken(wire);
   } catch (error) {
-    release();
+    place.free();
     if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;
     // An EventSource takes 204 for "do not come again".
     visit.response.writeHead(204).end();
+  }
+}
+
+/** What a stream holds while it is open: one of its holder's places, and its ticket where it has one. */
+class Place {
+  release: (() => void) | undefined;
+  leave: (() => void) | undefined;
+  #wire: Wire | null = null;
+  #replaced = false;
+
+  taken(wire: Wire): void {
+    this.#wire = wire;
+    if (this.#replaced) this.replaced();
+  }
+
+  /** Another stream was opened with the same ticket. */
+  replaced(): void {
+    this.#replaced = true;
+    this.#wire?.write(REPLACED);
+    this.#wire?.end();
+  }
+
+  free(): void {
+    this.release?.();
+    this.leave?.();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { addressOf } from '../gateway/address.ts';
 
 export type VisitOptions = {
   readonly id: string;
@@ -33,13 +34,6 @@ export function visitOf(request: IncomingMessage, response: ServerResponse, opti
     query: target?.query ?? '',
     address: addressOf(request, options.trustProxy),
   };
-}
-
-/** The nearest proxy appends the address that it saw: only the last one is its own word. */
-export function addressOf(request: IncomingMessage, trustProxy: boolean): string {
-  const forwarded = trustProxy ? request.headers['x-forwarded-for'] : undefined;
-  const text = Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '');
-  return text.split(',').at(-1)?.trim().slice(0, 64) || (request.socket.remoteAddress ?? '');
 }
 
 /** Where an upgrade asks to go: the path below the base path, or null. */

@@ -10,6 +10,8 @@ const LABELS: Partial<Record<CounterName, string>> = {
   links_closed: 'cause',
   frames_refused: 'code',
   requests: 'door',
+  sockets_refused: 'bound',
+  tokens_refused: 'reason',
 };
 /** Every label comes from a closed set; should one ever not, the rest of it is counted together. */
 const LABELS_MAX = 64;
@@ -17,6 +19,8 @@ const LABELS_MAX = 64;
 export type Meter = Metrics & {
   /** Adds a gauge that is read anew for each exposition. A reader that throws leaves the gauge as it was. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** As `gauge`, with one value for each value of one label, out of a closed set. */
+  gauges(name: string, help: string, of: { readonly label: string; read(): Iterable<readonly [string, number]> }): void;
   /** The exposition in Prometheus' text format. */
   expose(): Promise<{ readonly contentType: string; readonly text: string }>;
   close(): void;
@@ -39,6 +43,17 @@ export function createMetrics(): Meter {
         help,
         registers: [registry],
         collect: () => setFrom(gauge, read),
+      });
+    },
+    gauges(name, help, { label, read }) {
+      const gauge: Gauge = new Gauge({
+        name: `callboard_${name}`,
+        help,
+        labelNames: [label],
+        registers: [registry],
+        collect() {
+          for (const [value, number] of read()) gauge.set({ [label]: value }, number);
+        },
       });
     },
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),

@@ -50,7 +50,12 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
       ...['callboard-settings.ts'],
     ],
   },
-  { of: 'index.ts', may: ['callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'] },
+  { of: 'node-version.ts', may: [] },
+  { of: 'require-node.ts', may: ['node-version.ts'] },
+  {
+    of: 'index.ts',
+    may: ['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'],
+  },
   {
     of: 'cli/',
     may: [
@@ -58,7 +63,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
       ...['platform/log.ts', 'core/errors.ts', 'core/ids.ts', 'core/limits.ts'],
     ],
   },
-  { of: 'bin.ts', may: ['cli/'] },
+  { of: 'bin.ts', may: ['node-version.ts', 'cli/'] },
 ];
 
 /** Arrows between the rooms of core. Every room may import `auth` and the files at core's root. */

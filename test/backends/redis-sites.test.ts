@@ -48,14 +48,14 @@ describe('sites over Redis, on two nodes', () => {
     expect((await sessions().get([led('s1')]))[0]?.closedAt).toBe(here.now());
   });
 
-  it('gives a ticket to one of those that ask at once', async () => {
+  it('redeems a ticket on any node, and again on any other', async () => {
     await open('s1');
     for (let round = 0; round < 20; round++) {
       await sessions().putTicket(led(`t${round}`), ticket());
       const redeemed = await Promise.all(
         [here, there, here, there].map((bench) => sessions(bench).redeemTicket(led(`t${round}`))),
       );
-      expect(redeemed.filter((one) => one !== null)).toHaveLength(1);
+      expect(redeemed.filter((one) => one !== null)).toHaveLength(4);
     }
   });
 

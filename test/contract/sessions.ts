@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS, SESSIONS_PER_SITE } from '../../src/core/limits.ts';
+import {
+  GRANTS_PER_SESSION,
+  SESSION_KEPT_MS,
+  SESSION_TICKETS,
+  SESSION_TICKETS_REDEEMED,
+  SESSIONS_PER_SITE,
+} from '../../src/core/limits.ts';
 import type { SiteSession } from '../../src/core/sites/session.ts';
 import type { NewGrant, NewSession } from '../../src/core/sites/store.ts';
 import type { Bench, MakeBench } from './kit.ts';
@@ -195,7 +201,7 @@ export function sessionContract(name: string, make: MakeBench): void {
       expect(await bench.backend.sessions.findByToken(led('hash'))).toBeNull();
     });
 
-    it('redeems a ticket once, in time, also when many ask at once', async () => {
+    it('redeems a ticket for the first time in time, also when many ask at once', async () => {
       await open('s1');
       const { sessions } = bench.backend;
       const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: 5 };
@@ -205,10 +211,40 @@ export function sessionContract(name: string, make: MakeBench): void {
       });
       await sessions.putTicket(led('t2'), { ...ticket, ttlMs: 30_000 });
       const redeemed = await Promise.all([1, 2, 3, 4].map(() => sessions.redeemTicket(led('t1'))));
-      expect(redeemed.filter((one) => one !== null)).toEqual([ticket]);
+      expect(redeemed).toEqual([ticket, ticket, ticket, ticket]);
       expect(await sessions.redeemTicket(led('none'))).toBeNull();
       await bench.advance(30_000);
       expect(await sessions.redeemTicket(led('t2'))).toBeNull();
+      expect(await sessions.redeemTicket(led('t2'))).toBeNull();
+    });
+
+    it('redeems it again for as long as its session is answered', async () => {
+      await open('s1', { ttlMs: HOUR });
+      const { sessions } = bench.backend;
+      const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: null };
+      await sessions.putTicket(led('t1'), { ...ticket, ttlMs: 30_000 });
+      await sessions.redeemTicket(led('t1'));
+      for (let hour = 0; hour < 2; hour++) {
+        await bench.advance(HOUR - 1000);
+        expect(await sessions.redeemTicket(led('t1'))).toEqual(ticket);
+      }
+      await bench.advance(SESSION_KEPT_MS);
+      expect(await sessions.redeemTicket(led('t1'))).toBeNull();
+    });
+
+    it('bounds the redeemed tickets of a session: the one redeemed longest ago goes', async () => {
+      await open('s1');
+      const { sessions } = bench.backend;
+      const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 };
+      const redeem = (n: number) => sessions.redeemTicket(led(`t${n}`));
+      for (let n = 0; n < SESSION_TICKETS_REDEEMED; n++) {
+        await sessions.putTicket(led(`t${n}`), ticket);
+        await redeem(n);
+      }
+      expect(await redeem(0)).not.toBeNull();
+      await sessions.putTicket(led('t-1'), ticket);
+      expect(await redeem(-1)).not.toBeNull();
+      expect([await redeem(1), (await redeem(0)) !== null, (await redeem(2)) !== null]).toEqual([null, true, true]);
     });
 
     it('bounds the tickets of a session that wait, and gives none where it is over', async () => {

@@ -278,15 +278,21 @@ describe('sharing', () => {
 });
 
 describe('a ticket', () => {
-  it('stands for whoever took it, once, for its session and for 30 seconds', async () => {
+  it('is the right of who took it, in its session, when it is redeemed within 30 seconds, and then for as long as that right', async () => {
     await using at = await board();
     const { sites } = at.core;
     const take = async (who: Principal) => (await sites.ticket(who, at.sessionId))?.ticket ?? '';
     const ticket = await take(at.holder);
-    expect(await sites.redeem(at.sessionId, ticket)).toEqual(at.holder);
-    expect(await code(sites.redeem(at.sessionId, ticket))).toBe('unauthenticated');
-    const owner = await sites.redeem(at.sessionId, await take(alice));
-    expect(owner).toEqual({ kind: 'user', userId: 'alice', scopes: new Set(['invoke']), expiresAt: null });
+    const redeem = async (given: string) => (await sites.redeem(at.sessionId, given)).principal;
+    expect(await redeem(ticket)).toEqual(at.holder);
+    await at.clock.advance(10 * TICKET_MS);
+    expect(await redeem(ticket)).toEqual(at.holder);
+    expect(await redeem(await take(alice))).toEqual({
+      kind: 'user',
+      userId: 'alice',
+      scopes: new Set(['invoke']),
+      expiresAt: null,
+    });
     const other = (await sites.open(alice, 'board', {}))?.view.session.sessionId ?? '';
     expect(await code(sites.redeem(other, await take(at.holder)))).toBe('unauthenticated');
     const late = await take(at.holder);
@@ -298,15 +304,36 @@ describe('a ticket', () => {
     expect(await code(sites.holder(await take(at.holder)))).toBe('unauthenticated');
   });
 
+  it('has one stream at a time: a later one takes its place, once, and one that has ended leaves it', async () => {
+    await using at = await board();
+    const { sites } = at.core;
+    const ticket = (await sites.ticket(at.holder, at.sessionId))?.ticket ?? '';
+    const other = (await sites.ticket(at.holder, at.sessionId))?.ticket ?? '';
+    const replaced: string[] = [];
+    const occupy = async (name: string, given = ticket) =>
+      (await sites.redeem(at.sessionId, given)).occupy(() => void replaced.push(name));
+    await occupy('first');
+    await occupy('another ticket', other);
+    const leave = await occupy('second');
+    expect(replaced).toEqual(['first']);
+    leave();
+    await occupy('third');
+    expect(replaced).toEqual(['first']);
+    await occupy('fourth');
+    expect(replaced).toEqual(['first', 'third']);
+  });
+
   it('is worth nothing once its grant is revoked or its holder’s token is over', async () => {
     await using at = await board();
     const { sites } = at.core;
     const given = await share(at, alice);
     const ticket = await sites.ticket(given.holder, at.sessionId);
+    await sites.redeem(at.sessionId, ticket?.ticket ?? '');
     await sites.revoke(alice, at.sessionId, given.grant.grantId);
     expect(await code(sites.redeem(at.sessionId, ticket?.ticket ?? ''))).toBe('unauthenticated');
     const brief = { ...alice, expiresAt: at.clock.now() + 1000 };
     const owned = await sites.ticket(brief, at.sessionId);
+    await sites.redeem(at.sessionId, owned?.ticket ?? '');
     await at.clock.advance(1000);
     expect(await code(sites.redeem(at.sessionId, owned?.ticket ?? ''))).toBe('unauthenticated');
   });

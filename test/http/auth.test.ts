@@ -29,6 +29,14 @@ function authenticator(over: Partial<AuthOptions> = {}) {
 }
 
 type Verdict = string | Principal | null;
+/** Why a token is not good. */
+async function faultOf(token: string, over: Partial<AuthOptions> = {}): Promise<unknown> {
+  const refused: unknown = await authenticator(over)
+    .authenticate(token)
+    .catch((error: unknown) => error);
+  return refused instanceof CallboardError ? refused.details.tokenFault : null;
+}
+
 async function verdict(token: string, over: Partial<AuthOptions> = {}): Promise<Verdict> {
   try {
     return await authenticator(over).authenticate(token);
@@ -57,6 +65,21 @@ describe('configured admin tokens', () => {
       expect(await verdict(token)).toBe('401 unauthenticated');
     },
   );
+
+  it('carry their names', async () => {
+    const adminTokens = ['ops-1=the-token-of-the-operators', 'the-second-token==', '9a=b-is-no-name-but-a-token'];
+    const named = (token: string) => verdict(token, { adminTokens });
+    expect(await named('the-token-of-the-operators')).toEqual({ kind: 'admin', name: 'ops-1', expiresAt: null });
+    expect(await named('the-second-token==')).toMatchObject({ name: 'token-2' });
+    expect(await named('9a=b-is-no-name-but-a-token')).toMatchObject({ name: 'token-3' });
+    expect(await named('ops-1=the-token-of-the-operators')).toBe('401 unauthenticated');
+    expect(await named('ops-1')).toBe('401 unauthenticated');
+  });
+
+  it('are recalled before anything is verified', () => {
+    expect(authenticator().recall(TOKENS[0] ?? '')).toMatchObject({ kind: 'admin' });
+    expect(authenticator().recall('x'.repeat(9000))).toBeNull();
+  });
 
   it('do not exist when none are configured', async () => {
     expect(await verdict('', { adminTokens: [] })).toBe('401 unauthenticated');
@@ -137,6 +160,28 @@ describe('tokens signed with the secret', () => {
     expect(await verdict(await make())).toBe(`401 ${code}`);
   });
 
+  it('say why they are not good, for the log', async () => {
+    const bound = { issuer: 'https://id.example', audience: 'callboard' };
+    const claims = { ...good, iss: bound.issuer, aud: bound.audience };
+    expect({
+      expired: await faultOf(await hs({ ...claims, exp: seconds - 1 }), bound),
+      not_yet_valid: await faultOf(await hs({ ...claims, nbf: seconds + 10 }), bound),
+      issuer: await faultOf(await hs({ ...claims, iss: 'other' }), bound),
+      audience: await faultOf(await hs({ ...claims, aud: 'other' }), bound),
+      claims: await faultOf(await hs({ ...without('exp'), iss: bound.issuer, aud: bound.audience }), bound),
+      signature: await faultOf(await hs(claims, OTHER), bound),
+      subject: await faultOf(await hs({ ...claims, sub: 'a/b' }), bound),
+      algorithm: await faultOf(swapHeader(await hs(claims), { alg: 'none' }), bound),
+      malformed: await faultOf('nothing like a token'),
+      long: await faultOf('x'.repeat(9000)),
+      good: await faultOf(await hs(claims), bound),
+    }).toEqual({
+      ...{ expired: 'expired', not_yet_valid: 'not_yet_valid', issuer: 'issuer', audience: 'audience' },
+      ...{ claims: 'claims', signature: 'signature', subject: 'subject', algorithm: 'algorithm' },
+      ...{ malformed: 'malformed', long: 'malformed', good: null },
+    });
+  });
+
   it('must have issuer and audience where those are configured', async () => {
     const bound = { issuer: 'https://id.example', audience: 'callboard' };
     const claims = { ...good, iss: bound.issuer, aud: bound.audience };
@@ -212,6 +257,15 @@ describe('tokens signed by a key set', () => {
   ])('%s are refused', async (_says, make) => {
     expect(await verdict(await make(), { ...bound, jwksUrl })).toBe('401 unauthenticated');
     expect(await verdict(await make(), { ...bound, jwksUrl, secret: null })).toBe('401 unauthenticated');
+  });
+
+  it('say why they are not good, too', async () => {
+    const with_ = { ...bound, jwksUrl };
+    expect(await faultOf(await rs(claims, foreign.privateKey), with_)).toBe('signature');
+    expect(await faultOf(await rs(claims, keys.privateKey, 'two'), with_)).toBe('key_unknown');
+    expect(await faultOf(await rs(claims), { ...with_, jwksUrl: jwksUrl.replace('/keys', '/broken') })).toBe(
+      'keys_unavailable',
+    );
   });
 
   it('are neither accepted nor called bad while the keys cannot be read', async () => {

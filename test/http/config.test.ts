@@ -79,6 +79,18 @@ describe('configuration', () => {
     expect(faultsOf(env)).toHaveProperty('CALLBOARD_ADMIN_TOKEN');
   });
 
+  it('takes names of admin tokens, and asks for at least 16 characters after one', () => {
+    const named = { CALLBOARD_ADMIN_TOKEN: 'ops=a-token-of-twenty-chars, bare, cGFkZGVk==' };
+    expect(readConfig(named, []).auth.adminTokens).toEqual(['ops=a-token-of-twenty-chars', 'bare', 'cGFkZGVk==']);
+    for (const text of ['ops=short', 'bare,ops=short', 'ops=short=']) {
+      expect(faultsOf({ CALLBOARD_ADMIN_TOKEN: text })).toHaveProperty('CALLBOARD_ADMIN_TOKEN');
+    }
+    expect(faultsOf({ CALLBOARD_HOST: '0.0.0.0', CALLBOARD_ADMIN_TOKEN: 'ops=a-token-of-twenty-chars' })).toEqual({});
+    expect(faultsOf({ CALLBOARD_HOST: '0.0.0.0', CALLBOARD_ADMIN_TOKEN: 'named-short=12345' })).toHaveProperty(
+      'CALLBOARD_ADMIN_TOKEN',
+    );
+  });
+
   it('reports every fault at once, each by the name that it was given under', () => {
     const env = {
       CALLBOARD_SECRET: 'too short',
@@ -162,6 +174,7 @@ describe('configuration', () => {
   it('knows every setting as a variable and as a flag', () => {
     const values: Partial<Record<string, string>> = {
       HOST: '127.0.0.1',
+      UNAUTHENTICATED_SOCKETS_PER_ADDRESS: '64',
       BASE_PATH: '/b',
       SECRET,
       JWKS_URL: 'https://id.example',
@@ -179,7 +192,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(44);
+    expect(SETTING_NAMES).toHaveLength(45);
   });
 
   it('has the bounds of each share, a guarantee that is not given at most the total', () => {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { FAILURES_A_MINUTE } from '../../src/http/failures.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { ADMIN, postJson, raw, relay, tokenOf, type Ask, type Relay } from './kit.ts';
+import { ADMIN, postJson, raw, relay, SECRET, tokenOf, type Ask, type Relay } from './kit.ts';
 
 let house: Relay;
 beforeAll(async () => void (house = await relay()));
@@ -150,6 +151,92 @@ describe('paths', () => {
     expect((await house.ask('/healthz')).status).toBe(200);
   });
 
+  const bearer = `Authorization: Bearer ${ADMIN}`;
+  const request = (first: string, ...lines: readonly string[]): string => [first, ...lines, '', ''].join('\r\n');
+  const socketLines = ['Host: x', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Protocol: callboard.v1'];
+  it.each([
+    ['what is not HTTP', 'hello\r\n\r\n', 400, 'invalid_argument'],
+    ['a method of nobody', request('FOO /users HTTP/1.1', 'Host: x'), 400, 'invalid_argument'],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'invalid_argument'],
+    ['too large a header', request('GET / HTTP/1.1', 'Host: x', `X: ${'y'.repeat(20_000)}`), 431, 'payload_too_large'],
+    ['no host', request('GET /users HTTP/1.1', bearer), 400, 'invalid_argument'],
+    [
+      'another expectation',
+      request('POST /users HTTP/1.1', 'Host: x', bearer, 'Expect: zz', 'Content-Length: 2') + '{}',
+      417,
+      'invalid_argument',
+    ],
+    [
+      'an unknown coding',
+      request('POST /users HTTP/1.1', 'Host: x', 'Transfer-Encoding: foo'),
+      400,
+      'invalid_argument',
+    ],
+    [
+      'a bad chunk',
+      request(
+        'POST /graphql HTTP/1.1',
+        'Host: x',
+        bearer,
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+      ) + 'zz\r\n\r\n',
+      400,
+      'invalid_argument',
+    ],
+    ['a tunnel', request('CONNECT elsewhere:80 HTTP/1.1', 'Host: x'), 405, 'method_not_allowed'],
+    [
+      'a WebSocket without a key',
+      request('GET /connect HTTP/1.1', ...socketLines, 'Sec-WebSocket-Version: 13'),
+      400,
+      'invalid_argument',
+    ],
+    ['a WebSocket by POST', request('POST /connect HTTP/1.1', ...socketLines), 405, 'method_not_allowed'],
+  ])('%s is answered with a body and a code', async (_says, bytes, status, code) => {
+    const [head = '', body = ''] = (await raw(house.url, bytes)).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(head).toMatch(/^content-type: application\/problem\+json/im);
+    expect(head).toMatch(/^connection: close/im);
+    if (status === 405) expect(head).toMatch(/^allow: GET/im);
+    expect(JSON.parse(body)).toMatchObject({
+      type: 'about:blank',
+      title: expect.any(String),
+      status,
+      code,
+      detail: expect.any(String),
+    });
+  });
+
+  it('an expected 100 is said, and HTTP/1.0 needs no host', async () => {
+    const body = '{"query":"{ __typename }"}';
+    const json = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
+    const expecting = request('POST /graphql HTTP/1.1', 'Host: x', bearer, 'Expect: 100-continue', ...json) + body;
+    expect(await raw(house.url, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    expect(await raw(house.url, request('GET /users HTTP/1.0', bearer))).toMatch(/^HTTP\/1\.1 200 OK/);
+  });
+
+  it.each([
+    ['/graphql', ['TRACE', 'PROPFIND', 'DELETE', 'PUT', 'PATCH', 'OPTIONS'], 'GET, POST'],
+    ['/graphql/stream', ['TRACE', 'PROPFIND', 'PATCH', 'OPTIONS'], 'GET, POST, PUT, DELETE'],
+  ])('%s answers odd methods in GraphQL’s form', async (path, methods, allow) => {
+    for (const method of methods) {
+      const answer = await house.ask(path, { method });
+      expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow]);
+      expect(answer.json).toMatchObject({ errors: [{ extensions: { code: 'method_not_allowed' } }] });
+    }
+    const head = await house.ask(path, { method: 'HEAD' });
+    expect([head.status, head.text]).toEqual([405, '']);
+  });
+
+  it('a broken request behind one that is being answered does not reach into its answer', async () => {
+    const text = await raw(house.url, `${request('GET /openapi.json HTTP/1.1', 'Host: x')}broken\r\n\r\n`);
+    const [head = '', ...rest] = text.split('\r\n\r\n');
+    const length = Number(/^content-length: (\d+)/im.exec(head)?.[1]);
+    expect(length).toBeGreaterThan(100_000);
+    expect(rest.join('\r\n\r\n').slice(0, length)).not.toContain('HTTP/1.1 ');
+    expect((await house.ask('/healthz')).status).toBe(200);
+  });
+
   it('stand below the base path, and nowhere else', async () => {
     await using based = await relay({ basePath: '/relay/one' });
     expect(based.url).toMatch(/\/relay\/one$/);
@@ -172,7 +259,7 @@ describe('paths', () => {
 });
 
 describe('bad tokens from one address', () => {
-  it('are answered 429 after twenty in a minute, while good ones of lately pass', async () => {
+  it('are answered 429 after twenty in a minute, while every good one is served', async () => {
     const clock = new FakeClock(Date.now());
     await using other = await relay({}, { clock });
     expect((await other.ask('/users')).status).toBe(200);
@@ -182,11 +269,53 @@ describe('bad tokens from one address', () => {
     const limited = await other.ask('/users', { token: 'bad-again' });
     expect([limited.status, codeOf(limited.json)]).toEqual([429, 'rate_limited']);
     expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0);
-    expect((await other.ask('/users', { token: await tokenOf('alice', 'invoke') })).status).toBe(429);
+    for (const user of ['alice', 'bob']) {
+      const fresh = await tokenOf(user, 'admin');
+      expect((await other.ask('/users', { token: fresh })).status).toBe(200);
+    }
     expect((await other.ask('/users')).status).toBe(200);
+    expect((await other.ask('/metrics')).text).toContain('callboard_tokens_refused_total{reason="malformed"} 21');
     expect((await other.ask('/healthz', { token: null })).status).toBe(200);
     await clock.advance(60_001);
     expect((await other.ask('/users', { token: 'bad-again' })).status).toBe(401);
+  });
+
+  it('do not shut out an administrator who comes for the first time', async () => {
+    await using other = await relay();
+    for (let i = 0; i <= FAILURES_A_MINUTE; i++) await other.ask('/users', { token: `bad-${i}` });
+    expect((await other.ask('/users', { token: 'bad' })).status).toBe(429);
+    expect((await other.ask('/metrics')).status).toBe(200);
+  });
+
+  it('are counted together, by hellos on links too', async () => {
+    await using other = await relay();
+    for (let i = 0; i < FAILURES_A_MINUTE; i++) await refusedHello(other.url, `bad-${i}`);
+    expect(await refusedHello(other.url, 'bad')).toMatchObject({
+      code: 'rate_limited',
+      frame: 'hello',
+      retry_after_ms: expect.any(Number),
+    });
+    expect((await other.ask('/users', { token: 'bad' })).status).toBe(429);
+    expect(await refusedHello(other.url, await tokenOf('alice', 'host'))).toMatchObject({ code: 'forbidden' });
+  });
+
+  it('are told apart in the log, without the token, by whoever shows it', async () => {
+    await using other = await relay({ auth: { adminTokens: [`ops=${ADMIN}`], secret: SECRET, issuer: 'https://id' } });
+    const reasons = async (token: string): Promise<string[]> => {
+      const before = other.lines.length;
+      await other.ask('/users', { token });
+      await refusedHello(other.url, token);
+      const lines = other.lines.slice(before).map((line): Record<string, unknown> => JSON.parse(line));
+      expect(other.lines.join('')).not.toContain(token);
+      const refused = lines.filter(({ msg }) => msg === 'a token was refused');
+      expect(refused.map(({ address }) => address)).toEqual(['127.0.0.1', '127.0.0.1']);
+      return refused.map(({ reason }) => String(reason));
+    };
+    expect(await reasons('nothing-like-a-token')).toEqual(['malformed', 'malformed']);
+    expect(await reasons(await tokenOf('alice', 'invoke'))).toEqual(['issuer', 'issuer']);
+    expect(await reasons(`cbg_${'x'.repeat(43)}`)).toEqual(['grant', 'grant']);
+    await other.ask('/users');
+    expect(other.lines.at(-1)).toContain('"who":"admin:ops"');
   });
 
   it('are counted by the proxy’s word only where a proxy is trusted', async () => {
@@ -204,3 +333,14 @@ describe('bad tokens from one address', () => {
     }
   });
 });
+
+/** What a hello with this token is refused with. */
+function refusedHello(url: string, token: string): Promise<unknown> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
+  socket.on('open', () => socket.send(JSON.stringify({ type: 'hello', token })));
+  return new Promise((resolve, reject) => {
+    socket.once('message', (data) => resolve(JSON.parse(String(data))));
+    socket.once('error', reject);
+    socket.on('message', () => socket.close());
+  });
+}

@@ -171,17 +171,46 @@ describe('the event stream of a session', () => {
 });
 
 describe('a ticket', () => {
-  it('opens one stream without a token, once, and stands in no log', async () => {
+  it('opens one stream without a token, again and again, and stands in no log', async () => {
     await using at = await board();
     const ticket = await ticketOf(at);
     const stream = await hearing(at, null, `?ticket=${ticket}&names=changed`);
     await at.publish({ name: 'changed' });
     await stream.until('event: changed');
-    expect(await refusal(at, null, `?ticket=${ticket}`)).toEqual([401, 'unauthenticated']);
-    stream.abort();
+    const newer = await hearing(at, null, `?ticket=${ticket}`);
+    await stream.ended;
+    expect(framesOf(stream).at(-1)).toMatchObject({ event: 'callboard.closed', data: { code: 'unauthenticated' } });
+    newer.abort();
+    await at.clock.advance(120_000);
+    (await hearing(at, null, `?ticket=${ticket}`)).abort();
     await until(() => at.lines.some((line) => line.includes('/events') && line.includes('"status":200')));
     expect(at.lines.join('\n')).not.toContain(ticket);
     expect(at.lines.join('\n')).not.toContain(at.session.token);
+  });
+
+  it('takes the place of the stream that it opened before, where its grant has no other', async () => {
+    await using at = await board();
+    const ticket = await ticketOf(at);
+    const open = [await hearing(at, null, `?ticket=${ticket}`)];
+    for (let i = 0; i < 9; i++) open.push(await hearing(at, 'viewer'));
+    expect(await refusal(at, 'viewer')).toEqual([429, 'rate_limited']);
+    open.push(await hearing(at, null, `?ticket=${ticket}`));
+    await open[0]?.ended;
+    for (const stream of open) stream.abort();
+  });
+
+  it('is 204 once its session is over, so that an EventSource stays away, and 401 once its grant is', async () => {
+    await using at = await board();
+    const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
+    at.know('guest', String(given.json?.['token']));
+    const [ticket, guests] = [await ticketOf(at), await ticketOf(at, 'guest')];
+    for (const one of [ticket, guests]) (await hearing(at, null, `?ticket=${one}`)).abort();
+    await at.remove(`/site-sessions/${at.session.session_id}/grants/${String(given.json?.['grant_id'])}`);
+    expect(await refusal(at, null, `?ticket=${guests}`)).toEqual([401, 'unauthenticated']);
+    await at.remove(`/site-sessions/${at.session.session_id}`);
+    const again = await at.listen(null, `?ticket=${ticket}`);
+    await again.ended;
+    expect([again.status, again.text()]).toEqual([204, '']);
   });
 
   it('is of its session, for 30 seconds, and also the owner’s', async () => {

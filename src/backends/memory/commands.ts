@@ -11,6 +11,7 @@ import { satisfied } from '../../core/delivery/waiter.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { move, row, type Acts } from './commands-acts.ts';
 import { finish } from './commands-finish.ts';
+import { giveUpParams, holdParams, paramsRefusal } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
 import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
@@ -55,6 +56,11 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     acts.ledger.dropIdle(request);
     return { kind: 'refused', code: refusal };
   }
+  const shortage = paramsRefusal(client, request.params);
+  if (shortage) {
+    acts.ledger.dropIdle(request);
+    return { kind: 'refused', code: shortage, share: 'queued_bytes' };
+  }
   const { binding } = client;
   const command = newCommand(request, binding, acts.clock.now());
   const { userId, clientId, commandId, traceId, parentSpanId } = command;
@@ -64,6 +70,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     client,
     queuedOn: command.nodeId,
     params: request.params,
+    paramsBytes: 0,
     result: null,
     progress: null,
     resultBytes: 0,
@@ -71,6 +78,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     reduced: false,
     waiters: NO_WAITERS,
   };
+  holdParams(entry);
   acts.keep(row(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }));
   acts.ledger.reserveMark(entry, request.chosenId);
   acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
@@ -155,9 +163,7 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   });
   entry.client.waiting.delete(entry);
   entry.client.running.add(entry);
-  const { params } = entry;
-  entry.params = null;
-  return { kind: 'dispatch', command, params, remainingMs: command.deadline - now };
+  return { kind: 'dispatch', command, params: giveUpParams(entry), remainingMs: command.deadline - now };
 }
 
 const NO_PROGRESS = { rows: 0, at: -Infinity } as const;

@@ -16,6 +16,8 @@ export type Entry = {
   queuedOn: string | null;
   /** Kept until dispatch: nothing is written twice. */
   params: JsonText | null;
+  /** Of `params`, as they are counted. */
+  paramsBytes: number;
   result: JsonText | null;
   /** Rows of progress that were kept, and when the last one was; null before the first. */
   progress: { readonly rows: number; readonly at: number } | null;
@@ -36,6 +38,8 @@ export const NO_WAITERS: readonly WaiterRow[] = [];
 /** What waits for one client, in the order admitted, and what it runs. */
 export type ClientQueue = {
   readonly user: UserLedger;
+  /** Of its user. */
+  readonly holdings: Holdings;
   /** Of its stream of history. */
   readonly suffix: string;
   binding: Binding | null;

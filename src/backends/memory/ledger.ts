@@ -7,6 +7,7 @@ import { LazySet } from '../../core/lazy.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
+import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
 import type { ClientQueue, Entry } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
@@ -46,6 +47,7 @@ export class Ledger {
     const queue: ClientQueue = {
       user,
       suffix: clientStream(key.clientId),
+      holdings: user.holdings,
       binding: null,
       waiting: new LazySet(),
       running: new LazySet(),
@@ -91,7 +93,7 @@ export class Ledger {
     const holders = this.#scopes.get(command.scopeId)?.holders;
     holders?.delete(entry);
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
-    entry.params = null;
+    giveUpParams(entry);
   }
 
   /** Gives up results and records beyond their totals. The last step of an act that ended a command: replies may hold its result. */

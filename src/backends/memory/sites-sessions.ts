@@ -30,14 +30,7 @@ export function createMemorySessions(clock: Clock, siteIsThere: (key: SiteKey) =
       return found && grant ? { session: found.row.session, grant } : null;
     },
     putTicket: (ticketHash, ticket) => putTicket(shelf, ticketHash, ticket),
-    redeemTicket(ticketHash) {
-      const known = shelf.tickets.get(ticketHash);
-      if (!known) return null;
-      const { until, ...ticket } = known;
-      shelf.tickets.delete(ticketHash);
-      shelf.find(ticket.sessionId)?.tickets.delete(ticketHash);
-      return clock.now() < until ? ticket : null;
-    },
+    redeemTicket: (ticketHash) => shelf.redeem(ticketHash),
     list(key, page) {
       shelf.now();
       const rows = shelf.ofSite(siteKeyText(key), page.after?.[0] ?? null);

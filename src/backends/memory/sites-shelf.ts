@@ -1,16 +1,20 @@
 import type { Clock } from '../../core/clock.ts';
-import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSIONS_PER_SITE } from '../../core/limits.ts';
+import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS_REDEEMED, SESSIONS_PER_SITE } from '../../core/limits.ts';
 import { isGrantLive, isOpen, type Grant, type SiteSession } from '../../core/sites/session.ts';
 import { siteKeyText } from '../../core/sites/site.ts';
 import type { NewGrant, Ticket } from '../../core/sites/store.ts';
 import { DueIndex } from './due.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
-/** `hashes`: of the tokens, by grant. `tickets`: the ends of those not redeemed, in the order put. */
+/**
+ * `hashes`: of the tokens, by grant. `tickets`: the ends of those not redeemed, in the order put. `redeemed`: the others, in the order last
+ * redeemed.
+ */
 export type Row = {
   session: SiteSession;
   readonly hashes: Map<string, string>;
   readonly tickets: Map<string, number>;
+  readonly redeemed: Set<string>;
 };
 
 /** The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by when they are to be forgotten. */
@@ -57,7 +61,7 @@ export class Shelf {
   }
 
   add(session: SiteSession): Row {
-    const row: Row = { session, hashes: new Map(), tickets: new Map() };
+    const row: Row = { session, hashes: new Map(), tickets: new Map(), redeemed: new Set() };
     const site = siteKeyText(session);
     const sorted = this.#bySite.get(site) ?? createSortedMap<Row>();
     this.#bySite.set(site, sorted);
@@ -95,6 +99,28 @@ export class Shelf {
     return true;
   }
 
+  /** The ticket, where it may be redeemed now; it is the one redeemed last then. */
+  redeem(ticketHash: string): Ticket | null {
+    const now = this.now();
+    const known = this.tickets.get(ticketHash);
+    const row = known && this.#rows.get(known.sessionId);
+    if (!known || !row) return null;
+    const { until, ...ticket } = known;
+    const again = row.redeemed.delete(ticketHash);
+    row.tickets.delete(ticketHash);
+    if (!again && now >= until) {
+      this.tickets.delete(ticketHash);
+      return null;
+    }
+    row.redeemed.add(ticketHash);
+    const [oldest] = row.redeemed.size > SESSION_TICKETS_REDEEMED ? row.redeemed : [];
+    if (oldest !== undefined) {
+      row.redeemed.delete(oldest);
+      this.tickets.delete(oldest);
+    }
+    return ticket;
+  }
+
   #forgetToken(row: Row, grantId: string): void {
     this.tokens.delete(row.hashes.get(grantId) ?? '');
     row.hashes.delete(grantId);
@@ -110,5 +136,6 @@ export class Shelf {
     if (sorted?.size === 0) this.#bySite.delete(site);
     for (const hash of row.hashes.values()) this.tokens.delete(hash);
     for (const hash of row.tickets.keys()) this.tickets.delete(hash);
+    for (const hash of row.redeemed) this.tickets.delete(hash);
   }
 }

@@ -6,6 +6,7 @@ import type { Store } from './store.ts';
 const COMMAND = 'command:';
 const SITE = 'site:';
 const SESSION = 'session:';
+const TICKET = 'ticket:';
 
 /** Where a topic's events go: the channel of a partition, or that of one command. */
 export type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readonly hash: string | null };
@@ -34,7 +35,8 @@ export function commandOf(topic: string): CommandKey | null {
 function partitionOf(store: Store, topic: string, event: unknown): number {
   if (topic === 'connections') return store.partitionOfUser((event as ConnectionEvent).connection.userId);
   if (topic.startsWith(SITE)) return store.partitionOfUser(topic.slice(SITE.length).split('/')[0] ?? '');
-  return partitionOfId(topic.slice(SESSION.length), store.partitions) ?? 0;
+  const id = topic.startsWith(TICKET) ? topic.slice(TICKET.length) : topic.slice(SESSION.length);
+  return partitionOfId(id, store.partitions) ?? 0;
 }
 
 /** A message on a channel: who sent it, the topic, a line break, the event as JSON. Neither of the first two holds a line break. */

@@ -80,6 +80,7 @@ export const KINDS = {
   token: { holds: 'STRING of a token: the hash of its session, and its grant', ends: 'ttl' },
   ticket: { holds: 'HASH of a ticket', ends: 'ttl' },
   tickets: { holds: 'ZSET of a session: tickets not redeemed, by expiry', ends: 'ttl' },
+  redeemed: { holds: 'ZSET of a session: redeemed tickets, in the order last redeemed', ends: 'ttl' },
 
   payload: { holds: 'STRING: a payload too large for history, led by its expiry', ends: 'ttl' },
   payloads: { holds: 'ZSET: name and bytes of payloads, by expiry', ends: 'emptied' },

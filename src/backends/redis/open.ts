@@ -30,6 +30,9 @@ local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], 'floor') or 0)))`;
 
+/** Does nothing, as a script that may write: a Redis without memory refuses it. */
+const MAY_GROW = '#!lua\nreturn 1';
+
 export type RedisBackendOptions = {
   /** As `readTarget` takes it. */
   readonly url: string;
@@ -122,7 +125,11 @@ async function openOver(
     await rooms.close?.();
     client.disconnect();
   };
-  const backend = { ...rooms, ready: () => within(system, READY_MS, [answers(store), rooms.ready?.()]), close };
+  const backend = {
+    ...rooms,
+    ready: () => within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]),
+    close,
+  };
   if (!isComplete(backend)) {
     await close();
     throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
@@ -146,7 +153,13 @@ async function answers(store: Store): Promise<void> {
   await store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]);
 }
 
-/** All of it, in time; else `store_unavailable`. */
+/** Throws `store_full` where a master has no memory left. */
+async function hasRoom(client: Client, store: Store): Promise<void> {
+  const partitions = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
+  await Promise.all(partitions.map((key) => client.eval(MAY_GROW, 1, key)));
+}
+
+/** All of it, in time; else `store_unavailable`, or what it was refused with. */
 async function within(system: Clock, ms: number, work: readonly Maybe<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));

@@ -1,4 +1,10 @@
-import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS, SESSIONS_PER_SITE } from '../../core/limits.ts';
+import {
+  GRANTS_PER_SESSION,
+  SESSION_KEPT_MS,
+  SESSION_TICKETS,
+  SESSION_TICKETS_REDEEMED,
+  SESSIONS_PER_SITE,
+} from '../../core/limits.ts';
 import type { PageRequest, Scan } from '../../core/page.ts';
 import type { SiteSession } from '../../core/sites/session.ts';
 import type { SiteKey } from '../../core/sites/site.ts';
@@ -39,7 +45,8 @@ export function createRedisSessions({ store }: RedisParts): SessionStore {
       return session && grant ? { session, grant } : null;
     },
     putTicket: (ticketHash, ticket) => putTicket(store, ticketHash, ticket),
-    redeemTicket: async (ticketHash) => decodeTicket(await acting('sites-redeem-ticket', ticketHash)),
+    redeemTicket: async (ticketHash) =>
+      decodeTicket(await acting('sites-redeem-ticket', ticketHash, [SESSION_TICKETS_REDEEMED])),
     list: (key, page) => list(store, key, page),
   };
 }

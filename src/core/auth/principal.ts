@@ -3,7 +3,10 @@ import { canonicalUser } from '../ids.ts';
 
 export type Scope = 'connect' | 'invoke' | 'host';
 
-/** Who asks, proven by a token. `expiresAt` (epoch milliseconds) is null for a configured admin token. */
+/**
+ * Who asks, proven by a token. `expiresAt` (epoch milliseconds) is null for a configured admin token. An administrator's `name` is the one
+ * configured with the token, `token-<n>` for a token without a name, or the subject of a JWT.
+ */
 export type Principal = Caller | GrantPrincipal;
 /** Who may ask for more than a session of a site. */
 export type Caller = AdminPrincipal | UserPrincipal;
@@ -27,7 +30,8 @@ export type GrantPrincipal = {
  * Throws `unauthenticated` (a bad or expired one) or `invalid_user` with status 401 (its subject is not canonical).
  */
 export interface Authenticator {
-  authenticate(token: string | null): Promise<Principal | null>;
+  /** `address`: where the token came from. Failures are counted by it and slowed (`rate_limited`); without one they are not. */
+  authenticate(token: string | null, address?: string): Promise<Principal | null>;
 }
 
 /** A text that stands for the asker in cursors and in counts of open streams. */

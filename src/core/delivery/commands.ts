@@ -2,6 +2,7 @@ import type { KeptPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { Maybe } from '../maybe.ts';
+import type { ShareName } from '../shares/bounds.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandMark } from './command.ts';
 import type { Waiter } from './waiter.ts';
@@ -34,7 +35,7 @@ export type AdmitRefusal =
   | 'instance_mismatch'
   | 'capacity_exceeded'
   | 'queue_full'
-  /** Share `marks`: there is no room for the mark of another id that a caller chose. */
+  /** There is no room for the params (`queued_bytes`), or for the mark of another id that a caller chose (`marks`). */
   | ShareRefusal;
 
 /**
@@ -46,7 +47,8 @@ export type AdmitResult =
   | { readonly kind: 'admitted'; readonly command: Command }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
   | { readonly kind: 'ended'; readonly mark: CommandMark }
-  | { readonly kind: 'refused'; readonly code: AdmitRefusal };
+  /** `share`: which one is used up; absent for `marks`; null where the store itself has no room. */
+  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null };
 
 /** The link that a client is bound to. */
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };

@@ -10,11 +10,12 @@ import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } fr
 import { utf8Length, type JsonText } from '../json.ts';
 import { andThen, orElse, type Maybe } from '../maybe.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
+import { Advertised } from './advertised.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher, Outlet } from './dispatcher.ts';
-import type { LinkSession } from './link.ts';
+import type { ClientLink, LinkSession } from './link.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 
 export type LinkParts = {
@@ -26,9 +27,11 @@ export type LinkParts = {
 };
 
 /** Binds clients to links. Of one client one link is bound at a time: the newest. */
-export function createLinks(parts: LinkParts): Links {
-  const { deps, dispatcher } = parts;
-  const { connections, commands } = deps.backend;
+export function createLinks(given: LinkParts): Links {
+  const { deps } = given;
+  const { connections } = deps.backend;
+  const advertised = new Advertised(deps);
+  const parts = { ...given, advertised };
   return {
     async open(who, hello, link) {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
@@ -36,29 +39,49 @@ export function createLinks(parts: LinkParts): Links {
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
       const { clientType, metadata, actions } = hello;
       const instanceId = id('instance_id', hello.instanceId);
-      const result = await connections.connect({
-        ...client,
-        instanceId,
-        nodeId: deps.nodeId,
-        clientType,
-        host: scopes.has('host'),
-        metadata,
-        actions,
-      });
-      const { connection } = result;
-      const binding = { nodeId: deps.nodeId, instanceId, epoch: connection.epoch };
-      const { outlet, previous } = dispatcher.attach(client, binding, link);
-      previous?.link.close('replaced', instanceId);
-      if (!previous) kickElsewhere(parts, result);
-      const { requeued, unfinished, orphaned } = await commands.rebind(client, binding, 'up');
-      for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
-      for (const command of unfinished) outlet.window.add(command.commandId);
-      giveUpLater(parts, orphaned);
-      deps.metrics.count('links_opened', 'client');
-      publish(deps, result.kind, connection, null);
-      return new Session(parts, { outlet, result, unfinished });
+      const result = await advertised.open(client, hello, () =>
+        connections.connect({
+          ...client,
+          instanceId,
+          nodeId: deps.nodeId,
+          clientType,
+          host: scopes.has('host'),
+          metadata,
+          actions,
+        }),
+      );
+      try {
+        return await bind(parts, client, { result, link });
+      } catch (error) {
+        advertised.closed(client);
+        throw error;
+      }
     },
   };
+}
+
+type SessionParts = LinkParts & { readonly advertised: Advertised };
+
+/** Gives the client's commands to its new link. */
+async function bind(
+  parts: SessionParts,
+  client: ClientKey,
+  { result, link }: { readonly result: ConnectResult; readonly link: ClientLink },
+): Promise<LinkSession> {
+  const { deps, dispatcher } = parts;
+  const { connection } = result;
+  const { instanceId, epoch } = connection;
+  const binding = { nodeId: deps.nodeId, instanceId, epoch };
+  const { outlet, previous } = dispatcher.attach(client, binding, link);
+  previous?.link.close('replaced', instanceId);
+  if (!previous) kickElsewhere(parts, result);
+  const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
+  for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
+  for (const command of unfinished) outlet.window.add(command.commandId);
+  giveUpLater(parts, orphaned);
+  deps.metrics.count('links_opened', 'client');
+  publish(deps, result.kind, connection, null);
+  return new Session(parts, { outlet, result, unfinished });
 }
 
 type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
@@ -67,11 +90,11 @@ type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonl
 class Session implements LinkSession {
   readonly result: ConnectResult;
   readonly unfinished: readonly Command[];
-  readonly #parts: LinkParts;
+  readonly #parts: SessionParts;
   readonly #outlet: Outlet;
   #open = true;
 
-  constructor(parts: LinkParts, { outlet, result, unfinished }: Opened) {
+  constructor(parts: SessionParts, { outlet, result, unfinished }: Opened) {
     this.#parts = parts;
     this.#outlet = outlet;
     this.result = result;
@@ -112,7 +135,9 @@ class Session implements LinkSession {
   async advertise(actions: Connection['actions']): Promise<Connection | null> {
     const { deps } = this.#parts;
     const { client, binding } = this.#outlet;
-    const connection = await deps.backend.connections.advertise(client, binding.epoch, actions);
+    const connection = await this.#parts.advertised.advertise(client, actions, () =>
+      deps.backend.connections.advertise(client, binding.epoch, actions),
+    );
     if (connection) publish(deps, 'actions_changed', connection, null);
     return connection;
   }
@@ -120,7 +145,9 @@ class Session implements LinkSession {
   async report(report: Report): Promise<ReportOutcome> {
     const { deps } = this.#parts;
     const { client, binding } = this.#outlet;
-    const outcome = await deps.backend.contexts.report(client, binding.epoch, report);
+    const outcome = await this.#parts.advertised.report(client, report, () =>
+      deps.backend.contexts.report(client, binding.epoch, report),
+    );
     deps.metrics.count('context_reports', outcome);
     return outcome;
   }
@@ -137,9 +164,10 @@ class Session implements LinkSession {
   async closed(cause: DisconnectCause): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    const { deps, dispatcher, outbox } = this.#parts;
+    const { deps, dispatcher, outbox, advertised } = this.#parts;
     const { client, binding } = this.#outlet;
     dispatcher.detach(this.#outlet);
+    advertised.closed(client);
     deps.metrics.count('links_closed', cause);
     const run = async (): Promise<void> => {
       const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);

@@ -114,7 +114,8 @@ function admitKept(parts: InvokeParts, admitting: Admitting): Maybe<Invocation> 
     () => deps.backend.commands.admit(request),
     (error) => {
       correlator.forget(rpcId);
-      throw error;
+      if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
+      return { kind: 'refused', code: error.code, share: null } as const;
     },
   );
   return andThen(admitted, (result) => answer(parts, admitting, result));
@@ -129,7 +130,7 @@ function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Mayb
   if (result.kind === 'refused') {
     correlator.forget(rpcId);
     deps.metrics.count('commands_refused', result.code);
-    return refusedAdmission(result.code, checked.commandId);
+    return refusedAdmission(result, checked.commandId);
   }
   if (result.kind === 'ended') {
     correlator.forget(rpcId);

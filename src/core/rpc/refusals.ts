@@ -1,9 +1,10 @@
 import type { Invocation, RefusedBy } from '../core.ts';
-import type { AdmitRefusal } from '../delivery/commands.ts';
+import type { AdmitRefusal, AdmitResult } from '../delivery/commands.ts';
 import type { Code } from '../errors.ts';
 import type { ShareName } from '../shares/bounds.ts';
 import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
 
+type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /** What a caller is told of each refusal of admission, and which layer refused. */
@@ -34,12 +35,13 @@ export function refused(
 }
 
 /** One user holds too much, or all of them together do. */
-export function refusedShare(code: ShareRefusal, share: ShareName, commandId: string | null): Refusal {
-  return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, share });
+export function refusedShare(code: ShareRefusal, share: ShareName | null, commandId: string | null): Refusal {
+  const named = share === null ? {} : { share };
+  return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, ...named });
 }
 
-export function refusedAdmission(code: AdmitRefusal, commandId: string | null): Refusal {
-  if (isShareRefusal(code)) return refusedShare(code, 'marks', commandId);
+export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission, commandId: string | null): Refusal {
+  if (isShareRefusal(code)) return refusedShare(code, share, commandId);
   const { by, message, retryAfterMs } = ADMISSION[code];
   return refused(code, by, message, { commandId, retryAfterMs: retryAfterMs ?? null });
 }

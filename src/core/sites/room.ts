@@ -1,4 +1,5 @@
 import type { GrantPrincipal, Principal } from '../auth/principal.ts';
+import type { Cancel } from '../clock.ts';
 import type { PageArgs } from '../cursor.ts';
 import type { Shared, Subscription } from '../live.ts';
 import type { Page } from '../page.ts';
@@ -62,6 +63,16 @@ export interface SiteRegistry {
   sessions(who: Principal | null, key: SiteKey, page: PageArgs): Promise<Page<SessionView>>;
 }
 
+export type RedeemedTicket = {
+  /** The owner of the session, or the holder of the grant, that took the ticket. */
+  readonly principal: Principal;
+  /**
+   * Makes the caller's stream the one stream of this ticket: a stream opened earlier with it is ended, on whichever node it is. `onReplaced`
+   * is called once if a later one takes its place. Call the returned function when the stream ends.
+   */
+  occupy(onReplaced: () => void): Cancel;
+};
+
 /**
  * Sessions. The owner and the holders of its grants enter one; for anybody else there is none. All ask `sessionPolicy`. What the rules of a
  * site refuse throws its code.
@@ -77,13 +88,16 @@ export interface SiteSessions {
   share(who: Principal | null, sessionId: string, request: ShareRequest): Promise<NewToken | null>;
   /** Owner (scope `host`), or the holder of the grant or of one that it came from. Answers all that are revoked by it. */
   revoke(who: Principal | null, sessionId: string, grantId: string): Promise<readonly string[] | null>;
-  /** For one `EventSource`, instead of a token in a URL: good once, for TICKET_MS. */
+  /** For one `EventSource`, instead of a token in a URL: to be redeemed within TICKET_MS, then good for its reconnects. */
   ticket(
     who: Principal | null,
     sessionId: string,
   ): Promise<{ readonly ticket: string; readonly expiresAt: number } | null>;
-  /** Whoever took the ticket. Throws `unauthenticated` when it is unknown, used, too old, or of another session. */
-  redeem(sessionId: string, ticket: string): Promise<Principal>;
+  /**
+   * Redeems a ticket, for the first time within TICKET_MS, then again while session, grant and its taker's token live. Throws
+   * `unauthenticated` when it is unknown, too old, or of another session.
+   */
+  redeem(sessionId: string, ticket: string): Promise<RedeemedTicket>;
   /** The holder of a grant's token. Throws `unauthenticated`. */
   holder(token: string): Promise<GrantPrincipal>;
   /**

@@ -40,7 +40,7 @@ export type NewSession = SiteKey & {
 /** `gone`: no such site, session or parent, or it is over. `full`: the bound is reached. Nothing was written then. */
 export type NotMade = { readonly kind: 'gone' | 'full' };
 
-/** For one `EventSource`: who took it, in place of a token. `expiresAt` of the holder ends the stream that it opens. */
+/** For one `EventSource` and its reconnects: who took it, in place of a token. `expiresAt` of the holder ends the stream that it opens. */
 export type Ticket = {
   readonly sessionId: string;
   /** OWNER_GRANT for the owner. */
@@ -73,7 +73,10 @@ export interface SessionStore {
     ticketHash: string,
     ticket: Ticket & { readonly ttlMs: number },
   ): Maybe<{ readonly kind: 'put'; readonly expiresAt: number } | NotMade>;
-  /** Atomic, and for each ticket at most once: who comes second, or too late, gets null. */
+  /**
+   * Atomic. The first time must be within the ticket's `ttlMs`; from then on it may be redeemed again for as long as its session is answered.
+   * Of a session at most SESSION_TICKETS_REDEEMED stay so; the one redeemed longest ago goes first. Null: unknown, or too late.
+   */
   redeemTicket(ticketHash: string): Maybe<Ticket | null>;
   /** Of one site, oldest first. */
   list(key: SiteKey, page: PageRequest): Maybe<Scan<SiteSession>>;

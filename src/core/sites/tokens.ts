@@ -1,8 +1,9 @@
-import type { GrantPrincipal, Principal } from '../auth/principal.ts';
+import type { Scope } from '../auth/principal.ts';
+import type { Bus } from '../bus.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { SESSION_TICKETS, TICKET_MS } from '../limits.ts';
-import type { SiteSessions } from './room.ts';
+import type { RedeemedTicket, SiteSessions } from './room.ts';
 import { isGrantLive, OWNER_GRANT } from './session.ts';
 import { findSession, requireAllowed, standingOf } from './standing.ts';
 
@@ -34,9 +35,10 @@ function digestOf(crypto: Minting['crypto'], token: string): string {
   return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
 }
 
-/** Who stands behind a token or a ticket. */
+/** Who holds a token, or took a ticket. */
 export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem' | 'holder'> {
   const { backend, clock, crypto } = deps;
+  const nextOrder = createOrder(deps);
   return {
     async ticket(who, sessionId) {
       const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
@@ -59,23 +61,51 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       if (!session || ticket.sessionId !== sessionId) return badTicket();
       const { grantId, holderExpiresAt: expiresAt } = ticket;
       if (expiresAt !== null && expiresAt <= clock.now()) badTicket();
-      if (grantId === OWNER_GRANT)
-        return { kind: 'user', userId: session.userId, scopes: new Set(['invoke']), expiresAt } satisfies Principal;
+      const occupy = occupierOf(backend.bus, digestOf(crypto, token), nextOrder);
+      if (grantId === OWNER_GRANT) {
+        const scopes: ReadonlySet<Scope> = new Set<Scope>(['invoke']);
+        return { principal: { kind: 'user', userId: session.userId, scopes, expiresAt }, occupy };
+      }
       const grant = session.grants.find((one) => one.grantId === grantId);
       if (!grant || !isGrantLive(grant, clock.now())) badTicket();
-      return { kind: 'grant', sessionId, grantId, expiresAt: grant.expiresAt } satisfies GrantPrincipal;
+      return { principal: { kind: 'grant', sessionId, grantId, expiresAt: grant.expiresAt }, occupy };
     },
     async holder(token) {
       const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
-      if (!found) return fail('unauthenticated', 'The token is not valid.');
+      if (!found) return fail('unauthenticated', 'The token is not valid.', { tokenFault: 'grant' });
       const { grant, session } = found;
-      if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.');
+      if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.', { tokenFault: 'grant' });
       const { grantId, expiresAt } = grant;
       return { kind: 'grant', sessionId: session.sessionId, grantId, expiresAt };
     },
   };
 }
 
+/** Of two streams opened at once, each on its own node, the one that is later in order stays. */
+function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): RedeemedTicket['occupy'] {
+  return (onReplaced) => {
+    const topic = `ticket:${ticketHash}` as const;
+    const own = nextOrder();
+    bus.publish(topic, own);
+    const stop = bus.subscribe(topic, (other) => {
+      if (other <= own) return;
+      stop();
+      onReplaced();
+    });
+    return stop;
+  };
+}
+
+/** Texts that sort by when they were made: on one node strictly, over several as well as their clocks agree. */
+function createOrder({ clock, crypto }: Deps): () => string {
+  let at = 0;
+  let count = 0;
+  return () => {
+    at = Math.max(at, clock.now());
+    return `${String(at).padStart(16, '0')} ${String(count++).padStart(16, '0')} ${crypto.randomId()}`;
+  };
+}
+
 function badTicket(): never {
-  fail('unauthenticated', 'The ticket is not valid, was used, or is too old.');
+  fail('unauthenticated', 'The ticket is not valid, or is too old.', { tokenFault: 'ticket' });
 }

@@ -33,7 +33,8 @@ lib.sites_drop = function(site, member)
   local row = hash(key('session', sh))
   for _, life in pairs(row and lib.sites_lives(row) or {}) do call('DEL', key('token', life.token)) end
   for _, ticket in ipairs(call('ZRANGE', key('tickets', sh), 0, -1)) do call('DEL', key('ticket', ticket)) end
-  call('DEL', key('session', sh), key('tickets', sh))
+  for _, ticket in ipairs(call('ZRANGE', key('redeemed', sh), 0, -1)) do call('DEL', key('ticket', ticket)) end
+  call('DEL', key('session', sh), key('tickets', sh), key('redeemed', sh))
   call('ZREM', key('sessions', site), member)
   call('ZREM', key('sessionends', site), member)
 end

@@ -1,0 +1,40 @@
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../core/clock.ts';
+import { turnAway, type Turned } from '../gateway/doorstep.ts';
+import { isAnswering } from './socket-progress.ts';
+
+/** What the HTTP parser, or a timeout, made of a socket. */
+export type ParseError = Error & { readonly code?: string };
+
+const HEADERS_TOO_LARGE: Turned = {
+  status: 431,
+  code: 'payload_too_large',
+  detail: 'The headers of the request are too large.',
+};
+const TOO_SLOW: Turned = {
+  status: 408,
+  code: 'invalid_argument',
+  detail: 'The request took too long to arrive.',
+};
+const NOT_HTTP: Turned = {
+  status: 400,
+  code: 'invalid_argument',
+  detail: 'This could not be read as an HTTP request.',
+};
+const TURNED: Readonly<Record<string, Turned>> = {
+  HPE_HEADER_OVERFLOW: HEADERS_TOO_LARGE,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { ...HEADERS_TOO_LARGE, status: 413, detail: 'The chunk extensions are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
+};
+
+/** Answers what could not be read as a request, once for each socket, and closes. */
+export function createBrokenAnswers(clock: Clock): (error: ParseError, socket: Duplex) => void {
+  const answered = new WeakSet<Duplex>();
+  return (error, socket) => {
+    // Each further piece of a broken request fails again; the answer under way must get through.
+    if (answered.has(socket)) return;
+    if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
+    answered.add(socket);
+    turnAway(socket, TURNED[error.code ?? ''] ?? NOT_HTTP, clock);
+  };
+}
