@@ -111,6 +111,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
     ...redis,
     retentionMs: config.retentionMs ?? RETENTION_MS,
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
+    idempotencyWindowMs: config.idempotencyWindowMs,
     scopeOf: (userId) => policy.scopeOf(userId).id,
     sha256,
     spillDir,
@@ -192,7 +193,11 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
 type MemoryParts = { clock: Clock; log: Log; sha256: (text: string) => string; shares: Shares };
 
 function memoryBackend(config: Settings, parts: MemoryParts): Backend {
-  return createMemoryBackend({ ...parts, history: historyLimitsOf(config, parts.shares) });
+  return createMemoryBackend({
+    ...parts,
+    idempotencyWindowMs: config.idempotencyWindowMs,
+    history: historyLimitsOf(config, parts.shares),
+  });
 }
 
 type Parts = {

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
-import { MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES, UNAUTHENTICATED_SOCKETS_PER_ADDRESS } from './core/limits.ts';
+import {
+  MAX_BODY_BYTES,
+  RETENTION_MS,
+  STREAM_MESSAGES,
+  TERMINAL_MS,
+  TERMINAL_RANGE_MS,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+} from './core/limits.ts';
 import { SHARE_ROWS, whole } from './settings-shares.ts';
 
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
@@ -49,6 +56,7 @@ export const SETTINGS = z.object({
   POLICY_FILE: z.string().optional(),
   SPILL_DIR: z.string().optional(),
   RETENTION_MS: whole(1000, 365 * 24 * 3600_000).default(RETENTION_MS),
+  IDEMPOTENCY_WINDOW_MS: whole(TERMINAL_RANGE_MS.min, TERMINAL_RANGE_MS.max).default(TERMINAL_MS),
   STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
   ...SHARE_ROWS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 1_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),

@@ -80,11 +80,9 @@ export const RESERVATIONS_PER_SCOPE = 10_000;
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
-/** Terminal records, their idempotency and late evidence. */
+/** For how long an ended command's id is known, and how long that may be set to: its record, or at least its mark. */
 export const TERMINAL_MS = 3600_000;
-/** In memory mode, ended commands that are remembered at once, and the bytes of their results: the oldest go first. */
-export const TERMINAL_RECORDS = 100_000;
-export const TERMINAL_BYTES = 128 * 1024 * 1024;
+export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
 /** After a new instance said hello, commands bound to the old one may still be answered for this long. */
 export const REPLACED_GRACE_MS = 5_000;
 export const WAITERS_PER_COMMAND = 8;

@@ -22,7 +22,7 @@ export type MemoryOptions = {
   readonly sha256: (text: string) => string;
   readonly history?: Partial<HistoryLimits>;
   /** How long an ended command's id is known, milliseconds; TERMINAL_MS when absent. */
-  readonly idempotencyWindowMs?: number;
+  readonly idempotencyWindowMs?: number | undefined;
   /** What each user holds, here and in the rooms of the same process; a table of its own when absent. */
   readonly shares?: Shares;
 };

@@ -20,6 +20,7 @@ import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
 export function createMemoryCommands(acts: Acts): CommandStore {
   const { ledger } = acts;
   return {
+    windowMs: ledger.windowMs,
     admit: (request) => admit(acts, request),
     dispatch: (key, binding) => dispatch(acts, ledger.find(key), binding),
     report: (key, report) => {

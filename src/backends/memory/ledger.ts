@@ -21,6 +21,7 @@ export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
 
 /** The state that the command, waiter and node ports share, and its bounds. Holds no rule of the state machine. */
 export class Ledger {
+  readonly windowMs: number;
   readonly #clock: Clock;
   readonly #entries = new CommandMap<Entry>();
   readonly #clients = new ByClient<ClientQueue>();
@@ -29,6 +30,7 @@ export class Ledger {
   readonly #ended: EndedCommands;
 
   constructor(clock: Clock, options: Omit<EndedOptions, 'onGone'>) {
+    this.windowMs = options.windowMs;
     this.#clock = clock;
     this.#ended = new EndedCommands({ ...options, onGone: ({ command }) => this.#entries.delete(command) });
     this.#due = new DueIndex(clock.now());

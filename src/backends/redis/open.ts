@@ -43,6 +43,7 @@ export type RedisBackendOptions = {
   readonly durability: Durability | null;
   readonly retentionMs: number;
   readonly streamMessages: number;
+  readonly idempotencyWindowMs?: number | undefined;
   readonly scopeOf: (userId: string) => string;
   readonly sha256: (text: string) => string;
   /** A directory for large payloads that every node mounts; null: there is none. */
