@@ -22,7 +22,7 @@ export const ONE_RELAY: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
   ...['callers', 'commands', 'resume'].map((name) => `test/gateway/${name}.test.ts`),
   ...['delivery', 'relay'].map((name) => `test/graphql/${name}.test.ts`),
-  ...['test/http/life.test.ts', 'test/clients/with-relay.test.ts'],
+  ...['test/http/life.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
 ];
 
 /** Those of them that have a reason to run in direct mode alone. */

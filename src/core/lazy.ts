@@ -40,6 +40,10 @@ export class LazyMap<K, V> {
     this.#items?.delete(key);
   }
 
+  clear(): void {
+    this.#items = null;
+  }
+
   values(): IterableIterator<V> {
     return (this.#items ?? new Map<K, V>()).values();
   }

@@ -85,6 +85,8 @@ export const TERMINAL_MS = 3600_000;
 export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
 /** After a new instance said hello, commands bound to the old one may still be answered for this long. */
 export const REPLACED_GRACE_MS = 5_000;
+/** Links that a client may be leaving at once on a node: each is looked at when a command of the client ends. Beyond, the oldest is closed. */
+export const LEAVING_LINKS = 4;
 export const WAITERS_PER_COMMAND = 8;
 export const SIGHTINGS_PER_COMMAND = 8;
 export const RECONCILE_MS = 1_000;

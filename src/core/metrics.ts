@@ -22,6 +22,7 @@ export const COUNTERS = {
   frames_refused: 'Frames refused, by code.',
   requests: 'HTTP requests, by door.',
   sockets_refused: 'Connections refused because too many are open without a token, by bound.',
+  unread_cut: 'Connections cut because their user left more bytes unread than their share.',
   sockets_cut: 'Connections cut because their peer read nothing of an answer.',
   tokens_refused: 'Tokens and tickets refused, by reason.',
   errors_masked: 'Errors shown as `internal`.',

@@ -155,5 +155,5 @@ async function deploy(keeper: Keeper<ClientRun>, tempo: number): Promise<void> {
       () => true,
       () => false,
     );
-  while (await due()) await keeper.replace(({ connected }) => connected);
+  while (await due()) await keeper.replace();
 }

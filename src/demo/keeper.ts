@@ -22,6 +22,8 @@ export class Keeper<R extends Run> implements AsyncDisposable {
   readonly #clock: KeeperClock;
   readonly #live = new Set<R>();
   readonly #closing = new AbortController();
+  /** A run that is ended on purpose: another one takes its place anyway. */
+  #leaving: R | null = null;
   #short = 0;
   #current: R;
 
@@ -40,14 +42,17 @@ export class Keeper<R extends Run> implements AsyncDisposable {
     return this.#closing.signal;
   }
 
-  /** Starts another run beside the present one, and ends that when `taken` resolves or the new one is over. */
-  async replace(taken: (next: R) => Promise<void>): Promise<void> {
+  /**
+   * Ends the present run, and starts another one in its place as soon as it is over: a run that leaves in good order hands over all that it has not
+   * begun. Resolves when the new run is started.
+   */
+  async replace(): Promise<void> {
     const old = this.#current;
     if (this.#closing.signal.aborted || !this.#live.has(old)) return;
-    const next = this.#launch();
-    this.#current = next;
-    await Promise.race([taken(next), next.ended]);
+    this.#leaving = old;
     await old.end();
+    await old.ended;
+    if (!this.#closing.signal.aborted) this.#current = this.#launch();
   }
 
   /** Ends every run; none is started any more. */
@@ -62,7 +67,8 @@ export class Keeper<R extends Run> implements AsyncDisposable {
     this.#live.add(run);
     void run.ended.then(() => {
       this.#live.delete(run);
-      if (run === this.#current && !this.closing.aborted) void this.#again(this.#clock.now() - began);
+      if (run === this.#current && run !== this.#leaving && !this.closing.aborted)
+        void this.#again(this.#clock.now() - began);
     });
     return run;
   }

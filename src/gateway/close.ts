@@ -75,6 +75,5 @@ export function reasonOfRefusal(code: Code): CloseReason {
 /** The last frame before a close. */
 export function byeFor(reason: CloseReason): DownHeader {
   const { code, reconnect } = CLOSE[reason];
-  const back = reconnect !== 'no';
-  return { type: 'bye', code, reason, reconnect: back, after_ms: STAY_AWAY[reason]?.() };
+  return { type: 'bye', code, reason, reconnect: reconnect === 'yes', after_ms: STAY_AWAY[reason]?.() };
 }

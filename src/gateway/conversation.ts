@@ -2,6 +2,7 @@ import { requireUser, subjectOf, type Principal } from '../core/auth/principal.t
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
 import { CallboardError, fail } from '../core/errors.ts';
+import { toJson } from '../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import type { Maybe } from '../core/maybe.ts';
 import type { Holdings } from '../core/shares/shares.ts';
@@ -37,6 +38,7 @@ export class Conversation {
   readonly #kind: LinkKind;
   readonly #holdings: Holdings;
   #principal: Principal;
+  #leaving = false;
 
   constructor({ parts, ends, address }: ConversationParts, { principal, session, holdings }: Opened) {
     this.#parts = parts;
@@ -79,6 +81,9 @@ export class Conversation {
     switch (frame.type) {
       case 'pong':
         return void conduct.unsolicited(about);
+      case 'closing':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#leave());
+        return;
       case 'auth':
         if (conduct.unsolicited(about)) this.#run(about, () => this.#renew(frame.token));
         return;
@@ -139,7 +144,7 @@ export class Conversation {
   #report(frame: ReportFrame): void {
     const { reports } = this.#ends;
     const session = this.#session;
-    if (!session) this.#run(frame, () => fail('forbidden', 'This link is a caller alone: it runs no commands.'));
+    if (!session) this.#run(frame, () => this.#clientSession('runs no commands'));
     else if (reports.allows(frame)) this.#run(frame, () => reports.take(frame, session));
   }
 
@@ -151,15 +156,23 @@ export class Conversation {
     this.#ends.wire.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
+  /** The answer goes the way of the commands, so the client has read each of them before it. */
+  async #leave(): Promise<void> {
+    const session = this.#clientSession('runs no commands');
+    this.#leaving = true;
+    const commands = await session.leave();
+    this.#ends.wire.send({ type: 'closed' }, toJson({ commands }));
+  }
+
   async #advertise(payload: string | null): Promise<void> {
-    if (!this.#session) fail('forbidden', 'This link is a caller alone: it advertises nothing.');
-    const connection = await this.#session.advertise(readAdvertisement(payload).actions);
+    const session = this.#stayingSession('advertises nothing');
+    const connection = await session.advertise(readAdvertisement(payload).actions);
     if (connection === null) this.#ends.wire.close('node_lost');
   }
 
   async #tell(payload: string | null): Promise<void> {
-    if (!this.#session) fail('forbidden', 'This link is a caller alone: it reports nothing.');
-    const outcome = await this.#session.report(readReport(payload));
+    const session = this.#stayingSession('reports nothing');
+    const outcome = await session.report(readReport(payload));
     if (outcome === 'full')
       fail('capacity_exceeded', `A client has at most ${CLIENT_CONTEXTS} contexts and ${CLIENT_WINDOWS} windows.`);
     if (outcome === 'fenced') this.#ends.wire.close('node_lost');
@@ -167,8 +180,18 @@ export class Conversation {
 
   async #host(frame: SiteFrame): Promise<void> {
     const { core } = this.#parts;
-    await takeSite(frame, { core, session: this.#session, principal: this.#principal });
+    await takeSite(frame, { core, session: this.#stayingSession('hosts nothing'), principal: this.#principal });
     this.#ends.wire.send({ type: 'site_ack', ref: frame.ref });
+  }
+
+  #clientSession(otherwise: string): LinkSession {
+    return this.#session ?? fail('forbidden', `This link is a caller alone: it ${otherwise}.`);
+  }
+
+  /** For what a client may no longer say once it said `closing`: its connection counts as disconnected. */
+  #stayingSession(otherwise: string): LinkSession {
+    if (this.#leaving) fail('not_connected', 'This client said that it is closing.');
+    return this.#clientSession(otherwise);
   }
 
   #run(about: About | UpFrame, work: () => Maybe<unknown>): void {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Authenticator } from '../core/auth/principal.ts';
+import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Code } from '../core/errors.ts';
@@ -26,8 +26,8 @@ export type GatewayOptions = OriginRule & {
   readonly clock: Clock;
   /** Sockets at once that were not welcomed yet; default: as many as the total of the share `links`. */
   readonly maxUnopened?: number;
-  /** Called once for each link that is welcomed, with its socket. */
-  readonly onWelcome?: (socket: Duplex) => void;
+  /** Called once for each link that is welcomed, with its socket and whose it is. */
+  readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
 
 export type CloseAllOptions = {

@@ -99,9 +99,13 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     this.#parts.log.debug({ err: error }, 'a link could not be read');
   }
 
-  gone(): void {
+  ending(): void {
     this.#wire.lost();
     this.#over('client_closed');
+  }
+
+  gone(): void {
+    this.ending();
     void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
   }
 
@@ -158,7 +162,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     // It may have ended while core was asked: core then learns it only now.
     if (this.#end !== null) return conversation.end(this.#end);
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
-    this.#parts.onWelcome(this.#socket);
+    this.#parts.onWelcome(this.#socket, opened.principal);
     this.#wire.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;

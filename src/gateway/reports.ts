@@ -5,7 +5,7 @@ import type { TerminalError } from '../core/history/message.ts';
 import type { JsonText } from '../core/json.ts';
 import { IN_FLIGHT } from '../core/limits.ts';
 import { andThen, orElse, type Maybe } from '../core/maybe.ts';
-import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
+import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import type { Recorded, UpFrame } from '../protocol/frames.ts';
 import type { Conduct } from './conduct.ts';
 import { payloadOf } from './payload.ts';
@@ -17,7 +17,12 @@ type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
 
 /** Codes that a client may end a command with; any other is its handler's own affair. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
-const OWN_CODES: ReadonlySet<string> = new Set([...CLIENT_REFUSALS, 'handler_failed', 'result_unavailable']);
+const OWN_CODES: ReadonlySet<string> = new Set([
+  ...CLIENT_REFUSALS,
+  'handler_failed',
+  'result_unavailable',
+  'client_timeout',
+] satisfies readonly Code[]);
 
 const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
   finished: 'recorded',

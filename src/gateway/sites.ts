@@ -11,13 +11,12 @@ export type SiteFrame = Extract<UpFrame, { type: 'site' }>;
 
 export type Hosting = {
   readonly core: Pick<Core, 'sites'>;
-  readonly session: LinkSession | null;
+  readonly session: LinkSession;
   readonly principal: Principal;
 };
 
 /** Registers or removes a site that the link's client hosts. Rejects with a CallboardError, or BadPayload. */
 export async function takeSite(frame: SiteFrame, { core, session, principal }: Hosting): Promise<void> {
-  if (!session) fail('forbidden', 'This link is a caller alone: it hosts nothing.');
   const { host, clientId } = session.result.connection;
   requireUser(principal, 'host');
   if (!host) fail('forbidden', 'The token that this link began with lacked the scope "host".');

@@ -34,8 +34,11 @@ export class LinkSocket extends WebSocket {
   override close(code?: number, data?: string | Buffer): void {
     // Only `ws` itself closes with a code and no data: on a fault of its receiver.
     const reason = data === undefined ? REASON_OF_FAULT.get(code) : undefined;
-    if (reason === undefined) super.close(code, data);
-    else if (this.#handler) this.#handler.unreadable(reason);
+    if (reason === undefined) {
+      // Called by `ws` as soon as the peer's close frame is read, which may be seconds before the socket is gone.
+      this.#handler?.ending();
+      super.close(code, data);
+    } else if (this.#handler) this.#handler.unreadable(reason);
     else super.close(CLOSE[reason].code, reason);
   }
 }
@@ -48,6 +51,8 @@ export interface SocketHandler {
   /** What was received cannot be read: the handler closes. */
   unreadable(reason: CloseReason): void;
   failed(error: Error): void;
+  /** Either side has closed the WebSocket: the peer reads nothing that is written from now on. */
+  ending(): void;
   /** The socket is gone. */
   gone(): void;
 }

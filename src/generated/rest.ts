@@ -244,6 +244,8 @@ export type RefusalCode =
   | 'capacity_exceeded'
   /** `client_denied`, HTTP status 200. */
   | 'client_denied'
+  /** `client_timeout`, HTTP status 200. */
+  | 'client_timeout'
   /** `command_conflict`, HTTP status 409. */
   | 'command_conflict'
   /** `connect_timeout`, HTTP status 504. */

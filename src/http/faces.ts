@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import { UNAUTHENTICATED_SOCKETS, UNAUTHENTICATED_SOCKETS_PER_ADDRESS } from '../core/limits.ts';
@@ -22,6 +23,7 @@ import { meterShares } from './share-gauges.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
+import { UnreadBytes } from './unread.ts';
 import { createTokenGuard } from './token-guard.ts';
 
 export type FacesOptions = {
@@ -71,7 +73,11 @@ export function createFaces(options: FacesOptions): Faces {
     ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
-  const onWelcome = (socket: Duplex): void => void (socket instanceof Socket && sockets.authenticated(socket));
+  const unread = new UnreadBytes({ shares: core.shares, clock, log, metrics: meter });
+  const onWelcome = (socket: Duplex, who: Principal): void => {
+    unread.serves(socket, { who });
+    if (socket instanceof Socket) sockets.authenticated(socket);
+  };
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, onWelcome, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
@@ -79,12 +85,13 @@ export function createFaces(options: FacesOptions): Faces {
   const admission = createAdmission(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
   const rest = createRest(options);
-  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets });
+  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets, unread });
   meter.gauge('unauthenticated_sockets', 'Open sockets over which no good token came.', () => sockets.unauthenticated);
   return {
     front,
     async close() {
       sockets.close();
+      unread.close();
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
       await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
     },

@@ -23,6 +23,7 @@ import { crossOrigin, requireOwnPage } from './origin.ts';
 import { createReply } from './reply.ts';
 import type { SiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
+import type { UnreadBytes } from './unread.ts';
 import { pathOf, visitOf, type Visit } from './visit.ts';
 
 export type FrontOptions = {
@@ -36,6 +37,7 @@ export type FrontOptions = {
   readonly gateway: GatewayFace;
   readonly siteEvents: SiteEvents;
   readonly sockets: Sockets;
+  readonly unread: UnreadBytes;
   readonly clock: Clock;
   readonly basePath: string;
   readonly maxBodyBytes: number;
@@ -61,12 +63,15 @@ export type Front = {
 type Door = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
 
 export function createFront(options: FrontOptions): Front {
-  const { log, meter, clock, basePath, origins, sockets } = options;
+  const { log, meter, clock, basePath, origins, sockets, unread } = options;
   const route = createRouter(options);
   const counted = (door: Door): void => meter.count('requests', door);
   const answer = (request: IncomingMessage, response: ServerResponse, route: Router): void => {
     const visit = visitOf(request, response, { id: options.randomId(), basePath, trustProxy: origins.trustProxy });
-    const asked = { access: logAccess(visit, log), reply: createReply(visit) };
+    const access = logAccess(visit, log);
+    unread.serves(request.socket, access);
+    const refused = (error: CallboardError): void => refuse(visit, error, options);
+    const asked = { access, reply: createReply(visit, { unread, refuse: refused }) };
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
       asked.reply.open();
@@ -81,7 +86,10 @@ export function createFront(options: FrontOptions): Front {
     }
   };
   return {
-    connection: (socket) => sockets.accepted(socket),
+    connection(socket) {
+      sockets.accepted(socket);
+      if (!socket.destroyed) unread.accepted(socket);
+    },
     request: (request, response) => answer(request, response, route),
     expectation: (request, response) => answer(request, response, refuseExpectation),
     tunnel: (_request, socket) => turnAway(socket, NO_TUNNELS, clock),
@@ -111,6 +119,7 @@ function createRouter(options: FrontOptions): Router {
   const enter = (visit: Visit, asked: Asked, own: HouseRoute | undefined): Maybe<Door> =>
     andThen(own?.open ? null : admission(visit), (who) => {
       asked.access.who = who;
+      if (!own) options.unread.requireRoom(who);
       if (!own) return answer(visit, asked);
       return andThen(own.handle(visit, who), () => 'house');
     });

@@ -1,6 +1,7 @@
 /**
- * The close codes of a link, 4400 to 4499. `reconnect`: `yes` come back with jitter; `renew` come back only with another token; `no` stay
- * away, since coming back would do the same again.
+ * The close codes of a link, 4400 to 4499. `reconnect`: `yes` come back with jitter; `renew` come back only with another token than the one
+ * that was refused; `no` stay away. Only for `yes` does `bye` say `reconnect: true`, since in the other cases coming back as before would do the
+ * same again.
  */
 export const CLOSE = {
   protocol_error: { code: 4400, reconnect: 'no' },

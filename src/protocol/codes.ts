@@ -58,6 +58,8 @@ export const CODES = {
   unknown_action: 200,
   handler_failed: 200,
   result_unavailable: 200,
+  /** The handler took longer than its client allows. */
+  client_timeout: 200,
   /** The command ended as its outcome says; its result is no longer retained. */
   result_expired: 200,
   cancelled: 200,

@@ -24,6 +24,8 @@ export const UP = {
   report: {},
   /** Hosts a cooperative site (`op`: `register`, with its definition as payload) or gives it up (`remove`). Answered by `site_ack` or `refused`. */
   site: { ref: 'id', op: 'siteOp', site_id: 'id' },
+  /** The client leaves: dispatch nothing more on this link. Answered by `closed`. */
+  closing: {},
   pong: {},
   /** Payload: the params (left out: {}). Answered by `outcome`, after `stage` where asked for, or by `refused`, each with this `ref`. */
   invoke: {
@@ -58,8 +60,8 @@ export const UP = {
 /** Relay to client or caller. */
 export const DOWN = {
   /**
-   * The link is open. `epoch` counts the client's connections; `resumed` says that the same instance came back. Times are milliseconds,
-   * `token_expires_at` epoch milliseconds. `client_id` is left out for a caller alone.
+   * The link is open. `epoch` is a number that grows with each connection of the client (by one or more); `resumed` says that the same instance
+   * came back. Times are milliseconds, `token_expires_at` epoch milliseconds. `client_id` is left out for a caller alone.
    */
   welcome: {
     node_id: 'id',
@@ -118,6 +120,8 @@ export const DOWN = {
     /** Which share is used up, where the code is `share_exceeded` or `store_full`. */
     share: 'text?',
   },
+  /** To a client: its `closing` was done, and no further command is written to this link. Payload: `{ commands }`, the ids of those that have not ended. */
+  closed: {},
   /** Another instance of this client took over. */
   replaced: { instance_id: 'id' },
   ping: {},
@@ -143,6 +147,7 @@ const WITH_PAYLOAD = new Set([
   'site',
   'invoke',
   'command',
+  'closed',
   'outcome',
 ]);
 

@@ -240,9 +240,10 @@ describe('a handler that fails', () => {
       throw new ActionError('no paper', JSON.parse(JSON.stringify(code)));
     });
     const link = await bench.up();
-    for (const code of ['handler_failed', 'result_unavailable', 'client_denied', 'node_lost', 'out_of_paper']) {
+    const own = ['result_unavailable', 'client_timeout'];
+    for (const code of [...own, 'handler_failed', 'client_denied', 'node_lost', 'out_of_paper']) {
       link.command(`c-${code}`, 'own', { code });
-      const shown = code === 'result_unavailable' ? code : 'handler_failed';
+      const shown = own.includes(code) ? code : 'handler_failed';
       expect(await link.next('error')).toMatchObject({ code: shown, message: 'no paper' });
     }
   });
@@ -336,7 +337,37 @@ describe('cancelling', () => {
     await bench.clock.advance(2_999);
     expect(bench.runtime.running).toBe(1);
     await bench.clock.advance(1);
-    expect(await link.next('error')).toMatchObject({ code: 'handler_failed', message: 'Stopped at the deadline.' });
+    expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'Stopped at the deadline.' });
+  });
+
+  test('comes from the time that the action allows, counted from the start of its handler', async () => {
+    await using bench = await startBench({ authorize: () => bench.clock.advance(700).then(() => true) });
+    const deadlines: number[] = [];
+    bench.runtime.handle('slow', { timeoutMs: 1_000 }, (_, { signal, deadline, remainingMs }) => {
+      deadlines.push(deadline - bench.clock.now(), remainingMs());
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    });
+    bench.runtime.handle('stubborn', { timeoutMs: 1_000 }, (_, { signal }) => {
+      return new Promise((resolve) => signal.addEventListener('abort', () => resolve('done')));
+    });
+    const link = await bench.up();
+    link.command('c1', 'slow', {}, 30_000);
+    await link.next('ack');
+    await bench.clock.advance(999);
+    expect([bench.runtime.running, deadlines]).toEqual([1, [1_000, 1_000]]);
+    await bench.clock.advance(1);
+    const message = 'Stopped after the time that the client allows for this action.';
+    expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message });
+    link.command('c2', 'stubborn', {}, 30_000);
+    await link.next('ack');
+    await bench.clock.advance(1_000);
+    expect(await link.next('result')).toMatchObject({ command_id: 'c2', payload: '"done"' });
+    link.command('c3', 'slow', {}, 1_200);
+    await link.next('ack');
+    await bench.clock.advance(500);
+    expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'Stopped at the deadline.' });
+    for (const timeoutMs of [0, -1, Number.NaN, Infinity, 2 ** 31])
+      expect(() => bench.runtime.handle(`t${timeoutMs}`, { timeoutMs }, () => 1)).toThrow(/timeoutMs/);
   });
 });
 

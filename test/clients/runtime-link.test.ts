@@ -337,29 +337,6 @@ describe('a command that comes twice', () => {
 });
 
 describe('leaving', () => {
-  test('waits for handlers and for their ends to be taken, refusing new commands meanwhile', async () => {
-    await using bench = await startBench();
-    const go = gate();
-    bench.runtime.handle('slow', {}, () => go.opened);
-    const link = await bench.up();
-    link.command('c1', 'slow');
-    await link.next('ack');
-    let closed = false;
-    const closing = bench.runtime.close().then(() => (closed = true));
-    link.command('c2', 'slow');
-    expect(await link.next('error')).toMatchObject({ command_id: 'c2', code: 'client_denied' });
-    link.acknowledge('c2');
-    go.open();
-    await link.next('result');
-    await link.untaken('ack');
-    expect(closed).toBe(false);
-    link.acknowledge('c1');
-    await closing;
-    await link.closed;
-    expect(bench.runtime.status).toEqual({ state: 'closed', reason: 'client_closed' });
-    expect(bench.dropped).toEqual([]);
-  });
-
   test('does not wait for ever: it aborts what runs, and says which ends are lost', async () => {
     await using bench = await startBench();
     const call = gate<Call>();

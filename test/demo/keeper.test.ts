@@ -65,13 +65,10 @@ it('starts again soon what had run well', async () => {
   expect(waits.map(({ ms }) => ms)).toEqual([1000, 500]);
 });
 
-it('ends the old run only when the new one has taken over, and starts no third', async () => {
+it('starts a new run in place of the old one only when that is over, and no third', async () => {
   const { keeper, runs, waits } = setUp();
-  const taken = Promise.withResolvers<void>();
-  const replaced = keeper.replace(() => taken.promise);
-  await settle();
-  expect(runs.map(({ asked }) => asked)).toEqual([false, false]);
-  taken.resolve();
+  const replaced = keeper.replace();
+  expect(runs.map(({ asked }) => asked)).toEqual([true]);
   await replaced;
   await settle();
   expect(runs.map(({ asked }) => asked)).toEqual([true, false]);
@@ -79,12 +76,20 @@ it('ends the old run only when the new one has taken over, and starts no third',
   expect(waits).toEqual([]);
 });
 
+it('keeps a run going that came in place of another', async () => {
+  const { keeper, runs, fall, wake } = setUp();
+  await keeper.replace();
+  await fall(60_000);
+  await wake();
+  expect([runs.length, keeper.current.number]).toEqual([3, 2]);
+});
+
 it('ends all that runs when it is closed, and starts nothing any more, not even what waits to be', async () => {
   const { keeper, runs, waits, fall } = setUp();
-  const replaced = keeper.replace(() => new Promise(() => {}));
+  const replaced = keeper.replace();
   await keeper[Symbol.asyncDispose]();
   await replaced;
-  expect(runs.map(({ asked }) => asked)).toEqual([true, true]);
+  expect(runs.map(({ asked }) => asked)).toEqual([true]);
   await settle();
   expect(waits).toEqual([]);
   const second = setUp();
@@ -92,7 +97,7 @@ it('ends all that runs when it is closed, and starts nothing any more, not even 
   await second.keeper[Symbol.asyncDispose]();
   await settle();
   expect(second.runs).toHaveLength(1);
-  await second.keeper.replace(async () => {});
+  await second.keeper.replace();
   await fall(10);
-  expect([runs.length, second.runs.length]).toEqual([2, 1]);
+  expect([runs.length, second.runs.length]).toEqual([1, 1]);
 });

@@ -6,7 +6,7 @@ import { CLOSE } from '../../src/protocol/close.ts';
 import { changed } from '../kit/changed.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, Peer } from './kit.ts';
+import { caller, client, house, invoke, Peer } from './kit.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 
@@ -40,7 +40,7 @@ describe('closes that core asks for', () => {
     link?.close('operator', null);
     link?.sendCancel('c1', null);
     const { code, reconnect } = CLOSE[reason];
-    expect(await peer.end()).toMatchObject({ code, reason, bye: { code, reason, reconnect: reconnect !== 'no' } });
+    expect(await peer.end()).toMatchObject({ code, reason, bye: { code, reason, reconnect: reconnect === 'yes' } });
     expect(peer.all.at(-1)?.type).toBe('bye');
     await expect.poll(() => at.gateway.size).toBe(0);
     expect(told).toEqual([cause]);
@@ -85,6 +85,18 @@ describe('going away', () => {
       await expect.poll(() => at.gateway.size).toBe(0);
       expect(await at.core.connections.get(user('alice'), KEY)).toMatchObject({ disconnectCause: 'client_closed' });
     }
+  });
+
+  test('a client that sent its close frame is no target any more, though its socket is still up', async () => {
+    await using at = await house();
+    const peer = await client(at);
+    // The answer to its close is not read, so that the handshake does not come to its end.
+    peer.ws.close(1000);
+    peer.ws.pause();
+    await expect.poll(() => at.counts.get('links_closed:client_closed')).toBe(1);
+    expect(at.gateway.size).toBe(1);
+    await settle();
+    expect(await invoke(at, 'c1')).toMatchObject({ kind: 'refused', code: 'not_connected' });
   });
 
   test('closing all says draining to each, at random times to come back, and resolves when core knows', async () => {

@@ -108,6 +108,7 @@ describe('a command on its way', () => {
     ['unknown_action', 'unknown_action', 'refused_by_client'],
     ['handler_failed', 'handler_failed', 'reported_by_client'],
     ['result_unavailable', 'result_unavailable', 'reported_by_client'],
+    ['client_timeout', 'client_timeout', 'reported_by_client'],
     ['node_lost', 'handler_failed', 'reported_by_client'],
     ['__proto__', 'handler_failed', 'reported_by_client'],
     ['of_its_own', 'handler_failed', 'reported_by_client'],

@@ -88,6 +88,7 @@ function VALID(): string[] {
     '{"type":"await","ref":"r2","client_id":"tab","command_id":"c1","within_ms":0}',
     '{"type":"cancel","ref":"r3","client_id":"tab","command_id":"c1"}',
     '{"type":"leave","ref":"r1"}',
+    '{"type":"closing"}',
   ];
 }
 

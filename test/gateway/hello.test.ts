@@ -71,7 +71,7 @@ describe('opening a link', () => {
 
   const asClient = { client_id: 'tab', instance_id: 'i1', client_type: 'browser' as const };
   test.each([
-    ['a bad token', { token: 'nonsense', ...asClient }, undefined, 'unauthenticated', 4401, true],
+    ['a bad token', { token: 'nonsense', ...asClient }, undefined, 'unauthenticated', 4401, false],
     [
       'a client without scope connect',
       { token: 'user:alice:invoke', ...asClient },

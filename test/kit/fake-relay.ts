@@ -38,7 +38,7 @@ class Arrivals<T> {
   }
 }
 
-/** The relay's side of one link, told by the test what to do. It reads with the real parsers and answers nothing by itself but `welcome`. */
+/** The relay's side of one link, told by the test what to do. It reads with the real parsers and answers nothing by itself but `hello` and `closing`. */
 export class FakeLink {
   readonly hello: Up<'hello'>;
   readonly #socket: WebSocket;
@@ -46,6 +46,8 @@ export class FakeLink {
   /** Every frame after the hello, in order. */
   readonly frames: UpFrame[] = [];
   readonly closed: Promise<void>;
+  /** False: `closing` is the test's to answer. */
+  letsGo = true;
 
   constructor(socket: WebSocket, hello: Up<'hello'>) {
     this.#socket = socket;
@@ -56,6 +58,7 @@ export class FakeLink {
   take(frame: UpFrame): void {
     this.frames.push(frame);
     this.#of(frame.type).push(frame);
+    if (frame.type === 'closing' && this.letsGo) this.send({ type: 'closed' }, { commands: [] });
   }
 
   /** The next frame of this type that no one took yet. */
@@ -92,7 +95,7 @@ export class FakeLink {
   bye(reason: CloseReason, afterMs?: number): void {
     const { code, reconnect } = CLOSE[reason];
     const after = afterMs === undefined ? {} : { after_ms: afterMs };
-    this.send({ type: 'bye', code, reason, reconnect: reconnect !== 'no', ...after });
+    this.send({ type: 'bye', code, reason, reconnect: reconnect === 'yes', ...after });
     this.#socket.close(code, reason);
   }
 

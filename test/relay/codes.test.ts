@@ -260,6 +260,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   unknown_action: { provoke: (stage) => answered(stage, 'unknown_action', true) },
   handler_failed: { provoke: (stage) => answered(stage, 'handler_failed') },
   result_unavailable: { provoke: (stage) => answered(stage, 'result_unavailable') },
+  client_timeout: { provoke: (stage) => answered(stage, 'client_timeout') },
 };
 
 /** Codes with a test of their own elsewhere, and where; and those of rooms that are not built, whose status alone stands. */

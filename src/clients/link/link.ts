@@ -55,6 +55,11 @@ export class Link {
     return this.#status;
   }
 
+  /** Whether there is a socket over which the hello was sent: the relay may have welcomed it. */
+  get greeted(): boolean {
+    return this.#session?.greeted ?? false;
+  }
+
   /** Starts to connect, once; from then on it stays connected as well as it can. */
   connect(): void {
     if (this.#status.state === 'disconnected' && this.#status.retryInMs === null) void this.#open();
@@ -187,7 +192,7 @@ export class Link {
   }
 }
 
-/** PROTOCOL.md, section 9: `bye` wins over the table, except that a refused token always needs another one. */
+/** PROTOCOL.md, section 9: `bye` wins over the table, except that after a refused token another one may help. */
 function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   const reason = code === null ? undefined : closeReasonOf(code);
   const row = reason === undefined ? 'yes' : CLOSE[reason].reconnect;

@@ -33,17 +33,23 @@ export class Session {
   #deadMs = OPEN_MS;
   #heardAt: number;
   #cancelWatch: () => void;
+  #greeted = false;
 
   constructor(options: SessionOptions) {
     const { socket, clock } = options;
     this.#options = options;
     this.#heardAt = clock.now();
     this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
-    socket.addEventListener('open', () => void this.#write(options.hello()));
+    socket.addEventListener('open', () => void (this.#greeted = this.#write(options.hello())));
     socket.addEventListener('message', (event) => this.#received(event));
     // `close` follows, and is what counts; without a listener, some sockets throw.
     socket.addEventListener('error', () => {});
     socket.addEventListener('close', (event) => this.#over(endOf(event)));
+  }
+
+  /** Whether the hello was sent. */
+  get greeted(): boolean {
+    return this.#greeted;
   }
 
   /** False: not welcome yet, or over. */

@@ -112,20 +112,26 @@ export class Commands {
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
+    const { timeoutMs } = action.spec;
+    const tooLong = () => stop(running, 'timeout', 'The time of the action is over.');
+    const cancelTimer = timeoutMs === undefined ? () => {} : this.#clock.after(timeoutMs, tooLong);
     try {
       return returned(await action.run(request.params, this.#callOf(job)));
     } catch (error) {
       return thrown(error, running.abort.signal, running.stop);
     } finally {
+      cancelTimer();
       if (leased) this.#leases.delete(action.name);
     }
   }
 
-  #callOf({ request, running }: Job): Call {
+  #callOf({ action, request, running }: Job): Call {
     const { params: _, ...call } = request;
+    const deadline = Math.min(call.deadline, this.#clock.now() + (action.spec.timeoutMs ?? Infinity));
     return {
       ...call,
-      remainingMs: () => Math.max(0, call.deadline - this.#clock.now()),
+      deadline,
+      remainingMs: () => Math.max(0, deadline - this.#clock.now()),
       progress: (value) => {
         const json = this.#all.get(call.commandId) === running ? toJson(value ?? null) : undefined;
         return typeof json === 'string' && this.#options.progress(call.commandId, json);

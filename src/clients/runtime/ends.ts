@@ -3,7 +3,14 @@ import { ActionCancelled, ActionError, messageOf } from './errors.ts';
 import { fits } from './limits.ts';
 
 /** Why a command's signal was aborted. */
-export type Stop = 'cancelled' | 'deadline' | 'closed';
+export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
+
+/** How a handler that stopped for another reason than a cancel failed. */
+const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, End>> = {
+  deadline: failure('client_timeout', 'Stopped at the deadline.'),
+  timeout: failure('client_timeout', 'Stopped after the time that the client allows for this action.'),
+  closed: failure('handler_failed', 'The client closed.'),
+};
 
 /** How a command ended here: one of the three end frames. */
 export type End =
@@ -24,8 +31,7 @@ export function returned(value: unknown): End {
 /** What a handler threw, seen with why it was told to stop, if it was. */
 export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): End {
   const obeyed = stop !== null && (error === signal.reason || isAbort(error) || error instanceof ActionCancelled);
-  if (obeyed && stop === 'cancelled') return { type: 'cancelled', payload: partialOf(error) };
-  if (obeyed) return failure('handler_failed', stop === 'deadline' ? 'Stopped at the deadline.' : 'The client closed.');
+  if (obeyed) return stop === 'cancelled' ? { type: 'cancelled', payload: partialOf(error) } : STOPPED[stop];
   if (error instanceof ActionError) return failure(error.code, messageOf(error));
   return failure('handler_failed', messageOf(error));
 }

@@ -1,7 +1,9 @@
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 
-/** `result_unavailable`: it ran, but its result cannot be had. */
-export type ActionErrorCode = 'handler_failed' | 'result_unavailable';
+/** `result_unavailable`: it ran, but its result cannot be had. `client_timeout`: it took longer than the client allows. */
+export type ActionErrorCode = 'handler_failed' | 'result_unavailable' | 'client_timeout';
+
+const OWN_CODES: ReadonlySet<string> = new Set<ActionErrorCode>(['result_unavailable', 'client_timeout']);
 
 /**
  * What a handler throws to say in its own words why it failed; the words are shown to callers, at most 256 characters of one line. The codes
@@ -13,7 +15,7 @@ export class ActionError extends Error {
   constructor(message: string, code: ActionErrorCode = 'handler_failed') {
     super(message);
     this.name = 'ActionError';
-    this.code = code === 'result_unavailable' ? code : 'handler_failed';
+    this.code = OWN_CODES.has(code) ? code : 'handler_failed';
   }
 }
 

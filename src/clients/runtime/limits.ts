@@ -1,6 +1,8 @@
-/** Bounds of the runtime. Sizes are bytes of UTF-8, times milliseconds. The first four are the relay's (PROTOCOL.md, section 10). */
+/** Bounds of the runtime. Sizes are bytes of UTF-8, times milliseconds. Those of actions, metadata and frames are the relay's (PROTOCOL.md, section 10). */
 export const MAX_ACTIONS = 256;
 export const MAX_ACTION_BYTES = 64 * 1024;
+/** What a timer of JavaScript holds, milliseconds. */
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 export const MAX_METADATA_BYTES = 16 * 1024;
 export const MAX_FRAME_BYTES = 1024 * 1024;
 /** Cooperative sites that one client hosts: as many as the relay lets one user have. */
@@ -22,8 +24,8 @@ export const RESEND_AT_ONCE = 100;
 /** Reports of contexts and windows a second, so that a client in a hurry does not cost the link; what is more waits, and is told together. */
 export const REPORT_RATE = 20;
 export const REPORT_WAIT_MS = 100;
-/** How long `close` lets handlers finish, unless told otherwise. */
-export const CLOSE_MS = 5_000;
+/** How long `close` waits for the relay's answer and for the commands that run, unless told otherwise. */
+export const CLOSE_MS = 10_000;
 /** When more kept ends follow, and when one that the relay could not take just now is sent again. */
 export const RESEND_MS = 1_000;
 

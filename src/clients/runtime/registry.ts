@@ -1,6 +1,6 @@
 import { NAME } from '../../protocol/fields.ts';
 import { messageOf } from './errors.ts';
-import { fits, MAX_ACTION_BYTES, MAX_ACTIONS } from './limits.ts';
+import { fits, MAX_ACTION_BYTES, MAX_ACTIONS, MAX_TIMEOUT_MS } from './limits.ts';
 import type { ActionSpec, Handler } from './types.ts';
 import { createCompiler, type Validate } from './validate.ts';
 
@@ -40,6 +40,7 @@ export function createRegistry(changed: () => void): Registry {
       if (!NAME.test(name)) throw new TypeError(`action ${name}: not a name of an action`);
       if (actions.has(name)) throw new TypeError(`action ${name}: there is one already`);
       if (actions.size >= MAX_ACTIONS) throw new TypeError(`action ${name}: more than ${MAX_ACTIONS} actions`);
+      if (!isTimeout(spec.timeoutMs)) throw new TypeError(`action ${name}: timeoutMs: 1 to ${MAX_TIMEOUT_MS} expected`);
       const action = { name, spec, run, validate: validator(name, spec), json: advertise(name, spec) };
       actions.set(name, action);
       changed();
@@ -50,6 +51,10 @@ export function createRegistry(changed: () => void): Registry {
     get: (name) => actions.get(name),
     json: () => `[${Array.from(actions.values(), ({ json }) => json).join(',')}]`,
   };
+}
+
+function isTimeout(ms: number | undefined): boolean {
+  return ms === undefined || (ms >= 1 && ms <= MAX_TIMEOUT_MS);
 }
 
 function advertise(name: string, { summary, description, version, schema, metadata }: ActionSpec): string {

@@ -3,14 +3,16 @@ import { upFrame } from '../link/frame.ts';
 import { guarded } from '../link/guard.ts';
 import { Link } from '../link/link.ts';
 import { randomId } from '../link/random.ts';
+import type { UpHeader } from '../../protocol/frames.ts';
 import type { LinkFrame } from '../link/session.ts';
 import { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
 import { takeToken } from '../link/token.ts';
 import { Commands, type CommandFrame } from './commands.ts';
-import { Deliverer, type Refused } from './deliverer.ts';
+import { Deliverer, refusalError, type Refused } from './deliverer.ts';
 import type { End } from './ends.ts';
 import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
 import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
+import { Leaving } from './leaving.ts';
 import { createRegistry, type Registry } from './registry.ts';
 import { Reporter, type Told } from './report.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
@@ -39,7 +41,7 @@ class LinkRuntime implements Runtime {
   readonly #sites: Sites;
   readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
-  readonly #idle = new Set<() => void>();
+  readonly #leaving: Leaving;
   readonly #mayProgress: () => boolean;
   #advertising = false;
   #closing: Promise<void> | null = null;
@@ -51,20 +53,24 @@ class LinkRuntime implements Runtime {
     this.clientId = checkId('clientId', options.clientId);
     this.instanceId = checkId('instanceId', options.instanceId ?? randomId('i-'));
     this.#metadata = metadataJson(options);
+    this.#leaving = new Leaving({
+      ask: () => void this.#link.send({ type: 'closing' }),
+      mayBeBound: () => this.#link.greeted,
+      owed: () => this.#commands.size + this.#ends.size,
+      shut: () => this.#commands.shut(),
+    });
     this.#ends = new Deliverer({
       clock: this.#clock,
       send: (text) => this.#link.sendText(text),
       dropped: (commandId, reason) => this.#dropped(commandId, reason),
-      onTaken: () => this.#checkIdle(),
+      onTaken: () => this.#leaving.check(),
     });
     this.#sites = new Sites({
       clock: this.#clock,
-      send: ({ ref, siteId, payload }) => {
-        const op = payload === null ? 'remove' : 'register';
-        return this.#link.send({ type: 'site', ref, op, site_id: siteId }, payload);
-      },
+      send: ({ ref, siteId, payload }) =>
+        this.#say({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
     });
-    this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#link.send({ type: 'report' }, json) });
+    this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#say({ type: 'report' }, json) });
     this.#registry = createRegistry(() => this.#advertise());
     this.#commands = new Commands({
       ...options,
@@ -148,26 +154,17 @@ class LinkRuntime implements Runtime {
   }
 
   async #leave(withinMs: number): Promise<void> {
-    this.#commands.shut();
     const enough = new AbortController();
     const waited = sleep(this.#clock, withinMs, enough.signal).catch(() => {});
-    if (this.status.state !== 'closed') await Promise.race([this.#settled(), waited]);
+    if (this.status.state !== 'closed') await Promise.race([this.#leaving.begin(), waited]);
     enough.abort();
+    this.#commands.shut();
     this.#link.close();
   }
 
-  /** Resolves when nothing runs and all ends were taken. */
-  #settled(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#idle.add(resolve);
-      this.#checkIdle();
-    });
-  }
-
-  #checkIdle(): void {
-    if (this.#commands.size > 0 || this.#ends.size > 0) return;
-    for (const resolve of this.#idle) resolve();
-    this.#idle.clear();
+  /** What a client that is leaving says no more. False: it went nowhere. */
+  #say(header: UpHeader, payload: string | null): boolean {
+    return !this.#leaving.begun && this.#link.send(header, payload);
   }
 
   #hello(token: string): string {
@@ -183,22 +180,24 @@ class LinkRuntime implements Runtime {
     this.#advertising = true;
     queueMicrotask(() => {
       this.#advertising = false;
-      this.#link.send({ type: 'actions' }, `{"actions":${this.#registry.json()}}`);
+      this.#say({ type: 'actions' }, `{"actions":${this.#registry.json()}}`);
     });
   }
 
   #statusChanged(status: LinkStatus): void {
     if (status.state === 'connected') {
+      this.#leaving.welcomed();
       this.#ends.maxFrame = status.welcome.max_frame_bytes;
       this.#ends.resend();
       this.#sites.welcomed();
       this.#reporter.welcomed(status.welcome.max_frame_bytes);
     }
+    if (status.state === 'disconnected') this.#leaving.lost();
     if (status.state === 'closed') {
       this.#commands.abort();
       this.#ends.close();
       this.#sites.close(new LinkClosedError(status.reason));
-      this.#checkIdle();
+      this.#leaving.closed();
     }
     const { onStatus, onError } = this.#options;
     guarded(() => onStatus?.(status), onError);
@@ -210,6 +209,7 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'cancel') this.#commands.cancel(frame.command_id, frame.reason);
     else if (frame.type === 'result_ack') this.#ends.taken(frame.command_id);
     else if (frame.type === 'site_ack') this.#sites.taken(frame.ref);
+    else if (frame.type === 'closed') this.#leaving.answered();
     else if (frame.type === 'refused') this.#refused(frame);
   }
 
@@ -230,14 +230,12 @@ class LinkRuntime implements Runtime {
 
   #end(commandId: string, end: End): void {
     this.#ends.end(commandId, end);
-    this.#checkIdle();
+    this.#leaving.check();
   }
 
   #refused(frame: Refused): void {
-    const { onError } = this.#options;
-    const { code, message, share, frame: type = 'a frame' } = frame;
-    const why = share === undefined ? code : `${code} (${share})`;
-    guarded(() => onError?.(new Error(`The relay refused ${type}: ${why}: ${message}`)), undefined);
+    if (frame.frame === 'closing') return this.#leaving.answered();
+    guarded(() => this.#options.onError?.(refusalError(frame)), undefined);
     this.#ends.refused(frame);
     this.#sites.refused(frame);
     this.#reporter.refused(frame);

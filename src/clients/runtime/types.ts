@@ -17,9 +17,9 @@ export type SiteCall = { readonly sessionId: string; readonly siteId: string };
 export type Call = {
   readonly commandId: string;
   readonly action: string;
-  /** Aborted when somebody cancels the command, when its deadline passes, or when the runtime closes. */
+  /** Aborted when the command is cancelled, when its deadline passes, when its action's `timeoutMs` is over, or when the runtime closes. */
   readonly signal: AbortSignal;
-  /** Epoch milliseconds of the local clock: the relay's remaining time, counted from the arrival. */
+  /** Epoch milliseconds of the local clock: the relay's remaining time, counted from the arrival, or the end of `timeoutMs` if that is earlier. */
   readonly deadline: number;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
@@ -47,6 +47,8 @@ export type ActionSpec = {
   readonly metadata?: unknown;
   /** One command at a time: another one meanwhile is refused (`lease_busy`). */
   readonly lease?: boolean;
+  /** How long the handler may run, in milliseconds, besides the command's own deadline. Then its signal is aborted (`client_timeout`). */
+  readonly timeoutMs?: number;
   /** `approve` is asked for each command. Without such a callback, each is refused (`approval_denied`). */
   readonly approval?: boolean;
 };
@@ -152,7 +154,9 @@ export interface Runtime extends AsyncDisposable {
   /** A token to ask the relay over HTTP with, from the same source as the link's. Rejects with what that throws. */
   token(): Promise<string>;
   /**
-   * Takes no more commands, lets those that run finish and their ends be taken for at most `withinMs` (5000), aborts the rest, leaves.
+   * Leaves in good order: the relay is asked to dispatch nothing more to this client, commands that it had dispatched before still run, and once
+   * the relay has taken their ends the link is closed. Commands that were queued go on with the client's next link. What is not done after
+   * `withinMs` milliseconds (default 10000) is aborted, and its end is lost. Without a link, and with nothing left to report, it closes at once.
    * Never rejects; calling it again gives the same promise.
    */
   close(options?: { readonly withinMs?: number }): Promise<void>;

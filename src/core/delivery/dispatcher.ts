@@ -1,43 +1,13 @@
-import { ByClient } from '../by-client.ts';
 import type { Deps } from '../deps.ts';
 import { isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
-import { LazyMap, LazySet } from '../lazy.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
 import type { Maybe } from '../maybe.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
-
-/** A dispatch that its link has not been told of yet. */
-type Held = {
-  readonly key: CommandKey;
-  readonly result: Extract<DispatchResult, { kind: 'dispatch' }>;
-  readonly at: number;
-  /** Asked for meanwhile. */
-  cancel: { readonly reason: string | null } | null;
-};
-
-/** One link's queue and window on this node. */
-export type Outlet = {
-  readonly client: ClientKey;
-  readonly binding: Binding;
-  readonly link: ClientLink;
-  /** Queued commands in the order admitted, by their ids; a Map, so that a row seen twice stands once. */
-  readonly queue: LazyMap<string, CommandKey>;
-  /** Ids of those dispatched, or being dispatched, and not ended. */
-  readonly window: LazySet<string>;
-  /** False until the client was welcomed. */
-  open: boolean;
-  /** True: nothing more is dispatched on it, and what is queued waits for the client's next link. */
-  quiet: boolean;
-  /** Dispatched, and not written yet: the socket was behind when the store answered. In the order dispatched; made with the first one. */
-  held: Map<string, Held> | null;
-  /** Dispatches that the store has not answered yet for being away: until it has, none is begun, so that the order holds. */
-  unanswered: number;
-  /** Who waits until it has nothing left to do. */
-  readonly idle: (() => void)[];
-};
+import { createOutlet, isBusy, isAnswered, isHolding, Outlets, settleWaits, waitFor } from './outlets.ts';
+import type { Held, Outlet } from './outlets.ts';
 
 /**
  * Writes queued commands to the links of this node: at most IN_FLIGHT unended per link, none while the socket is behind, in the order
@@ -46,7 +16,7 @@ export type Outlet = {
 export class Dispatcher {
   readonly #deps: Deps;
   readonly #outbox: Outbox;
-  readonly #outlets = new ByClient<Outlet>();
+  readonly #outlets = new Outlets();
   #attempts = 0;
 
   constructor(deps: Deps, outbox: Outbox) {
@@ -54,27 +24,55 @@ export class Dispatcher {
     this.#outbox = outbox;
   }
 
-  /** The link that was bound before on this node, if any, is no longer written to. */
+  /**
+   * Binds the client to this link. `previous`: the link that it takes the place of on this node, which is no longer written to; a leaving link of
+   * another instance is none.
+   */
   attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
-    const previous = this.#outlets.get(client);
-    const own = { queue: new LazyMap<string, CommandKey>(), window: new LazySet<string>(), idle: [] };
-    const outlet: Outlet = { client, binding, link, ...own, held: null, open: false, quiet: false, unanswered: 0 };
-    this.#outlets.set(client, outlet);
-    return { outlet, previous };
+    const outlet = createOutlet(client, binding, link);
+    return { outlet, previous: this.#outlets.bind(outlet) };
   }
 
   detach(outlet: Outlet): void {
-    if (this.find(outlet.client) === outlet) this.#outlets.delete(outlet.client);
+    this.#outlets.remove(outlet);
     outlet.held = null;
-    for (const resolve of outlet.idle.splice(0)) resolve();
+    for (const { wake } of outlet.waits.splice(0)) wake();
   }
 
+  /**
+   * The client leaves: no further dispatch is begun on this link, and it is the client's bound link no more. Resolves once the store has answered
+   * each dispatch that was begun.
+   */
+  async retire(outlet: Outlet): Promise<void> {
+    outlet.quiet = true;
+    outlet.queue.clear();
+    this.#outlets.retire(outlet)?.link.close('replaced', null);
+    if (this.has(outlet)) await waitFor(outlet, isAnswered);
+  }
+
+  /** Resolves once each dispatch that was begun on the link is written or given up, or the link is gone. */
+  async written(outlet: Outlet): Promise<void> {
+    if (this.has(outlet)) await waitFor(outlet, (now) => isAnswered(now) && !isHolding(now));
+  }
+
+  /** Whether this command still runs on a link whose client is leaving. */
+  isLeaving(key: CommandKey): boolean {
+    return this.#outlets.leaving(key).some(({ window }) => window.has(key.commandId));
+  }
+
+  /** The bound link of this client. */
   find(client: ClientKey): Outlet | undefined {
-    return this.#outlets.get(client);
+    return this.#outlets.find(client);
   }
 
+  /** All links of clients, bound and leaving. */
   outlets(): Iterable<Outlet> {
     return this.#outlets.values();
+  }
+
+  /** Whether the link is bound, or leaving and not gone yet. */
+  has(outlet: Outlet): boolean {
+    return this.#outlets.has(outlet);
   }
 
   enqueue(key: CommandKey): void {
@@ -88,16 +86,14 @@ export class Dispatcher {
   /** The command ended: its place in the window is free. */
   free(key: CommandKey): void {
     const outlet = this.find(key);
-    if (!outlet) return;
-    outlet.window.delete(key.commandId);
-    outlet.held?.delete(key.commandId);
-    this.pump(outlet);
-    settleIdle(outlet);
+    if (outlet) this.#freeOn(outlet, key);
+    for (const leaving of this.#outlets.leaving(key)) this.#freeOn(leaving, key);
   }
 
   pump(outlet: Outlet): void {
     if (!outlet.open) return;
     if (outlet.held) this.#writeHeld(outlet, outlet.held);
+    if (outlet.quiet) settleWaits(outlet);
     if (outlet.quiet || outlet.unanswered > 0 || outlet.queue.size === 0) return;
     for (const [commandId, key] of outlet.queue) {
       if (outlet.window.size >= IN_FLIGHT || isHolding(outlet)) return;
@@ -110,7 +106,7 @@ export class Dispatcher {
 
   /** Tells the client to stop a command: never before it was told of the command itself. */
   cancel(key: CommandKey, reason: string | null): void {
-    const outlet = this.find(key);
+    const outlet = this.#outlets.runningOn(key) ?? this.find(key);
     const held = outlet?.held?.get(key.commandId);
     if (held) held.cancel = { reason };
     else outlet?.link.sendCancel(key.commandId, reason);
@@ -136,12 +132,15 @@ export class Dispatcher {
   }
 
   /** Resolves once the link has nothing left to do (a quiet one: nothing in flight), or is not this node's any more. */
-  idle(outlet: Outlet): Promise<void> {
-    return new Promise((resolve) => {
-      outlet.idle.push(resolve);
-      if (this.find(outlet.client) === outlet) settleIdle(outlet);
-      else outlet.idle.splice(0).forEach((wake) => wake());
-    });
+  async idle(outlet: Outlet): Promise<void> {
+    if (this.has(outlet)) await waitFor(outlet, (now) => !isBusy(now));
+  }
+
+  #freeOn(outlet: Outlet, { commandId }: CommandKey): void {
+    outlet.window.delete(commandId);
+    outlet.held?.delete(commandId);
+    this.pump(outlet);
+    settleWaits(outlet);
   }
 
   #dispatch(outlet: Outlet, key: CommandKey): void {
@@ -156,10 +155,11 @@ export class Dispatcher {
       const answer = ask();
       // In this tick nothing came between the look at the socket and the mark.
       if (!(answer instanceof Promise)) return this.#answered(outlet, key, answer);
+      outlet.asked++;
       void answer
         .then((result) => this.#arrived(outlet, key, result))
         .catch(failed)
-        .finally(() => this.pump(outlet));
+        .finally(() => this.#answerCame(outlet));
     } catch (error) {
       failed(error);
     }
@@ -167,8 +167,9 @@ export class Dispatcher {
 
   /** Whether the mark was set is not known, so nothing was written: the same attempt is asked for until the store answers. */
   #insist(outlet: Outlet, key: CommandKey, ask: () => Maybe<DispatchResult>): void {
-    const current = () => outlet.open && this.find(outlet.client) === outlet;
+    const current = () => outlet.open && this.has(outlet);
     const run = async (): Promise<DispatchResult> => (current() ? ask() : { kind: 'skip' });
+    outlet.asked++;
     outlet.unanswered++;
     this.#outbox
       .take({ lane: clientKeyText(outlet.client), bytes: ENTRY_BYTES, run })
@@ -176,8 +177,14 @@ export class Dispatcher {
       .catch((error: unknown) => this.#lost(outlet, key, error))
       .finally(() => {
         outlet.unanswered--;
-        this.pump(outlet);
+        this.#answerCame(outlet);
       });
+  }
+
+  #answerCame(outlet: Outlet): void {
+    outlet.asked--;
+    this.pump(outlet);
+    settleWaits(outlet);
   }
 
   /** Many may have been asked for before the socket was behind: what does not fit is held, at most a window of it. */
@@ -185,8 +192,7 @@ export class Dispatcher {
     // Ended meanwhile: nobody waits for it any more.
     const answer: DispatchResult = outlet.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(outlet) || outlet.link.backlog() >= BACK_PRESSURE_BYTES;
-    if (answer.kind === 'skip' || !behind || this.find(outlet.client) !== outlet)
-      return this.#answered(outlet, key, answer);
+    if (answer.kind === 'skip' || !behind || !this.has(outlet)) return this.#answered(outlet, key, answer);
     outlet.held ??= new Map();
     outlet.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
   }
@@ -205,7 +211,7 @@ export class Dispatcher {
   #answered(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
     if (result.kind === 'skip') {
       outlet.window.delete(key.commandId);
-      return settleIdle(outlet);
+      return settleWaits(outlet);
     }
     const { command, params, remainingMs } = result;
     const { metrics, backend } = this.#deps;
@@ -224,20 +230,6 @@ export class Dispatcher {
   #lost(outlet: Outlet, key: CommandKey, error: unknown): void {
     this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
     outlet.window.delete(key.commandId);
-    settleIdle(outlet);
+    settleWaits(outlet);
   }
-}
-
-/** Whether it has commands to see to the end of: those in flight, and, unless it is quiet, those queued. */
-export function isBusy({ quiet, queue, window }: Outlet): boolean {
-  return window.size > 0 || (!quiet && queue.size > 0);
-}
-
-function isHolding({ held }: Outlet): boolean {
-  return held !== null && held.size > 0;
-}
-
-function settleIdle(outlet: Outlet): void {
-  const { idle } = outlet;
-  if (idle.length > 0 && !isBusy(outlet)) for (const resolve of idle.splice(0)) resolve();
 }

@@ -3,7 +3,8 @@ import type { Deps } from '../deps.ts';
 import { DRAIN_LAST_WORD_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';
 import type { Position, Scan } from '../page.ts';
 import type { DeliveryActs } from './acts.ts';
-import { isBusy, type Dispatcher, type Outlet } from './dispatcher.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { isBusy, type Outlet } from './outlets.ts';
 import type { PendingWait } from './waiters.ts';
 
 /**
@@ -19,14 +20,14 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
   const stepMs = Math.min(DRAIN_SPREAD_LINK_MS, Math.min(withinMs, DRAIN_SPREAD_MS) / outlets.length);
   const closeInTurn = async (outlet: Outlet, turn: number): Promise<void> => {
     if (turn > 0) await after(turn * stepMs);
-    const bound = (): boolean => dispatcher.find(outlet.client) === outlet;
-    outlet.quiet = deps.backend.capabilities.shared;
-    while (bound() && isBusy(outlet)) {
+    const up = (): boolean => dispatcher.has(outlet);
+    outlet.quiet ||= deps.backend.capabilities.shared;
+    while (up() && isBusy(outlet)) {
       await dispatcher.idle(outlet);
       // The client is still to be told that its last report was taken.
       await after(DRAIN_LAST_WORD_MS);
     }
-    if (bound()) outlet.link.close('node_drained', null);
+    if (up()) outlet.link.close('node_drained', null);
   };
   if (withinMs > 0) await Promise.race([Promise.all(outlets.map(closeInTurn)), after(withinMs)]);
   for (const cancel of cancels) cancel();

@@ -40,8 +40,14 @@ export interface LinkSession {
   advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
   /** What the client says of its contexts and windows: all of it is taken, or nothing. */
   report(report: Report): Promise<ReportOutcome>;
-  /** A sign of life. False when this link is no longer the bound one: the gateway then closes it. */
+  /** A sign of life. False when this link is no longer the bound one, unless its client is leaving: the gateway then closes it. */
   alive(): Promise<boolean>;
+  /**
+   * The client leaves: from now on the link is no target, its connection counts as disconnected (`client_closed`), no further dispatch is begun on
+   * it, and what was not dispatched waits for the client's next link. Resolves, once nothing more will be written to the link, with the ids of the
+   * commands that were dispatched on it and have not ended: their reports are still taken. May be asked again.
+   */
+  leave(): Promise<readonly string[]>;
   /** The socket took what had piled up: dispatching goes on. */
   drained(): void;
   /** The socket is gone. Idempotent. */

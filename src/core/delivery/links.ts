@@ -9,14 +9,15 @@ import { fail, isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { andThen, orElse, type Maybe } from '../maybe.ts';
-import { REPLACED_GRACE_MS } from '../limits.ts';
 import { Advertised } from './advertised.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import type { End, FinishResult, ReportResult } from './commands.ts';
-import type { Dispatcher, Outlet } from './dispatcher.ts';
+import type { Dispatcher } from './dispatcher.ts';
 import type { ClientLink, LinkSession } from './link.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
+import type { Outlet } from './outlets.ts';
+import { giveUpLater, kickElsewhere } from './replaced.ts';
 
 export type LinkParts = {
   readonly deps: Deps;
@@ -93,6 +94,7 @@ class Session implements LinkSession {
   readonly #parts: SessionParts;
   readonly #outlet: Outlet;
   #open = true;
+  #left: Promise<void> | null = null;
 
   constructor(parts: SessionParts, { outlet, result, unfinished }: Opened) {
     this.#parts = parts;
@@ -153,6 +155,7 @@ class Session implements LinkSession {
   }
 
   async alive(): Promise<boolean> {
+    if (this.#left) return true;
     const { client, binding } = this.#outlet;
     return (await this.#parts.deps.backend.connections.touch(client, binding.epoch)) !== null;
   }
@@ -161,14 +164,39 @@ class Session implements LinkSession {
     this.#parts.dispatcher.pump(this.#outlet);
   }
 
+  async leave(): Promise<readonly string[]> {
+    this.#left ??= this.#leave().catch((error: unknown) => {
+      this.#left = null;
+      throw error;
+    });
+    await this.#left;
+    return [...this.#outlet.window];
+  }
+
   async closed(cause: DisconnectCause): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    const { deps, dispatcher, outbox, advertised } = this.#parts;
-    const { client, binding } = this.#outlet;
+    const { deps, dispatcher, advertised } = this.#parts;
     dispatcher.detach(this.#outlet);
-    advertised.closed(client);
+    advertised.closed(this.#outlet.client);
     deps.metrics.count('links_closed', cause);
+    // Of a client that left it is on record already.
+    if (this.#left) await this.#left;
+    else await this.#unbind(cause);
+  }
+
+  /** Unbinds once every dispatch is answered: one whose answer was lost is only known again by the link that is bound. */
+  async #leave(): Promise<void> {
+    const { dispatcher } = this.#parts;
+    await dispatcher.retire(this.#outlet);
+    await this.#unbind('client_closed');
+    await dispatcher.written(this.#outlet);
+  }
+
+  /** Notes the end of the link, and parks what was queued for it; the store may be told later, while it is away. */
+  async #unbind(cause: DisconnectCause): Promise<void> {
+    const { deps, dispatcher, outbox } = this.#parts;
+    const { client, binding } = this.#outlet;
     const run = async (): Promise<void> => {
       const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);
       // A newer link of the client is bound: nothing of it is touched.
@@ -198,33 +226,6 @@ function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Endi
     if (isAway(error)) return keep();
     throw error;
   });
-}
-
-function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {
-  if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
-  const { userId, clientId, instanceId } = connection;
-  const row = {
-    kind: 'kick',
-    client: { userId, clientId },
-    epoch: previous.epoch,
-    cause: 'replaced',
-    instanceId,
-  } as const;
-  void Promise.resolve(deps.backend.nodes.post(previous.nodeId, row)).catch((error: unknown) =>
-    deps.log.warn({ err: error }, 'the node of the replaced link was not told'),
-  );
-}
-
-/** Results of the old instance may still arrive over a socket that is closing; after the grace nothing more will. */
-function giveUpLater({ deps, acts }: LinkParts, orphaned: readonly Command[]): void {
-  for (const { userId, clientId, commandId, boundInstanceId } of orphaned) {
-    deps.clock.after(REPLACED_GRACE_MS, () => {
-      const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
-      acts.settle({ userId, clientId, commandId }, settlement).catch((error: unknown) => {
-        deps.log.warn({ err: error }, 'a command of a replaced instance is left to its deadline');
-      });
-    });
-  }
 }
 
 function publish(

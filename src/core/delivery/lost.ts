@@ -1,7 +1,8 @@
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import type { DeliveryActs } from './acts.ts';
-import type { Dispatcher, Outlet } from './dispatcher.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { Outlet } from './outlets.ts';
 
 export type LostParts = {
   readonly deps: Deps;
@@ -40,12 +41,12 @@ async function giveUp(parts: LostParts, outlet: Outlet): Promise<void> {
 }
 
 /** What this node knows of, and what the store holds as unended: it may have forgotten an end that this node saw confirmed. */
-async function doubtful(
-  { deps }: LostParts,
-  { client, queue, window }: Outlet,
-): Promise<ReadonlyMap<string, CommandKey>> {
+async function doubtful({ deps, dispatcher }: LostParts, outlet: Outlet): Promise<ReadonlyMap<string, CommandKey>> {
+  const { client, queue, window } = outlet;
   const keys = new Map<string, CommandKey>(queue);
   for (const commandId of window) keys.set(commandId, { ...client, commandId });
+  // What else the client of a leaving link has is on its next link, perhaps on another node.
+  if (dispatcher.find(client) !== outlet) return keys;
   try {
     for (const key of await deps.backend.commands.live(client)) keys.set(key.commandId, key);
   } catch (error) {

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { CLOSE } from '../src/protocol/close.ts';
+import { CLIENT_REFUSALS, CODES } from '../src/protocol/codes.ts';
+import { DOWN, UP } from '../src/protocol/frames.ts';
+
+const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');
+
+/** The rows of the table that begins with these columns: their cells, without the marks of code. */
+function tableOf(...columns: readonly string[]): readonly (readonly string[])[] {
+  const cellsOf = (line: string): string[] =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim().replace(/^`([^`]*)`$/, '$1'));
+  const lines = text.split('\n');
+  const head = lines.findIndex((line) => columns.every((column, i) => cellsOf(line)[i] === column));
+  if (head < 0) throw new Error(`PROTOCOL.md has no table of ${columns.join(', ')}`);
+  const rest = lines.slice(head + 2);
+  return rest
+    .slice(
+      0,
+      rest.findIndex((line) => !line.startsWith('|')),
+    )
+    .map(cellsOf);
+}
+
+describe('the table of error codes', () => {
+  const rows = tableOf('code', 'status', 'from', 'again', 'meaning');
+
+  test('is that of the sources: each code with its status, in order', () => {
+    const inText = rows.map(([code, status]) => [code, Number(status)]);
+    expect(inText).toEqual(Object.entries(CODES));
+  });
+
+  test('says of each who sends it, whether sending again helps, and what it means', () => {
+    for (const [code, status, from, again, meaning] of rows) {
+      expect([code, ['request', 'end', 'client', 'host']]).toEqual([code, expect.arrayContaining([from])]);
+      expect([code, ['no', 'later', 'new id', 'unsure']]).toEqual([code, expect.arrayContaining([again])]);
+      expect([code, meaning]).toEqual([code, expect.stringMatching(/^.{10,}\.$/)]);
+      // What proves that nothing ran is never doubtful, and what is reported by a client stands inside an answer.
+      if (CLIENT_REFUSALS.some((refusal) => refusal === code)) expect([code, from, again]).not.toContain('unsure');
+      if (from === 'client') expect([code, status]).toEqual([code, '200']);
+    }
+    for (const refusal of CLIENT_REFUSALS) expect(rows.find(([code]) => code === refusal)?.[2]).toBe('client');
+  });
+});
+
+test('the table of close codes is that of the sources', () => {
+  const words = { yes: 'yes', renew: 'new token', no: 'no' } as const;
+  const inText = tableOf('code', 'reason', 'come back?', 'meaning').map(([code, reason, back]) => [
+    reason,
+    Number(code),
+    back,
+  ]);
+  const inSources = Object.entries(CLOSE).map(([reason, { code, reconnect }]) => [reason, code, words[reconnect]]);
+  expect(inText).toEqual(inSources);
+});
+
+test('every frame is described', () => {
+  const described = new Set([...text.matchAll(/^ {2}type: '(\w+)';$/gm)].map(([, type]) => type));
+  const frames = new Set([...Object.keys(UP), ...Object.keys(DOWN)]);
+  expect(described).toEqual(frames);
+});
