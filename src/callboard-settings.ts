@@ -12,6 +12,7 @@ export type Settings = Partial<
     | 'nodeId'
     | 'policy'
     | 'retentionMs'
+    | 'idempotencyWindowMs'
     | 'streamMaxMessages'
     | 'maxBodyBytes'
     | 'unauthenticatedSockets'

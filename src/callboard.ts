@@ -80,7 +80,7 @@ export function createCallboard(options: CallboardOptions): Callboard {
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config);
   const backend = options.backend ?? memoryBackend(config, { clock, log, sha256: crypto.sha256, shares });
-  const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto });
+  const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto, shares });
   return compose(options, { backend, spill, crypto, clock, shares });
 }
 
@@ -99,20 +99,24 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const { openRedisBackend } = await import('./backends/redis/open.ts');
   const { sha256 } = createCrypto('');
   const policy = policyOf(options);
+  const shares = sharesOf(config);
   const spillDir = config.spillDir ?? null;
   const { backend, clock, cursorKey, spill } = await openRedisBackend({
     ...redis,
     retentionMs: config.retentionMs ?? RETENTION_MS,
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
+    idempotencyWindowMs: config.idempotencyWindowMs,
     scopeOf: (userId) => policy.scopeOf(userId).id,
     sha256,
     spillDir,
+    shares,
     system,
     log,
   });
   const crypto = createCrypto(cursorKey);
-  const place = options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log }));
-  return { backend, spill: place, crypto, clock, shares: sharesOf(config) };
+  const place =
+    options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
+  return { backend, spill: place, crypto, clock, shares };
 }
 
 function policyOf({ policy, config }: CallboardOptions): Policy {
@@ -161,8 +165,12 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock, sha
 
 const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
 
-function spillStore(root: string | null, parts: { clock: Clock; log: Log; crypto: Crypto }): SpillStore {
-  return root === null ? createMemorySpill(parts.clock, parts.crypto) : createDirectorySpill({ root, ...parts });
+type SpillParts = { readonly clock: Clock; readonly log: Log; readonly crypto: Crypto; readonly shares: Shares };
+
+function spillStore(root: string | null, parts: SpillParts): SpillStore {
+  return root === null
+    ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
+    : createDirectorySpill({ root, ...parts });
 }
 
 /** What of a configuration must never be written anywhere. */
@@ -180,7 +188,11 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
 type MemoryParts = { clock: Clock; log: Log; sha256: (text: string) => string; shares: Shares };
 
 function memoryBackend(config: Settings, parts: MemoryParts): Backend {
-  return createMemoryBackend({ ...parts, history: historyLimitsOf(config, parts.shares) });
+  return createMemoryBackend({
+    ...parts,
+    idempotencyWindowMs: config.idempotencyWindowMs,
+    history: historyLimitsOf(config, parts.shares),
+  });
 }
 
 type Parts = {

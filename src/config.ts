@@ -52,6 +52,8 @@ export type Config = {
   readonly nodeId: string | null;
   readonly policy: PolicyFile | null;
   readonly retentionMs: number;
+  /** How long after its end a command's id is known, milliseconds. */
+  readonly idempotencyWindowMs: number;
   readonly streamMaxMessages: number;
   /** What one user may always hold of each thing, and all users together. */
   readonly shares: ShareBounds;
@@ -187,6 +189,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     nodeId: settings.NODE_ID ?? null,
     policy,
     retentionMs: settings.RETENTION_MS,
+    idempotencyWindowMs: settings.IDEMPOTENCY_WINDOW_MS,
     streamMaxMessages: settings.STREAM_MAX_MESSAGES,
     shares: shareBounds(
       boundsGiven(settings),

@@ -6,6 +6,8 @@ import {
   STREAM_MESSAGES,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
   INBOUND_BYTES_PER_SECOND,
+  TERMINAL_MS,
+  TERMINAL_RANGE_MS,
 } from './core/limits.ts';
 import { SHARE_ROWS, whole } from './settings-shares.ts';
 
@@ -55,6 +57,7 @@ export const SETTINGS = z.object({
   POLICY_FILE: z.string().optional(),
   SPILL_DIR: z.string().optional(),
   RETENTION_MS: whole(1000, 365 * 24 * 3600_000).default(RETENTION_MS),
+  IDEMPOTENCY_WINDOW_MS: whole(TERMINAL_RANGE_MS.min, TERMINAL_RANGE_MS.max).default(TERMINAL_MS),
   STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
   ...SHARE_ROWS,
   INBOUND_BYTES_PER_SECOND: whole(1024, 1024 * 1024 * MIB).default(INBOUND_BYTES_PER_SECOND),

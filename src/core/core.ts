@@ -39,6 +39,8 @@ export interface Core {
   readonly mode: 'direct' | 'shared';
   readonly capabilities: Capabilities;
   readonly clock: Clock;
+  /** How long after its end a command's id is known, milliseconds: within it no id runs twice. */
+  readonly idempotencyWindowMs: number;
   readonly users: Users;
   readonly connections: Connections;
   readonly actions: Actions;

@@ -31,6 +31,7 @@ export function createCore(deps: Deps): Core {
   const calls = { deps, correlator, acts, keeper, isDraining };
   return {
     nodeId,
+    idempotencyWindowMs: backend.commands.windowMs,
     mode: backend.capabilities.shared ? 'shared' : 'direct',
     capabilities: backend.capabilities,
     clock,

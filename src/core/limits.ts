@@ -35,7 +35,7 @@ export const METADATA_BYTES = 16 * 1024;
 // --- retention -------------------------------------------------------------------------------------------------------
 export const STREAM_MESSAGES = 10_000;
 export const RETENTION_MS = 7 * 24 * 3600_000;
-/** In memory mode, for all streams together: the oldest go first, and completeness says so. */
+/** In memory mode, for all streams together: what goes first is of the user most over their guarantee, and completeness says so. */
 export const HISTORY_BYTES = 256 * 1024 * 1024;
 export const STREAMS_PER_USER = 10_000;
 /** At most one `progress` row a command in this time. */
@@ -84,11 +84,9 @@ export const RESERVATIONS_PER_SCOPE = 10_000;
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
-/** Terminal records, their idempotency and late evidence. */
+/** For how long an ended command's id is known, and how long that may be set to: its record, or at least its mark. */
 export const TERMINAL_MS = 3600_000;
-/** In memory mode, ended commands that are remembered at once, and the bytes of their results: the oldest go first. */
-export const TERMINAL_RECORDS = 100_000;
-export const TERMINAL_BYTES = 128 * 1024 * 1024;
+export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
 /** After a new instance said hello, commands bound to the old one may still be answered for this long. */
 export const REPLACED_GRACE_MS = 5_000;
 /** Links that a client may be leaving at once on a node: each is looked at when a command of the client ends. Beyond, the oldest is closed. */
@@ -168,9 +166,8 @@ export const DEDUP_MARKS = 500_000;
 export const INGEST_BATCH = 100;
 
 // --- spill -----------------------------------------------------------------------------------------------------------
-/** A spill directory, or the memory that stands for one: beyond, payloads are refused with `payload_store_full`. */
+/** A spill store whose share has no total: beyond, payloads are refused with `store_full`. */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-export const SPILL_MEMORY_BYTES = 128 * 1024 * 1024;
 /** A managed write also cleans up, at most this often. */
 export const SPILL_CLEAN_MS = 60_000;
 

@@ -92,6 +92,7 @@ function welcomeOf(core: Core, principal: Principal, session: LinkSession | null
     dead_ms: DEAD_MS,
     max_frame_bytes: MAX_FRAME_BYTES,
     in_flight: IN_FLIGHT,
+    idempotency_window_ms: core.idempotencyWindowMs,
     token_expires_at: principal.expiresAt ?? undefined,
   };
 }

@@ -287,8 +287,6 @@ export type RefusalCode =
   | 'not_connected'
   /** `not_found`, HTTP status 404. */
   | 'not_found'
-  /** `payload_store_full`, HTTP status 503. */
-  | 'payload_store_full'
   /** `payload_too_large`, HTTP status 413. */
   | 'payload_too_large'
   /** `policy_denied`, HTTP status 403. */

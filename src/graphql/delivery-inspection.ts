@@ -98,7 +98,7 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
       type: DeliveryRecord,
       nullable: true,
       description:
-        'The record of one command; null when none is kept: it was never admitted, or ended more than an hour ago. Ids that no command can have are refused.',
+        'The record of one command; null when none is kept: it was never admitted, its idempotency window is over, or a mark alone is left of it. Ids that no command can have are refused.',
       args: { ...commandArguments },
       resolve: (who, key, { core }) => core.delivery.status(who, key),
     }),

@@ -74,6 +74,7 @@ export const DOWN = {
     dead_ms: 'int',
     max_frame_bytes: 'int',
     in_flight: 'int',
+    idempotency_window_ms: 'int?',
     token_expires_at: 'int?',
   },
   /** The new token of `auth` is in force. */

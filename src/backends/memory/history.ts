@@ -17,6 +17,8 @@ import {
   type Position,
   type Scan,
 } from '../../core/page.ts';
+import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { Row } from './history-row.ts';
 import { sampleRows } from './history-sample.ts';
@@ -39,6 +41,8 @@ export type MemoryHistoryOptions = {
   readonly limits?: Partial<HistoryLimits> | undefined;
   /** The deduplicator that ends of commands pass too; one of its own when absent. */
   readonly dedup?: MemoryDedup;
+  /** What each user holds; a table of its own when absent. */
+  readonly shares?: Shares;
 };
 
 /** The port, retaining in the same tick, so that an act on a command can retain its messages as part of itself. */
@@ -56,9 +60,11 @@ export interface MemoryHistory extends HistoryStore {
  * History of one process. Every method first drops what is too old (each message once), so that no answer shows or counts it; what the
  * bounds on bytes and on a user's streams dropped is a gap `evicted` for as long as it would have been shown.
  */
-export function createMemoryHistory({ clock, limits: given, dedup }: MemoryHistoryOptions): MemoryHistory {
+export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
   const limits: HistoryLimits = { ...HISTORY_LIMITS, ...given };
-  const rows = createRows(limits);
+  const { bytes } = limits;
+  const guarantee = Math.min(SHARE_BOUNDS.history_bytes.guarantee, bytes);
+  const rows = createRows(limits, shares ?? createShares({ history_bytes: { guarantee, total: bytes } }));
   const marks = dedup ?? createMemoryDedup(clock);
   let lastAt = 0;
 

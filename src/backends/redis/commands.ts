@@ -13,6 +13,7 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   const parts = commandParts(redis);
   const { store } = parts;
   return {
+    windowMs: parts.windowMs,
     admit: (request) => admit(parts, request),
     dispatch: (key, binding, attempt) => dispatch(parts, key, { ...binding, attempt: attempt ?? null }),
     report: (key, told) => report(parts, key, told),

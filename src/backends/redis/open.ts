@@ -13,6 +13,7 @@ import { enterNamespace } from './gate-namespace.ts';
 import { surveyRedis, type Durability } from './gate.ts';
 import { legacyFault, readLegacyDepths, type LegacyKeys } from './migration.ts';
 import { loadPrograms } from './program.ts';
+import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisSpill } from './spill.ts';
 import { createStore, type Store } from './store.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
@@ -42,10 +43,13 @@ export type RedisBackendOptions = {
   readonly durability: Durability | null;
   readonly retentionMs: number;
   readonly streamMessages: number;
+  readonly idempotencyWindowMs?: number | undefined;
   readonly scopeOf: (userId: string) => string;
   readonly sha256: (text: string) => string;
   /** A directory for large payloads that every node mounts; null: there is none. */
   readonly spillDir: string | null;
+  /** What each user holds in this process. */
+  readonly shares: Shares;
   readonly legacy: LegacyKeys;
   /** Whether anything left in the legacy keys refuses the start. */
   readonly strictMigration: boolean;
@@ -131,7 +135,7 @@ async function openOver(
     await close();
     throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
   }
-  const spill = createRedisSpill({ ...options, store });
+  const spill = createRedisSpill({ ...options, store, clock });
   const { inspector } = backend;
   const withLegacy = { ...inspector, summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }) };
   const redis = { backend: { ...backend, inspector: withLegacy }, store, clock, cursorKey, spill };

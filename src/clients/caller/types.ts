@@ -8,7 +8,7 @@ export type Target = {
   readonly instanceId?: string;
 };
 
-/** Names one command: it can be awaited and cancelled by it, from any process, for an hour after its end. */
+/** Names one command: it can be awaited and cancelled by it, from any process, until its idempotency window (an hour unless set) is over. */
 export type Handle = { readonly userId: string; readonly clientId: string; readonly commandId: string };
 
 export type InvokeOptions = {

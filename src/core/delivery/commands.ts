@@ -141,6 +141,8 @@ export type LinkMove = 'up' | 'again' | 'down';
  * its reservation, and happens once. The backend stamps the times by its own clock.
  */
 export interface CommandStore {
+  /** How long after its end a command's id is known, milliseconds: within it no id runs twice. */
+  readonly windowMs: number;
   admit(request: AdmitRequest): Maybe<AdmitResult>;
   /**
    * The write-ahead mark: committed before the socket write begins, at most once per command. Whoever was not answered asks again under the

@@ -11,6 +11,7 @@ import { canonicalUser, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { andThen, orElse, type Maybe } from '../maybe.ts';
 import { holderOf } from '../shares/holders.ts';
+import { isShareRefusal } from '../shares/shares.ts';
 import type { Expected } from './correlator.ts';
 import { endedInvocation } from './ended.ts';
 import { refused, refusedAdmission, refusedShare } from './refusals.ts';
@@ -97,7 +98,7 @@ function admit(parts: InvokeParts, admission: Admission): Maybe<Invocation> {
   }
   const rpcId = deps.crypto.randomId();
   const expected = correlator.expect(rpcId, holdings);
-  return andThen(keepParams(parts, checked, rpcId), (kept) =>
+  return andThen(keepParams(parts, admission, rpcId), (kept) =>
     'kind' in kept ? kept : admitKept(parts, { ...admission, kept, rpcId, expected }),
   );
 }
@@ -150,17 +151,19 @@ function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Mayb
 /** Before admission, so that no command is admitted whose history could not be kept. */
 function keepParams(
   { keeper, deps, correlator }: InvokeParts,
-  checked: CheckedInvoke,
+  { key: { userId }, checked }: Admission,
   rpcId: string,
 ): Maybe<KeptPayload | Refusal> {
   return orElse(
-    () => keeper.keep(checked.params),
+    () => keeper.keep(checked.params, userId),
     (error) => {
       correlator.forget(rpcId);
-      if (!(error instanceof CallboardError) || error.code !== 'payload_store_full') throw error;
+      if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
       deps.log.warn({ err: error }, 'the params of an invocation were not stored');
       deps.metrics.count('commands_refused', error.code);
-      return refused(error.code, 'capacity', error.message, { commandId: checked.commandId, retryAfterMs: 1000 });
+      const { commandId } = checked;
+      const more = { commandId, retryAfterMs: 1000, share: 'spilled_bytes' } as const;
+      return refused(error.code, 'capacity', error.message, more);
     },
   );
 }

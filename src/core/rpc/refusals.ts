@@ -2,7 +2,7 @@ import type { Invocation, RefusedBy } from '../core.ts';
 import type { AdmitRefusal, AdmitResult } from '../delivery/commands.ts';
 import type { Code } from '../errors.ts';
 import type { ShareName } from '../shares/bounds.ts';
-import { SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
+import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
 
 type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
@@ -44,8 +44,4 @@ export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission, co
   if (isShareRefusal(code)) return refusedShare(code, share, commandId);
   const { by, message, retryAfterMs } = ADMISSION[code];
   return refused(code, by, message, { commandId, retryAfterMs: retryAfterMs ?? null });
-}
-
-function isShareRefusal(code: AdmitRefusal): code is ShareRefusal {
-  return code === 'share_exceeded' || code === 'store_full';
 }

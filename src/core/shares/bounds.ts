@@ -13,6 +13,8 @@ export const SHARE_NAMES = [
   'queued_bytes',
   /** Bytes of results of ended commands. */
   'result_bytes',
+  /** Ended commands with a whole record; beyond, a mark alone is left. In direct mode. */
+  'ended_records',
   /** Bytes of retained history. */
   'history_bytes',
   /** Bytes in the spill store. */
@@ -21,7 +23,10 @@ export const SHARE_NAMES = [
   'waits',
   /** Bytes of answers that their readers have not taken yet. */
   'unread_bytes',
-  /** Marks of ended commands: what makes an id run at most once within the idempotency window. */
+  /**
+   * Command ids within their idempotency window: of live commands, of ended ones with a record, and marks. Room for its mark is kept for each
+   * id that a caller chooses, so that it runs at most once.
+   */
   'marks',
 ] as const;
 
@@ -42,6 +47,7 @@ export const SHARE_BOUNDS: ShareBounds = {
   advertised_bytes: { guarantee: 16 * MIB, total: 64 * MIB },
   queued_bytes: { guarantee: 16 * MIB, total: 64 * MIB },
   result_bytes: { guarantee: 16 * MIB, total: 64 * MIB },
+  ended_records: { guarantee: 25_000, total: 100_000 },
   history_bytes: { guarantee: 16 * MIB, total: 256 * MIB },
   spilled_bytes: { guarantee: 128 * MIB, total: 1024 * MIB },
   waits: { guarantee: 10_000, total: null },

@@ -1,8 +1,12 @@
-import { fail } from '../errors.ts';
+import { fail, type Code } from '../errors.ts';
 import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
 
 /** `share_exceeded`: this user holds more than their guarantee while room is short. `store_full`: the total is used up. */
 export type ShareRefusal = 'share_exceeded' | 'store_full';
+
+export function isShareRefusal(code: Code): code is ShareRefusal {
+  return code === 'share_exceeded' || code === 'store_full';
+}
 
 /** What a requester is shown of a refusal. */
 export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {

@@ -57,6 +57,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const calls: string[] = [];
   const updates = createFeed<CommandUpdate>(() => calls.push('updates.end'));
   const core: Core = {
+    idempotencyWindowMs: 3_600_000,
     nodeId: 'n1',
     mode: 'shared',
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
