@@ -23,7 +23,9 @@ describe('results over Redis', () => {
     ];
     if (repeated.kind !== 'attached' || awaited.kind !== 'satisfied') throw new Error('it had to be known and ended');
     expect([repeated.command.outcome, awaited.command.outcome]).toEqual(['completed', 'completed']);
-    return [await commands.result(keyFor('c1')), repeated.result, awaited.result];
+    const [read] = await commands.get([keyFor('c1')]);
+    const expired = [read, repeated.command, awaited.command].map((command) => command?.resultExpired);
+    return [await commands.result(keyFor('c1')), repeated.result, awaited.result, ...expired];
   };
 
   it('are given as long as history is retained, and not a millisecond longer; the outcome stays for the hour', async () => {
@@ -31,11 +33,11 @@ describe('results over Redis', () => {
     const payload = toJson({ secret: 'x'.repeat(40_000) });
     await bench.backend.commands.finish(keyFor('c1'), ending({ payload }));
     await bench.advance(RETENTION_MS - 1);
-    expect(await given()).toEqual([payload, payload, payload]);
+    expect(await given()).toEqual([payload, payload, payload, false, false, false]);
     await bench.advance(1);
-    expect(await given()).toEqual([null, null, null]);
+    expect(await given()).toEqual([null, null, null, true, true, true]);
     await bench.advance(TERMINAL_MS - RETENTION_MS - 1);
-    expect(await given()).toEqual([null, null, null]);
+    expect(await given()).toEqual([null, null, null, true, true, true]);
     await bench.advance(1);
     expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
   });

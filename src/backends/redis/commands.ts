@@ -5,7 +5,7 @@ import type { RedisParts } from './parts.ts';
 import { dispatch, finish, rebind, report, settle } from './commands-acts.ts';
 import { getCommands, getLive } from './commands-get.ts';
 import { commandHash, commandParts, keptArgs, type CommandParts } from './commands-parts.ts';
-import { decodeCommand, encodeAsked, jsonOr, listOf } from './record.ts';
+import { decodeCommand, encodeAsked, jsonOr, listOf, retained } from './record.ts';
 import type { Store } from './store.ts';
 
 /** core's CommandStore over Redis: one act of the program for each of its own. */
@@ -14,14 +14,14 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   const { store } = parts;
   return {
     windowMs: parts.windowMs,
-    admit: (request) => admit(parts, request),
+    admit: (request) => admit({ ...parts, retentionMs: redis.retentionMs }, request),
     dispatch: (key, binding, attempt) => dispatch(parts, key, { ...binding, attempt: attempt ?? null }),
     report: (key, told) => report(parts, key, told),
     finish: (key, end) => finish(parts, key, end),
     settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
-    get: (keys) => getCommands(store, keys),
+    get: (keys) => getCommands(redis, keys),
     // Records are kept whole for the window.
     mark: () => null,
     async result(key) {
@@ -31,8 +31,10 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   };
 }
 
-async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitResult> {
-  const { store, settings } = parts;
+type Admitting = CommandParts & Pick<RedisParts, 'retentionMs'>;
+
+async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResult> {
+  const { store, settings, retentionMs } = parts;
   const { rpcId, callerNodeId, waitFor, withinMs } = request.waiter;
   const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
   const budgets = [request.connectWithinMs, request.respondWithinMs];
@@ -40,10 +42,11 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
     ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, askedOf(store, request)],
   ]);
-  const [kind, record, result] = listOf(reply);
+  const [kind, record, result, now] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
   const command = decodeCommand(record ?? null);
-  return kind === 'admitted' ? { kind, command } : { kind: 'attached', command, result: jsonOr(result) };
+  if (kind === 'admitted') return { kind, command };
+  return { kind: 'attached', command: retained(command, { now, retentionMs }), result: jsonOr(result) };
 }
 
 /** What a record holds from the first: what was asked for, and the hashes that its keys have. */

@@ -124,3 +124,16 @@ export function decodeCommandOr(record: Fields): Command | null {
 function parsed<T>(json: string | null): T | null {
   return json === null ? null : (JSON.parse(json) as T);
 }
+
+/**
+ * A command as it is shown at this time: of one that completed `retentionMs` ago or longer the result is no longer given. Its record does not
+ * say whether it had one.
+ */
+export function retained(
+  command: Command,
+  at: { readonly now: Reply | undefined; readonly retentionMs: number },
+): Command {
+  const { outcome, terminalAt } = command;
+  const expired = outcome === 'completed' && terminalAt !== null && terminalAt + at.retentionMs <= Number(at.now);
+  return expired ? { ...command, resultExpired: true } : command;
+}

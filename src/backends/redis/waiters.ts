@@ -5,7 +5,7 @@ import { trustJson } from '../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { RedisParts } from './parts.ts';
 import type { KeyKind } from './keys.ts';
-import { decodeCommand } from './record.ts';
+import { decodeCommand, retained } from './record.ts';
 import type { Store } from './store.ts';
 import { listWaits, tallyWaits } from './waiters-list.ts';
 import { decodeWaiter, decodeWaits, readPlaces, texts } from './waiters-rows.ts';
@@ -46,10 +46,10 @@ async function attach({ store, retentionMs }: Attaching, key: CommandKey, reques
   const { rpcId, callerNodeId, waitFor, withinMs } = request;
   const args = [hashOf(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND, retentionMs];
   const reply = await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args);
-  const [said, record = null, more = null] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+  const [said, record = null, more = null, now] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
   if (said === 'full') return { kind: 'full' };
   if (said === 'unknown') return { kind: 'unknown' };
-  const command = decodeCommand(record);
+  const command = retained(decodeCommand(record), { now, retentionMs });
   if (said === 'satisfied')
     return { kind: 'satisfied', command, result: typeof more === 'string' ? trustJson(more) : null };
   return { kind: 'waiting', waiter: decodeWaiter(rpcId, String(more), command), command };
