@@ -5,6 +5,7 @@ import { createMemoryBackend } from './backends/memory/backend.ts';
 import { readTarget, secretsOf } from './backends/redis/target.ts';
 import { createDirectorySpill } from './backends/spill/directory.ts';
 import { createMemorySpill } from './backends/spill/memory.ts';
+import { historyLimitsOf, sharesOf, type Settings } from './callboard-settings.ts';
 import type { AuthConfig, Config, RedisConfig } from './config.ts';
 import { parseAdminToken } from './core/auth/admin-token.ts';
 import { defaultPolicy, type Policy } from './core/auth/policy.ts';
@@ -18,8 +19,9 @@ import type { Crypto } from './core/crypto.ts';
 import { fail } from './core/errors.ts';
 import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
-import { DRAIN_MS, HISTORY_BYTES, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
+import type { Shares } from './core/shares/shares.ts';
 import { createFaces, type Faces } from './http/faces.ts';
 import { createAuthenticator } from './http/auth.ts';
 import { withGrants } from './http/grants.ts';
@@ -29,28 +31,7 @@ import { createCrypto } from './platform/crypto.ts';
 import { createMetrics, type Meter } from './platform/metrics.ts';
 import { VERSION } from './version.ts';
 
-/** What a relay can be told. `readConfig` makes all of it out of variables and flags; embedding programs give what they need. */
-export type Settings = Partial<
-  Pick<
-    Config,
-    | 'basePath'
-    | 'redis'
-    | 'nodeId'
-    | 'policy'
-    | 'retentionMs'
-    | 'streamMaxMessages'
-    | 'historyMaxBytes'
-    | 'maxBodyBytes'
-    | 'unauthenticatedSockets'
-    | 'inboundBytesPerSecond'
-    | 'rawMessages'
-    | 'spillDir'
-    | 'allowedOrigins'
-    | 'trustProxy'
-    | 'introspection'
-    | 'fastPath'
-  >
-> & { readonly auth: Partial<AuthConfig> };
+export type { Settings } from './callboard-settings.ts';
 
 export type CallboardOptions = {
   readonly config: Settings;
@@ -97,9 +78,10 @@ export function createCallboard(options: CallboardOptions): Callboard {
   if (config.redis && !options.backend) fail('invalid_argument', 'A relay over Redis is opened by openCallboard.');
   // In direct mode nothing of a cursor outlives the process, so neither need its key.
   const crypto = createCrypto(randomBytes(32));
-  const backend = options.backend ?? memoryBackend(config, { clock, log, sha256: crypto.sha256 });
-  const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto });
-  return compose(options, { backend, spill, crypto, clock });
+  const shares = sharesOf(config);
+  const backend = options.backend ?? memoryBackend(config, { clock, log, sha256: crypto.sha256, shares });
+  const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto, shares });
+  return compose(options, { backend, spill, crypto, clock, shares });
 }
 
 /** What a relay keeps things in. Its clock is the one that stamps them. */
@@ -108,6 +90,7 @@ type Place = {
   readonly spill: SpillStore;
   readonly crypto: Crypto;
   readonly clock: Clock;
+  readonly shares: Shares;
 };
 
 /** Redis and its client are loaded here alone: direct mode does without. */
@@ -116,27 +99,31 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const { openRedisBackend } = await import('./backends/redis/open.ts');
   const { sha256 } = createCrypto('');
   const policy = policyOf(options);
+  const shares = sharesOf(config);
   const spillDir = config.spillDir ?? null;
   const { backend, clock, cursorKey, spill } = await openRedisBackend({
     ...redis,
     retentionMs: config.retentionMs ?? RETENTION_MS,
     streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
+    idempotencyWindowMs: config.idempotencyWindowMs,
     scopeOf: (userId) => policy.scopeOf(userId).id,
     sha256,
     spillDir,
+    shares,
     system,
     log,
   });
   const crypto = createCrypto(cursorKey);
-  const place = options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log }));
-  return { backend, spill: place, crypto, clock };
+  const place =
+    options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
+  return { backend, spill: place, crypto, clock, shares };
 }
 
 function policyOf({ policy, config }: CallboardOptions): Policy {
   return policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
 }
 
-function compose(options: CallboardOptions, { backend, spill, crypto, clock }: Place): Callboard {
+function compose(options: CallboardOptions, { backend, spill, crypto, clock, shares }: Place): Callboard {
   const { config, log = silentLog } = options;
   const { basePath = '' } = config;
   const meter = createMetrics();
@@ -150,6 +137,7 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock }: P
     log,
     metrics: meter,
     spill,
+    shares,
     rawMessages: config.rawMessages ?? false,
   });
   // Tokens end by the time of those who made them, whatever the store's clock says.
@@ -177,8 +165,12 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock }: P
 
 const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
 
-function spillStore(root: string | null, parts: { clock: Clock; log: Log; crypto: Crypto }): SpillStore {
-  return root === null ? createMemorySpill(parts.clock, parts.crypto) : createDirectorySpill({ root, ...parts });
+type SpillParts = { readonly clock: Clock; readonly log: Log; readonly crypto: Crypto; readonly shares: Shares };
+
+function spillStore(root: string | null, parts: SpillParts): SpillStore {
+  return root === null
+    ? createMemorySpill(parts.clock, parts.crypto, parts.shares)
+    : createDirectorySpill({ root, ...parts });
 }
 
 /** What of a configuration must never be written anywhere. */
@@ -193,14 +185,13 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }
 
-function memoryBackend(config: Settings, parts: { clock: Clock; log: Log; sha256: (text: string) => string }): Backend {
+type MemoryParts = { clock: Clock; log: Log; sha256: (text: string) => string; shares: Shares };
+
+function memoryBackend(config: Settings, parts: MemoryParts): Backend {
   return createMemoryBackend({
     ...parts,
-    history: {
-      retentionMs: config.retentionMs ?? RETENTION_MS,
-      streamMessages: config.streamMaxMessages ?? STREAM_MESSAGES,
-      bytes: config.historyMaxBytes ?? HISTORY_BYTES,
-    },
+    idempotencyWindowMs: config.idempotencyWindowMs,
+    history: historyLimitsOf(config, parts.shares),
   });
 }
 

@@ -4,6 +4,7 @@ import { collectGiven, type Environment, type Given } from './config-given.ts';
 import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
 import type { PolicyFile } from './core/auth/rules.ts';
 import { CallboardError, type Fault } from './core/errors.ts';
+import { shareBounds, type ShareBounds } from './core/shares/bounds.ts';
 import { parsePolicyFile } from './policy-file.ts';
 import {
   DIRECT_ONLY,
@@ -14,6 +15,7 @@ import {
   type SettingName,
   type Settings,
 } from './settings.ts';
+import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
 
 export type AuthConfig = {
   /** Each a bare token or `name=token`. */
@@ -50,8 +52,11 @@ export type Config = {
   readonly nodeId: string | null;
   readonly policy: PolicyFile | null;
   readonly retentionMs: number;
+  /** How long after its end a command's id is known, milliseconds. */
+  readonly idempotencyWindowMs: number;
   readonly streamMaxMessages: number;
-  readonly historyMaxBytes: number;
+  /** What one user may always hold of each thing, and all users together. */
+  readonly shares: ShareBounds;
   readonly maxBodyBytes: number;
   /** Open sockets of one address over which no good token came. Not applied where `trustProxy` is set. */
   readonly unauthenticatedSockets: number;
@@ -85,6 +90,8 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
     faults.push({ parameter: isSettingName(name) ? shownAs(name) : name, detail: issue.message });
   }
   faults.push(...togetherFaults(given, shownAs));
+  const overdrawn = shareFaults((name) => given.get(name)?.text, !given.has('SPILL_DIR') && !given.has('REDIS_URL'));
+  for (const [name, detail] of overdrawn) faults.push({ parameter: shownAs(name), detail });
   const policy = readPolicy(given.get('POLICY_FILE'), faults);
   if (!parsed.success || faults.length > 0) throw configurationError(faults);
   return toConfig(parsed.data, policy, warningsOf(env, given));
@@ -182,8 +189,12 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     nodeId: settings.NODE_ID ?? null,
     policy,
     retentionMs: settings.RETENTION_MS,
+    idempotencyWindowMs: settings.IDEMPOTENCY_WINDOW_MS,
     streamMaxMessages: settings.STREAM_MAX_MESSAGES,
-    historyMaxBytes: settings.HISTORY_MAX_BYTES,
+    shares: shareBounds(
+      boundsGiven(settings),
+      shareDefaults(settings.SPILL_DIR === undefined && settings.REDIS_URL === undefined),
+    ),
     maxBodyBytes: settings.MAX_BODY_BYTES,
     unauthenticatedSockets: settings.UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
     inboundBytesPerSecond: settings.INBOUND_BYTES_PER_SECOND,

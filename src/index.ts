@@ -19,5 +19,6 @@ export type { Backend, Capabilities } from './core/backend.ts';
 export type { Clock } from './core/clock.ts';
 export type { Core } from './core/core.ts';
 export type { SpillRead, SpillRef, SpillStore } from './core/history/spill.ts';
+export type { GivenBounds, ShareBound, ShareBounds, ShareName } from './core/shares/bounds.ts';
 export type { Log } from './core/log.ts';
 export { VERSION } from './version.ts';

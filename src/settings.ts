@@ -1,24 +1,20 @@
 import { z } from 'zod';
 import { targetFault } from './backends/redis/target.ts';
 import {
-  HISTORY_BYTES,
   MAX_BODY_BYTES,
   RETENTION_MS,
   STREAM_MESSAGES,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
   INBOUND_BYTES_PER_SECOND,
+  TERMINAL_MS,
+  TERMINAL_RANGE_MS,
 } from './core/limits.ts';
+import { SHARE_ROWS, whole } from './settings-shares.ts';
 
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
 
 const MIB = 1024 * 1024;
-const whole = (min: number, max: number): z.ZodType<number, string> =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, 'expected a whole number')
-    .transform(Number)
-    .pipe(z.number().min(min, `expected at least ${min}`).max(max, `expected at most ${max}`));
 const flag = z.enum(['true', 'false', '1', '0', 'on', 'off'], 'expected true or false').transform(isOn);
 const list = z.string().transform((text) =>
   text
@@ -61,8 +57,9 @@ export const SETTINGS = z.object({
   POLICY_FILE: z.string().optional(),
   SPILL_DIR: z.string().optional(),
   RETENTION_MS: whole(1000, 365 * 24 * 3600_000).default(RETENTION_MS),
+  IDEMPOTENCY_WINDOW_MS: whole(TERMINAL_RANGE_MS.min, TERMINAL_RANGE_MS.max).default(TERMINAL_MS),
   STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
-  HISTORY_MAX_BYTES: whole(MIB, 64 * 1024 * MIB).default(HISTORY_BYTES),
+  ...SHARE_ROWS,
   INBOUND_BYTES_PER_SECOND: whole(1024, 1024 * 1024 * MIB).default(INBOUND_BYTES_PER_SECOND),
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 10_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   MAX_BODY_BYTES: whole(1024, 64 * MIB).default(MAX_BODY_BYTES),
@@ -102,7 +99,10 @@ export const SHARED_ONLY: readonly SettingName[] = [
   ...(['PARTITIONS', 'DURABILITY', 'NAMESPACE', 'STRICT_MIGRATION'] as const),
   ...(['LEGACY_COMMAND_STREAM', 'LEGACY_PENDING'] as const),
 ];
-export const DIRECT_ONLY: readonly SettingName[] = ['HISTORY_MAX_BYTES'];
+export const DIRECT_ONLY: readonly SettingName[] = [
+  ...(['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES', 'RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'] as const),
+  ...(['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES', 'MARKS_SHARE', 'MARKS_MAX'] as const),
+];
 
 function isOn(text: string): boolean {
   return text === 'true' || text === '1' || text === 'on';

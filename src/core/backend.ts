@@ -32,7 +32,7 @@ export interface Backend {
   readonly sites: SiteStore;
   readonly sessions: SessionStore;
   readonly bus: Bus;
-  /** Resolves when the store answers; throws `store_unavailable` otherwise. */
+  /** Resolves when the store answers and takes more; throws `store_unavailable` or `store_full` otherwise. */
   ready(): Maybe<void>;
   close(): Maybe<void>;
 }

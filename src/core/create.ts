@@ -31,9 +31,11 @@ export function createCore(deps: Deps): Core {
   const calls = { deps, correlator, acts, keeper, isDraining };
   return {
     nodeId,
+    idempotencyWindowMs: backend.commands.windowMs,
     mode: backend.capabilities.shared ? 'shared' : 'direct',
     capabilities: backend.capabilities,
     clock,
+    shares: deps.shares,
     users: createUsers(deps),
     connections: createConnections(deps),
     actions: createActions(deps),

@@ -6,6 +6,7 @@ import type { Cursors } from './cursor.ts';
 import type { SpillStore } from './history/spill.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import type { Shares } from './shares/shares.ts';
 
 /** What every room is made of. */
 export type Deps = {
@@ -19,6 +20,8 @@ export type Deps = {
   readonly metrics: Metrics;
   /** Where payloads too large for a message lie. */
   readonly spill: SpillStore;
+  /** What each user holds in this process. */
+  readonly shares: Shares;
   /** Whether the raw sample of history may be read. */
   readonly rawMessages: boolean;
 };

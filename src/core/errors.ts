@@ -1,6 +1,6 @@
 import { statusOf, type Code } from '../protocol/codes.ts';
 
-export { CODES, type Code } from '../protocol/codes.ts';
+export { CODES, isCode, type Code } from '../protocol/codes.ts';
 
 /** One wrong input among several: `parameter` is its name as the asker wrote it. */
 export type Fault = { readonly parameter: string; readonly detail: string };

@@ -12,6 +12,7 @@ import { fail } from './errors.ts';
 import type { Correlator } from './rpc/correlator.ts';
 import { reattachWaits } from './rpc/reattach.ts';
 import { releaseWaits } from './rpc/release.ts';
+import { requireRoom } from './shares/room.ts';
 
 export type LifeParts = {
   readonly deps: Deps;
@@ -49,6 +50,7 @@ export function createLife(parts: LifeParts): Life {
     },
     ready() {
       if (draining) fail('draining', 'This node is going away.');
+      requireRoom(deps.shares);
       return backend.ready();
     },
   };

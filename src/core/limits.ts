@@ -45,7 +45,7 @@ export const METADATA_BYTES = 16 * 1024;
 // --- retention -------------------------------------------------------------------------------------------------------
 export const STREAM_MESSAGES = 10_000;
 export const RETENTION_MS = 7 * 24 * 3600_000;
-/** In memory mode, for all streams together: the oldest go first, and completeness says so. */
+/** In memory mode, for all streams together: what goes first is of the user most over their guarantee, and completeness says so. */
 export const HISTORY_BYTES = 256 * 1024 * 1024;
 export const STREAMS_PER_USER = 10_000;
 /** At most one `progress` row a command in this time. */
@@ -61,6 +61,8 @@ export const DEAD_MS = 60_000;
 /** How long a disconnected row is still shown, and for how long a replacement counts as recent. */
 export const FORGET_MS = 60_000;
 export const RECENT_REPLACEMENT_MS = 60_000;
+/** Instances before the present one that a connection names. */
+export const PREDECESSORS = 10;
 export const HELLO_MS = 5_000;
 export const IN_FLIGHT = 32;
 export const CALLER_UNANSWERED = 256;
@@ -85,8 +87,6 @@ export const READ_NOTHING_MS = 15_000;
 /** Open sockets over which no good token came: of one address, and of all. Of the descriptors of the process at most half. */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
-/** Links that one node holds at once. */
-export const LINKS = 20_000;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 export const QUEUE_PER_CLIENT = 1000;
@@ -94,11 +94,9 @@ export const RESERVATIONS_PER_SCOPE = 10_000;
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
-/** Terminal records, their idempotency and late evidence. */
+/** For how long an ended command's id is known, and how long that may be set to: its record, or at least its mark. */
 export const TERMINAL_MS = 3600_000;
-/** In memory mode, ended commands that are remembered at once, and the bytes of their results: the oldest go first. */
-export const TERMINAL_RECORDS = 100_000;
-export const TERMINAL_BYTES = 128 * 1024 * 1024;
+export const TERMINAL_RANGE_MS = { min: 60_000, max: 24 * 3600_000 } as const;
 /** After a new instance said hello, commands bound to the old one may still be answered for this long. */
 export const REPLACED_GRACE_MS = 5_000;
 /** Links that a client may be leaving at once on a node: each is looked at when a command of the client ends. Beyond, the oldest is closed. */
@@ -125,6 +123,10 @@ export const DEED_LOOK_MS = 50;
 // --- nodes -----------------------------------------------------------------------------------------------------------
 export const NODE_LEASE_MS = 8_000;
 export const NODE_BEAT_MS = 2_000;
+/** A node whose last beat is this old is silent: two beats are missing, with a second to spare. Less than a lease. */
+export const NODE_SILENT_MS = 5_000;
+/** A node that died is listed this much longer than its lease lasted, as stale. */
+export const NODE_GONE_MS = 30_000;
 /** A loop of a node counts as alive while its last turn is younger than this. */
 export const LOOP_ALIVE_MS = 5_000;
 /** What a node keeps for a store that is away, how often it tries again, and how much of it at once. */
@@ -190,9 +192,8 @@ export const DEDUP_MARKS = 500_000;
 export const INGEST_BATCH = 100;
 
 // --- spill -----------------------------------------------------------------------------------------------------------
-/** A spill directory, or the memory that stands for one: beyond, payloads are refused with `payload_store_full`. */
+/** A spill store whose share has no total: beyond, payloads are refused with `store_full`. */
 export const SPILL_BYTES = 1024 * 1024 * 1024;
-export const SPILL_MEMORY_BYTES = 128 * 1024 * 1024;
 /** A managed write also cleans up, at most this often. */
 export const SPILL_CLEAN_MS = 60_000;
 

@@ -3,6 +3,7 @@ import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
+import { endOf } from '../core/rpc/ended.ts';
 import { andThen, orElse, type Maybe } from '../core/maybe.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import type { Conduct } from './conduct.ts';
@@ -151,9 +152,9 @@ export class Callers {
       wire.refuse(invocation, { frame: frame.type, ref, commandId });
       return;
     }
-    const { command, rpcId, result } = invocation;
-    const { commandId, stage, outcome, execution, error } = command;
-    if (invocation.kind === 'pending') tell?.(command);
+    const { rpcId, result } = invocation;
+    const { commandId, stage, outcome, execution, error } = endOf(invocation);
+    if (invocation.kind === 'pending') tell?.(invocation.command);
     const header = {
       type: 'outcome',
       ref,

@@ -26,6 +26,8 @@ const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
   frame_too_large: 'protocol_error',
   rate_limited: 'protocol_error',
   back_pressure: 'back_pressure',
+  share_exceeded: 'protocol_error',
+  store_full: 'node_lost',
   heartbeat_lost: 'heartbeat_lost',
   draining: 'node_drained',
   operator: 'operator',
@@ -41,6 +43,8 @@ const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
   draining: 'draining',
   capacity_exceeded: 'rate_limited',
   rate_limited: 'rate_limited',
+  share_exceeded: 'share_exceeded',
+  store_full: 'store_full',
   store_unavailable: 'internal',
   internal: 'internal',
 };
@@ -48,6 +52,8 @@ const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
 /** How long to stay away, milliseconds, where coming back at once would do harm. Of a node that stops, all links would come back at once. */
 const STAY_AWAY: Readonly<Partial<Record<CloseReason, () => number>>> = {
   rate_limited: () => 5_000,
+  share_exceeded: () => 5_000,
+  store_full: () => 5_000,
   back_pressure: () => 1_000,
   internal: () => 1_000,
   frame_too_large: () => 1_000,

@@ -5,6 +5,7 @@ import { CallboardError, fail } from '../core/errors.ts';
 import { toJson } from '../core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
 import type { Maybe } from '../core/maybe.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { Callers, type CallerFrame } from './callers.ts';
 import type { Conduct } from './conduct.ts';
@@ -35,16 +36,21 @@ export class Conversation {
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
   readonly #kind: LinkKind;
+  readonly #holdings: Holdings;
   #principal: Principal;
+  readonly #openedAt: number;
   #leaving = false;
 
-  constructor({ parts, ends, address }: ConversationParts, { principal, session }: Opened) {
+  constructor({ parts, ends, address }: ConversationParts, { principal, session, holdings }: Opened) {
     this.#parts = parts;
     this.#ends = ends;
     this.#address = address;
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
+    this.#holdings = holdings;
+    this.#openedAt = parts.clock.now();
+    if (!session) parts.log.debug({ who: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 
   /** Whether the token ran out, by the wall clock. */
@@ -116,15 +122,23 @@ export class Conversation {
     if (session) this.#run({}, () => session.drained());
   }
 
-  /** Resolves when core knows. */
+  /** To be called once. Resolves when core knows. */
   async end(cause: DisconnectCause): Promise<void> {
+    this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
-    if (!this.#session) return this.#parts.metrics.count('links_closed', cause);
+    if (!this.#session) return this.#callerLeft(cause);
     try {
       await this.#session.closed(cause);
     } catch (error) {
       this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
     }
+  }
+
+  #callerLeft(cause: DisconnectCause): void {
+    const { clock, core, log, metrics } = this.#parts;
+    metrics.count('links_closed', cause);
+    const durationMs = Math.max(0, clock.now() - this.#openedAt);
+    log.debug({ who: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
   }
 
   #asking(): Callers {

@@ -8,6 +8,8 @@ export type Turned = {
   readonly status: number;
   readonly code: Code;
   readonly detail: string;
+  /** Which share is used up. */
+  readonly share?: string;
   /** Further header lines. */
   readonly headers?: readonly string[];
 };
@@ -19,9 +21,9 @@ const LINGER_MS = 1_000;
  * Answers over a bare socket as the other doors answer, problem+json, and closes it: at the latest after a second, whether or not the peer
  * does. What still comes from the peer is not kept.
  */
-export function turnAway(socket: Duplex, { status, code, detail, headers = [] }: Turned, clock: Clock): void {
+export function turnAway(socket: Duplex, { status, code, detail, share, headers = [] }: Turned, clock: Clock): void {
   const title = STATUS_CODES[status] ?? 'Refused';
-  const body = JSON.stringify({ type: 'about:blank', title, status, code, detail });
+  const body = JSON.stringify({ type: 'about:blank', title, status, code, detail, share });
   const head = [
     `HTTP/1.1 ${status} ${title}`,
     'Connection: close',

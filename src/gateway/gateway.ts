@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Authenticator } from '../core/auth/principal.ts';
+import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Code } from '../core/errors.ts';
-import { INBOUND_BYTES_PER_SECOND, LINKS } from '../core/limits.ts';
+import { INBOUND_BYTES_PER_SECOND } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { ByteRates } from '../core/shares/byte-rate.ts';
@@ -26,12 +26,12 @@ export type GatewayOptions = OriginRule & {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Links at once, those that have not said hello included. */
-  readonly maxConnections?: number;
+  /** Sockets at once that were not welcomed yet; default: as many as the total of the share `links`. */
+  readonly maxUnopened?: number;
   /** What users may send a second; default INBOUND_BYTES_PER_SECOND for each. */
   readonly inbound?: ByteRates;
-  /** Called once for each link that is welcomed, with its socket. */
-  readonly onWelcome?: (socket: Duplex) => void;
+  /** Called once for each link that is welcomed, with its socket and whose it is. */
+  readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
 
 export type CloseAllOptions = {
@@ -50,7 +50,8 @@ export interface Gateway {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { maxConnections = LINKS, clock, log } = options;
+  const { clock, log, core } = options;
+  const { maxUnopened = core.shares.bounds.links.total ?? Infinity } = options;
   const links = new Set<OpenLink>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
@@ -80,7 +81,11 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     upgrade(request, socket, head) {
-      const turned = closing ? DRAINING : links.size >= maxConnections ? FULL : turnedAway(request, options);
+      const turned = closing
+        ? DRAINING
+        : links.size - core.shares.used('links') >= maxUnopened
+          ? FULL
+          : turnedAway(request, options);
       if (!turned)
         return server.handleUpgrade(
           request,
@@ -108,7 +113,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 const DRAINING = turned('draining', 'This node takes no new links.');
-const FULL = turned('capacity_exceeded', 'This node holds as many links as it may.');
+const FULL = { ...turned('store_full', 'As many sockets as may be wait for their hello.'), share: 'links' };
 const FOREIGN = turned('forbidden', 'Pages of this origin may not connect.');
 const OTHER_PROTOCOL = turned('invalid_argument', `The subprotocol ${SUBPROTOCOL} must be offered.`);
 

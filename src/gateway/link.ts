@@ -172,7 +172,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     // It may have ended while core was asked: core then learns it only now.
     if (this.#end !== null) return conversation.end(this.#end);
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
-    this.#parts.onWelcome(this.#socket);
+    this.#parts.onWelcome(this.#socket, opened.principal);
     this.#inbound = this.#limit(opened.principal);
     this.#wire.send(opened.welcome);
     opened.session?.begin();

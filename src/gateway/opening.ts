@@ -9,14 +9,17 @@ import type { Core } from '../core/core.ts';
 import type { ClientLink, LinkSession } from '../core/delivery/link.ts';
 import { fail, invalid } from '../core/errors.ts';
 import { DEAD_MS, IN_FLIGHT, MAX_FRAME_BYTES, PING_MS } from '../core/limits.ts';
+import { holderOf } from '../core/shares/holders.ts';
+import type { Holdings } from '../core/shares/shares.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
 import { readAdvertisement } from './hello.ts';
 
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 export type LinkKind = 'client' | 'caller';
 
-/** `session` is null for a caller alone. */
+/** `session` is null for a caller alone. `holdings` counts the link: it is released when the link ends. */
 export type Opened = {
+  readonly holdings: Holdings;
   readonly principal: Principal;
   readonly session: LinkSession | null;
   readonly welcome: DownHeader;
@@ -25,7 +28,10 @@ export type Opened = {
 /** `address`: the peer's. */
 type Entrance = { readonly core: Core; readonly authenticator: Authenticator; readonly address: string };
 
-/** Checks the token first, then what it allows, then what the hello says, and binds a client. Throws CallboardError. */
+/**
+ * Checks the token first, then what it allows, then what the hello says, and binds a client. Throws CallboardError, also where the user (an
+ * administrator by its name) has no room for another link; nothing is counted then.
+ */
 export async function openLink(
   { core, authenticator, address }: Entrance,
   hello: HelloFrame,
@@ -36,20 +42,30 @@ export async function openLink(
   const { metadata, actions } = readAdvertisement(hello.payload);
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
-    return { principal, session: null, welcome: welcomeOf(core, principal, null) };
+    const holdings = claimLink(core, principal);
+    return { principal, session: null, holdings, welcome: welcomeOf(core, principal, null) };
   }
-  const session = await core.links.open(
-    requireUser(principal, 'connect'),
-    {
-      clientId: hello.client_id ?? invalid('client_id', 'required'),
-      instanceId: hello.instance_id ?? invalid('instance_id', 'required of a client'),
-      clientType: hello.client_type ?? invalid('client_type', 'required of a client'),
-      metadata,
-      actions,
-    },
-    link,
-  );
-  return { principal, session, welcome: welcomeOf(core, principal, session) };
+  const request = {
+    clientId: hello.client_id ?? invalid('client_id', 'required'),
+    instanceId: hello.instance_id ?? invalid('instance_id', 'required of a client'),
+    clientType: hello.client_type ?? invalid('client_type', 'required of a client'),
+    metadata,
+    actions,
+  };
+  const holdings = claimLink(core, principal);
+  try {
+    const session = await core.links.open(requireUser(principal, 'connect'), request, link);
+    return { principal, session, holdings, welcome: welcomeOf(core, principal, session) };
+  } catch (error) {
+    holdings.release('links', 1);
+    throw error;
+  }
+}
+
+function claimLink({ shares }: Core, principal: Principal): Holdings {
+  const holdings = shares.of(holderOf(principal));
+  holdings.claim('links', 1);
+  return holdings;
 }
 
 export function kindOf(hello: HelloFrame): LinkKind {
@@ -76,6 +92,7 @@ function welcomeOf(core: Core, principal: Principal, session: LinkSession | null
     dead_ms: DEAD_MS,
     max_frame_bytes: MAX_FRAME_BYTES,
     in_flight: IN_FLIGHT,
+    idempotency_window_ms: core.idempotencyWindowMs,
     token_expires_at: principal.expiresAt ?? undefined,
   };
 }

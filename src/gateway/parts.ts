@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { Authenticator } from '../core/auth/principal.ts';
+import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Log } from '../core/log.ts';
@@ -28,8 +28,8 @@ export type LinkParts = {
   readonly beat: () => number;
   /** What users may send a second. */
   readonly inbound: ByteRates;
-  /** Called once for each link that is welcomed, with its socket. */
-  readonly onWelcome: (socket: Duplex) => void;
+  /** Called once for each link that is welcomed, with its socket and whose it is. */
+  readonly onWelcome: (socket: Duplex, principal: Principal) => void;
   /** Called once for each link, when its socket is gone and core knows. One for all: no link holds a promise that it may end. */
   readonly onDone: (link: OpenLink) => void;
 };

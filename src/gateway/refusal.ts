@@ -6,12 +6,17 @@ import { MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
 import { ID } from '../protocol/fields.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
 
+/** When a share that is used up may have room again: what a requester holds is given back by connections and commands that end. */
+const SHARE_RETRY_MS = 5_000;
+
 /** Why a frame is refused. */
 export type Refusal = {
   readonly code: Code;
   readonly message: string;
   readonly retryAfterMs?: number | null | undefined;
   readonly by?: string | undefined;
+  /** Which share is used up. */
+  readonly share?: string | undefined;
 };
 
 /** Which frame is refused, as far as it could be read. */
@@ -29,7 +34,7 @@ export function aboutFrame(frame: UpFrame): About {
   };
 }
 
-export function refusedFrame({ code, message, retryAfterMs, by }: Refusal, about: About): DownHeader {
+export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about: About): DownHeader {
   return {
     type: 'refused',
     code,
@@ -39,13 +44,16 @@ export function refusedFrame({ code, message, retryAfterMs, by }: Refusal, about
     command_id: idOrNothing(about.commandId),
     retry_after_ms: retryAfterMs ?? undefined,
     by,
+    share,
   };
 }
 
 /** What may be shown of an error. One that is not ours is masked: its id also stands in the log, beside it. */
 export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log; readonly metrics: Metrics }): Refusal {
   if (error instanceof CallboardError) {
-    return { code: error.code, message: error.message, retryAfterMs: error.details.retryAfterMs };
+    const { retryAfterMs, share } = error.details;
+    const later = retryAfterMs ?? (share === undefined ? undefined : SHARE_RETRY_MS);
+    return { code: error.code, message: error.message, retryAfterMs: later, share };
   }
   const id = randomUUID();
   log.error({ err: error, id }, 'a frame met an unexpected error');

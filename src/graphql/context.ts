@@ -5,6 +5,7 @@ import { canonicalJson } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
 import { createLoaders, type Loaders } from './loaders.ts';
 import { AnswerBudget, type Asks } from './page-budget.ts';
+import type { RequestNotes } from './request-notes.ts';
 
 /** What one request's resolvers work with. Never shared by two requests: the loaders remember what this asker was shown. */
 export type Context = {
@@ -21,6 +22,8 @@ export type Context = {
    * a user's own payloads are not audited.
    */
   readonly auditPayload: (subject: Readonly<Record<string, string>>) => void;
+  /** For the access log; absent where no request of its own is logged. */
+  readonly notes: RequestNotes | undefined;
 };
 
 export type ContextOptions = {
@@ -30,6 +33,7 @@ export type ContextOptions = {
   readonly signal?: HangUp | undefined;
   /** The fields that the operation asks for; absent: not known. */
   readonly asks?: Asks | undefined;
+  readonly notes?: RequestNotes | undefined;
 };
 
 /** A fresh context for one operation of `who`. */
@@ -43,14 +47,16 @@ class OwnContext implements Context {
   readonly signal: HangUp | undefined;
   readonly auditPayload: Context['auditPayload'];
   readonly #asks: Asks;
+  readonly notes: RequestNotes | undefined;
   #loaders: Loaders | null = null;
   #budget: AnswerBudget | null = null;
 
-  constructor({ core, who, log, signal, asks = null }: ContextOptions) {
+  constructor({ core, who, log, signal, notes, asks = null }: ContextOptions) {
     this.#asks = asks;
     this.core = core;
     this.who = who;
     this.signal = signal;
+    this.notes = notes;
     this.auditPayload = who?.kind === 'admin' ? createAudit(who, log) : () => {};
   }
 

@@ -18,6 +18,7 @@ import { createSharer } from './executor-share.ts';
 import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import { createPlans, type Plan, type Variables } from './plan.ts';
+import type { RequestNotes } from './request-notes.ts';
 import type { Joining } from './sse-group.ts';
 import { MAX_COERCION_ERRORS } from './plan-variables.ts';
 
@@ -30,6 +31,7 @@ export type MakeContext = (of: {
   readonly signal?: HangUp | undefined;
   /** The fields that the operation asks for; absent: not known. */
   readonly asks?: ReadonlySet<string> | undefined;
+  readonly notes?: RequestNotes | undefined;
 }) => object;
 
 /** A valid document, and who asks for it to be run. */
@@ -39,6 +41,7 @@ export type Operation = {
   readonly variables?: Variables | null | undefined;
   readonly who: Principal | null;
   readonly signal?: HangUp | undefined;
+  readonly notes?: RequestNotes | undefined;
 };
 
 /** Data as JSON text. `wide`: it may hold characters beyond ASCII. */
@@ -77,8 +80,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ who, signal, variables }: Operation, plan: Plan): object =>
-    options.makeContext({ core, who, log, signal, asks: plan.asks(variables ?? {}) });
+  const contextOf = ({ who, signal, notes, variables }: Operation, plan: Plan): object =>
+    options.makeContext({ core, who, log, signal, notes, asks: plan.asks(variables ?? {}) });
   const admit = (operation: Operation): Plan => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');

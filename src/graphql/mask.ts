@@ -35,7 +35,7 @@ export function callboardErrorOf(error: unknown): CallboardError | null {
 
 /** A CallboardError as a GraphQL error. Errors of a whole request (no path) carry the HTTP status of their code. */
 export function toGraphQLError(error: CallboardError, at: GraphQLError | null = null): GraphQLError {
-  const { errors, retryAfterMs, command } = error.details;
+  const { errors, retryAfterMs, command, share } = error.details;
   return new GraphQLError(error.message, {
     ...place(at),
     originalError: error,
@@ -44,6 +44,7 @@ export function toGraphQLError(error: CallboardError, at: GraphQLError | null = 
       ...(errors && { errors }),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
       ...(command && { command }),
+      ...(share !== undefined && { share }),
       ...(at?.path ? {} : { http: httpOf(error) }),
     },
   });

@@ -12,6 +12,8 @@ const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   not_connected: 'target',
   capacity_exceeded: 'capacity',
   rate_limited: 'capacity',
+  share_exceeded: 'capacity',
+  store_full: 'capacity',
   draining: 'relay',
   session_inactive: 'site',
   site_action_denied: 'site',
@@ -25,7 +27,8 @@ export function refusalOf(error: unknown): RefusalView {
   if (!(error instanceof CallboardError) || by === undefined) throw error;
   const { code, message, details } = error;
   const commandId = details.command?.commandId ?? null;
-  return { kind: 'refused', code, message, by, retryAfterMs: details.retryAfterMs ?? null, commandId };
+  const { retryAfterMs = null, share } = details;
+  return { kind: 'refused', code, message, by, retryAfterMs, commandId, share };
 }
 
 export const RefusalCodeEnum = builder.enumType('RefusalCode', {
@@ -61,6 +64,12 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
     retryAfterMs: t.exposeInt('retryAfterMs', {
       nullable: true,
       description: 'When trying again may help, milliseconds from now; null where time alone does not help.',
+    }),
+    share: t.string({
+      nullable: true,
+      description:
+        'Which share of the relay is used up, where the code is `share_exceeded` or `store_full`: `links`, `queued_bytes`, ...',
+      resolve: ({ share }) => share ?? null,
     }),
     givenCommandId: t.id({
       nullable: true,

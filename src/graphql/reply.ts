@@ -9,11 +9,17 @@ export type Reply = {
   json(type: string, text: string, wide?: boolean): void;
   /** Gets the response ready for being written in any other way. */
   open(): void;
+  /** Whether an answer of so many bytes is refused, for what its requester has left unread: then the refusal was answered. */
+  refuses(bytes: number): boolean;
 };
 
 /** Of a response that has no headers but those of its answer. */
 export function plainReply(response: ServerResponse): Reply {
-  return { json: (type, text, wide = true) => sendJson(response, { head: [], type, text, wide }), open() {} };
+  return {
+    json: (type, text, wide = true) => sendJson(response, { head: [], type, text, wide }),
+    open() {},
+    refuses: () => false,
+  };
 }
 
 export type JsonAnswer = {

@@ -1,5 +1,6 @@
 import type { CancelReceipt, Invocation } from '../core/core.ts';
 import { notFound } from '../core/errors.ts';
+import { endOf } from '../core/rpc/ended.ts';
 import { fromJson, toJson, type JsonText } from '../core/json.ts';
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../core/limits.ts';
 import { builder } from './builder.ts';
@@ -9,6 +10,7 @@ import { wireEnum } from './enums.ts';
 import { TerminalErrorType } from './history.ts';
 import { DEED } from './nature.ts';
 import { Refusal, refusalOf, type RefusalView } from './refusal.ts';
+import { noteCommand } from './request-notes.ts';
 import { WaitStageEnum } from './rpc.ts';
 
 /** `reread`: asked for again by its ids, so that what is shown is a record and not the caller's own answer. */
@@ -17,7 +19,7 @@ type InvocationView = Exclude<Invocation, RefusalView> & { readonly reread: bool
 const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implement({
   description: 'An admitted invocation as its caller sees it. Its ids are a handle that can be awaited again.',
   fields: (t) => ({
-    commandId: t.id({ description: 'The command.', resolve: ({ command }) => command.commandId }),
+    commandId: t.id({ description: 'The command.', resolve: (view) => endOf(view).commandId }),
     rpcId: t.exposeID('rpcId', {
       nullable: true,
       description: 'This call’s wait, which is over; null where there was none.',
@@ -26,39 +28,40 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
       type: OutcomeEnum,
       nullable: true,
       description: 'How the command ended; null while it is live.',
-      resolve: ({ command }) => command.outcome,
+      resolve: (view) => endOf(view).outcome,
     }),
     stage: t.field({
       type: StageEnum,
       description: 'How far the command has come.',
-      resolve: ({ command }) => command.stage,
+      resolve: (view) => endOf(view).stage,
     }),
     execution: t.field({
       type: ExecutionEvidenceEnum,
       description: 'What is proven about execution.',
-      resolve: ({ command }) => command.execution,
+      resolve: (view) => endOf(view).execution,
     }),
     result: t.field({
       type: 'JSON',
       nullable: true,
       description:
         'What the client reported as result. An administrator who awaits a command by its ids is written to the audit log.',
-      resolve: ({ command, result, reread }, _, { auditPayload }) => {
-        if (reread && result !== null) auditPayload(subjectOfCommand(command));
-        return fromJson(result);
+      resolve: (view, _, { auditPayload }) => {
+        if (view.reread && view.result !== null) auditPayload(subjectOfCommand(view.command));
+        return fromJson(view.result);
       },
     }),
     error: t.field({
       type: TerminalErrorType,
       nullable: true,
-      description: 'Why it failed or was not completed.',
-      resolve: ({ command }) => command.error,
+      description:
+        'Why it failed or was not completed. Code `result_expired`: it ended as `outcome` says, and its result is no longer retained.',
+      resolve: (view) => endOf(view).error,
     }),
     command: t.field({
       type: CommandType,
       nullable: true,
-      description: 'The case file; null for the holder of a grant.',
-      resolve: ({ command }, _, { who }) => (who?.kind === 'grant' ? null : command),
+      description: 'The case file; null for the holder of a grant, and where the record is no longer retained.',
+      resolve: (view, _, { who }) => (who?.kind === 'grant' || view.kind === 'ended' ? null : view.command),
     }),
   }),
 });
@@ -78,7 +81,7 @@ export const InvokeActionResult = builder.unionType('InvokeActionResult', {
   types: [InvokeActionOutcome, InvokeActionPending, Refusal],
   resolveType: ({ kind }) => {
     if (kind === 'refused') return 'Refusal';
-    return kind === 'outcome' ? 'InvokeActionOutcome' : 'InvokeActionPending';
+    return kind === 'pending' ? 'InvokeActionPending' : 'InvokeActionOutcome';
   },
 });
 
@@ -126,9 +129,9 @@ builder.mutationField('invokeAction', (t) =>
       'Invokes an action of a client and waits for what was asked to wait for. A caller that hangs up ends its wait, never the command.',
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command.' }) },
     extensions: DEED,
-    resolve: (_, { input }, { core, who, signal }) => {
+    resolve: (_, { input }, { core, who, signal, notes }) => {
       const request = { ...input, params: paramsOf(input.params), paramsValue: input.params, signal };
-      return core.rpc.invoke(who, request).then(shown);
+      return core.rpc.invoke(who, request).then((invocation) => view(noteCommand(notes, invocation), false));
     },
   }),
 );
@@ -149,14 +152,12 @@ builder.mutationField('awaitCommand', (t) =>
       }),
     },
     extensions: DEED,
-    resolve: async (_, args, { core, who, signal }) => {
+    resolve: async (_, args, { core, who, signal, notes }) => {
       const answer = await core.rpc.await(who, { ...args, signal }).catch(refusalOf);
-      return view(answer ?? notFound(), true);
+      return view(noteCommand(notes, answer ?? notFound()), true);
     },
   }),
 );
-
-const shown = (invocation: Invocation): InvocationView | RefusalView => view(invocation, false);
 
 export function paramsOf(params: unknown): JsonText | null {
   return params === undefined || params === null ? null : toJson(params);
@@ -201,7 +202,7 @@ builder.mutationField('cancelCommand', (t) =>
     type: CancelCommandResult,
     description: 'Cancels a command. An absent command is `not_found`, and so is another user’s.',
     args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command.' }) },
-    resolve: async (_, { input: { reason, ...key } }, { core, who }) =>
-      (await core.rpc.cancel(who, key, reason ?? null).catch(refusalOf)) ?? notFound(),
+    resolve: async (_, { input: { reason, ...key } }, { core, who, notes }) =>
+      noteCommand(notes, (await core.rpc.cancel(who, key, reason ?? null).catch(refusalOf)) ?? notFound()),
   }),
 );

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import {
@@ -23,9 +24,11 @@ import { createRestDoor, type RestDoor } from '../rest/door.ts';
 import { createAdmission } from './admission.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createFront, type Front } from './front.ts';
+import { meterShares } from './share-gauges.ts';
 import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
 import { createSiteEvents } from './site-events.ts';
 import { Sockets } from './sockets.ts';
+import { UnreadBytes } from './unread.ts';
 import { createTokenGuard } from './token-guard.ts';
 
 export type FacesOptions = {
@@ -78,19 +81,25 @@ export function createFaces(options: FacesOptions): Faces {
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
   const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
-  const onWelcome = (socket: Duplex): void => void (socket instanceof Socket && sockets.authenticated(socket));
+  const unread = new UnreadBytes({ shares: core.shares, clock, log, metrics: meter });
+  const onWelcome = (socket: Duplex, who: Principal): void => {
+    unread.serves(socket, { who });
+    if (socket instanceof Socket) sockets.authenticated(socket);
+  };
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
+  meterShares(meter, core.shares);
   const admission = createAdmission(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
   const rest = createRest(options);
-  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets, inbound });
+  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets, inbound, unread });
   meter.gauge('unauthenticated_sockets', 'Open sockets over which no good token came.', () => sockets.unauthenticated);
   return {
     front,
     async close() {
       sockets.close();
+      unread.close();
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
       await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
     },
@@ -103,7 +112,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Fa
     schema: wireSchema,
     plans: createPlans(wireSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
-    contextOf: ({ who, signal, asks }) => createContext({ core, log, who, signal, asks }),
+    contextOf: (asked) => createContext({ core, log, ...asked }),
     basePath,
     version,
     besides: [SITE_EVENTS_DESCRIPTION],

@@ -15,7 +15,7 @@ import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { logAccess } from './access.ts';
+import { logAccess, type Access } from './access.ts';
 import type { Admission } from './admission.ts';
 import { createAnonymousRate } from './anonymous-rate.ts';
 import { createBodies } from './bodies.ts';
@@ -28,6 +28,7 @@ import { crossOrigin, requireOwnPage } from './origin.ts';
 import { createReply } from './reply.ts';
 import type { SiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
+import type { UnreadBytes } from './unread.ts';
 import { pathOf, visitOf, type Visit } from './visit.ts';
 
 export type FrontOptions = {
@@ -41,6 +42,7 @@ export type FrontOptions = {
   readonly gateway: GatewayFace;
   readonly siteEvents: SiteEvents;
   readonly sockets: Sockets;
+  readonly unread: UnreadBytes;
   readonly clock: Clock;
   readonly basePath: string;
   readonly maxBodyBytes: number;
@@ -68,16 +70,24 @@ export type Front = {
 type Door = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
 
 export function createFront(options: FrontOptions): Front {
-  const { log, meter, clock, basePath, origins, sockets } = options;
+  const { log, meter, clock, basePath, origins, sockets, unread } = options;
   const route = createRouter(options);
   const counted = (door: Door): void => meter.count('requests', door);
   const answer = (request: IncomingMessage, response: ServerResponse, route: Router): void => {
     const visit = visitOf(request, response, { id: options.randomId(), basePath, trustProxy: origins.trustProxy });
-    const asked = { access: logAccess(visit, log), reply: createReply(visit) };
+    const access = logAccess(visit, log);
+    unread.serves(request.socket, access);
+    const refused = (error: CallboardError): void => {
+      access.code = error.code;
+      refuse(visit, error, options);
+    };
+    const asked = { access, reply: createReply(visit, { unread, refuse: refused }) };
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
       asked.reply.open();
-      refuse(visit, explain(error, visit, options), options);
+      const refusal = explain(error, visit, options);
+      asked.access.code = refusal.code;
+      refuse(visit, refusal, options);
     };
     try {
       const done = route(visit, asked);
@@ -88,7 +98,10 @@ export function createFront(options: FrontOptions): Front {
     }
   };
   return {
-    connection: (socket) => sockets.accepted(socket),
+    connection(socket) {
+      sockets.accepted(socket);
+      if (!socket.destroyed) unread.accepted(socket);
+    },
     request: (request, response) => answer(request, response, route),
     expectation: (request, response) => answer(request, response, refuseExpectation),
     tunnel: (_request, socket) => turnAway(socket, NO_TUNNELS, clock),
@@ -108,7 +121,7 @@ export function createFront(options: FrontOptions): Front {
   };
 }
 
-type Asked = { readonly access: { who: Principal | null }; readonly reply: Reply };
+type Asked = { readonly access: Access; readonly reply: Reply };
 type Router = (visit: Visit, asked: Asked) => Maybe<Door>;
 
 function createRouter(options: FrontOptions): Router {
@@ -118,6 +131,7 @@ function createRouter(options: FrontOptions): Router {
   const enter = (visit: Visit, asked: Asked, own: HouseRoute | undefined): Maybe<Door> =>
     andThen(own?.open ? null : admission(visit), (who) => {
       asked.access.who = who;
+      if (!own) options.unread.requireRoom(who);
       if (!own) return answer(visit, asked);
       return andThen(own.handle(visit, who), () => 'house');
     });
@@ -148,8 +162,9 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
     return readBody(request, who || !isGraphql(path) ? maxBodyBytes : anonymousBytes, { parse, unannounced });
   };
-  const toGraphql: Router = (visit, { access: { who }, reply }) => {
+  const toGraphql: Router = (visit, { access, reply }) => {
     const { request, response } = visit;
+    const { who } = access;
     if (!who && !wantsPage(request)) {
       anonymous.take(networkOf(visit.address));
       const announced = Number(request.headers['content-length'] ?? 0);
@@ -158,7 +173,7 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
     const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;
     return andThen(read(visit, who, parse), (body) =>
-      andThen(graphql.handle(request, response, { who, body, reply }), () => {
+      andThen(graphql.handle(request, response, { who, body, reply, notes: access }), () => {
         if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
         return 'graphql';
       }),
@@ -170,8 +185,9 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
     if (isGraphql(path)) return toGraphql(visit, asked);
     const { who } = asked.access;
     return andThen(read(visit, who), (body) =>
-      andThen(rest.handle(request, response, { who, path, query, body, reply: asked.reply }), (found) =>
-        found ? 'rest' : notFound(),
+      andThen(
+        rest.handle(request, response, { who, path, query, body, reply: asked.reply, notes: asked.access }),
+        (found) => (found ? 'rest' : notFound()),
       ),
     );
   };

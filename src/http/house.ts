@@ -61,7 +61,7 @@ async function sendReadiness(visit: Visit, core: Pick<Core, 'ready'>): Promise<v
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     visit.response.setHeader('retry-after', '1');
-    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code }));
+    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code, share: error.details.share }));
   }
   send(visit, 200, '{"status":"ready"}');
 }

@@ -1,5 +1,13 @@
 import { sendJson, type Reply } from '../graphql/reply.ts';
+import type { CallboardError } from '../core/errors.ts';
+import type { UnreadBytes } from './unread.ts';
 import type { Visit } from './visit.ts';
+
+export type ReplyParts = {
+  readonly unread: UnreadBytes;
+  /** Answers an error in the form of the request's path. */
+  readonly refuse: (error: CallboardError) => void;
+};
 
 /** Doors may set stricter or milder ones of their own. */
 const HEADERS = [
@@ -11,16 +19,27 @@ const HEADERS = [
 const HEAD: readonly string[] = HEADERS.flat();
 
 /** Every answer carries the front's headers: set one by one by `open`, or written at once where the answer goes out whole. */
-export function createReply({ id, response }: Visit): Reply {
+export function createReply({ id, request: { socket }, response }: Visit, { unread, refuse }: ReplyParts): Reply {
   let opened = false;
-  return {
+  const reply: Reply = {
     open() {
       if (opened || response.headersSent) return;
       opened = true;
       response.setHeader('x-request-id', id);
       for (const [name, value] of HEADERS) response.setHeader(name, value);
     },
-    json: (type, text, wide = true) =>
-      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, wide }),
+    json(type, text, wide = true) {
+      if (reply.refuses(text.length)) return;
+      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, wide });
+      unread.wrote(socket, text.length);
+    },
+    refuses(bytes) {
+      const error = response.destroyed ? null : unread.refusal(socket, bytes);
+      if (error === null) return false;
+      reply.open();
+      refuse(error);
+      return true;
+    },
   };
+  return reply;
 }

@@ -20,6 +20,8 @@ const LABELS_MAX = 64;
 export type Meter = Metrics & {
   /** Adds a gauge that is read anew for each exposition. A reader that throws leaves the gauge as it was. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** As `gauge`, with one value for each value of one label, out of a closed set. */
+  gauges(name: string, help: string, of: { readonly label: string; read(): Iterable<readonly [string, number]> }): void;
   /** The exposition in Prometheus' text format. */
   expose(): Promise<{ readonly contentType: string; readonly text: string }>;
   close(): void;
@@ -42,6 +44,17 @@ export function createMetrics(): Meter {
         help,
         registers: [registry],
         collect: () => setFrom(gauge, read),
+      });
+    },
+    gauges(name, help, { label, read }) {
+      const gauge: Gauge = new Gauge({
+        name: `callboard_${name}`,
+        help,
+        labelNames: [label],
+        registers: [registry],
+        collect() {
+          for (const [value, number] of read()) gauge.set({ [label]: value }, number);
+        },
       });
     },
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),

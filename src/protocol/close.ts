@@ -13,6 +13,8 @@ export const CLOSE = {
   frame_too_large: { code: 4413, reconnect: 'yes' },
   rate_limited: { code: 4429, reconnect: 'yes' },
   back_pressure: { code: 4430, reconnect: 'yes' },
+  share_exceeded: { code: 4431, reconnect: 'yes' },
+  store_full: { code: 4432, reconnect: 'yes' },
   heartbeat_lost: { code: 4440, reconnect: 'yes' },
   draining: { code: 4450, reconnect: 'yes' },
   operator: { code: 4451, reconnect: 'yes' },

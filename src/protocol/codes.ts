@@ -42,7 +42,6 @@ export const CODES = {
   draining: 503,
   /** The relay's total of something is used up; the member `share` names it. */
   store_full: 503,
-  payload_store_full: 503,
   runtime_disconnected: 503,
   // Ends of a command that was admitted.
   connect_timeout: 504,

@@ -74,6 +74,7 @@ export const DOWN = {
     dead_ms: 'int',
     max_frame_bytes: 'int',
     in_flight: 'int',
+    idempotency_window_ms: 'int?',
     token_expires_at: 'int?',
   },
   /** The new token of `auth` is in force. */
@@ -116,6 +117,8 @@ export const DOWN = {
     command_id: 'id?',
     retry_after_ms: 'int?',
     by: 'text?',
+    /** Which share is used up, where the code is `share_exceeded` or `store_full`. */
+    share: 'text?',
   },
   /** To a client: its `closing` was done, and no further command is written to this link. Payload: `{ commands }`, the ids of those that have not ended. */
   closed: {},

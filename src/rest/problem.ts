@@ -1,4 +1,5 @@
 import type { CallboardError, Code, Fault } from '../core/errors.ts';
+import { SHARE_NAMES } from '../core/shares/bounds.ts';
 import { CODES, statusOf } from '../protocol/codes.ts';
 import type { JsonSchema } from './leaf.ts';
 
@@ -10,6 +11,8 @@ export type Explained = {
   readonly id?: string;
   readonly errors?: readonly Fault[];
   readonly retryAfterMs?: number;
+  /** Which share is used up. */
+  readonly share?: string;
   /** Members about the command, where there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
 };
@@ -27,7 +30,7 @@ export const PROBLEM_TYPE = 'application/problem+json';
 
 /** RFC 9457. The type is always `about:blank`: the code says what it is, for programs. */
 export function problem(explained: Explained): Answer {
-  const { code, detail, id, errors, command } = explained;
+  const { code, detail, id, errors, command, share } = explained;
   const status = explained.status ?? problemStatus(code);
   const title = titleOf(code);
   const body = {
@@ -38,6 +41,7 @@ export function problem(explained: Explained): Answer {
     detail,
     ...(errors && errors.length > 0 && { errors }),
     ...(id !== undefined && { id }),
+    ...(share !== undefined && { share }),
     ...command,
   };
   return { status, body, headers: headersOf(status, explained.retryAfterMs) };
@@ -45,13 +49,14 @@ export function problem(explained: Explained): Answer {
 
 /** A CallboardError as its problem: for faults that were found before anything was executed. */
 export function explainError(error: CallboardError): Explained {
-  const { errors, retryAfterMs, command } = error.details;
+  const { errors, retryAfterMs, command, share } = error.details;
   return {
     code: error.code,
     detail: error.message,
     status: error.status,
     ...(errors && { errors }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(share !== undefined && { share }),
     ...(command && {
       command: { user_id: command.userId, client_id: command.clientId, command_id: command.commandId },
     }),
@@ -84,6 +89,9 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
   return { 'retry-after': String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
 
+/** The rate in bytes of what a user sends: no share that is held, but refused with the same code. */
+const INBOUND = 'inbound';
+
 const FAULT_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['parameter', 'detail'],
@@ -106,5 +114,10 @@ export const PROBLEM_SCHEMA: JsonSchema = {
     detail: { type: 'string', description: 'What is wrong here, for people.' },
     errors: { type: 'array', items: FAULT_SCHEMA, description: 'Every wrong input.' },
     id: { type: 'string', description: 'Stands in the log of the relay too.' },
+    share: {
+      type: 'string',
+      enum: [...SHARE_NAMES, INBOUND],
+      description: 'Which share is used up, where the code is share_exceeded or store_full.',
+    },
   },
 };

@@ -7,8 +7,9 @@ export function send(res: ServerResponse, { status, body, text: written, headers
   if (res.destroyed) return;
   if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
     return reply.json('application/json; charset=utf-8', written);
-  reply?.open();
   const text = Buffer.from(written ?? JSON.stringify(body));
+  if (reply?.refuses(text.length)) return;
+  reply?.open();
   res.writeHead(status, {
     'content-type': status < 400 ? 'application/json; charset=utf-8' : PROBLEM_TYPE,
     'content-length': text.length,

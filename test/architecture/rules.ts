@@ -19,6 +19,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
       'core/limits.ts',
       'core/maybe.ts',
       'core/auth/',
+      'core/shares/bounds.ts',
       'protocol/codes.ts',
     ],
   },
@@ -29,21 +30,32 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'demo/', may: ['callboard.ts', 'config.ts', 'clients/', 'http/token.ts', 'platform/', 'core/log.ts'] },
   { of: 'console/', may: ['clients/'] },
   { of: 'generated/', may: [] },
-  { of: 'settings.ts', may: ['core/limits.ts', 'core/shares/bounds.ts', 'backends/redis/target.ts'] },
+  { of: 'settings-shares.ts', may: ['core/shares/bounds.ts'] },
+  { of: 'settings.ts', may: ['settings-shares.ts', 'core/limits.ts', 'backends/redis/target.ts'] },
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
   { of: 'config-given.ts', may: ['settings.ts', 'core/errors.ts'] },
   {
     of: 'config.ts',
-    may: ['config-given.ts', 'settings.ts', 'policy-file.ts', 'core/limits.ts', 'core/errors.ts', 'core/auth/'],
+    may: [
+      ...['config-given.ts', 'settings.ts', 'settings-shares.ts', 'policy-file.ts', 'core/limits.ts', 'core/errors.ts'],
+      ...['core/auth/', 'core/shares/bounds.ts'],
+    ],
   },
   { of: 'version.ts', may: [] },
+  { of: 'callboard-settings.ts', may: ['config.ts', 'core/limits.ts', 'core/shares/'] },
   {
     of: 'callboard.ts',
-    may: ['core/', 'backends/', 'graphql/', 'rest/', 'gateway/', 'http/', 'platform/', 'config.ts', 'version.ts'],
+    may: [
+      ...['core/', 'backends/', 'graphql/', 'rest/', 'gateway/', 'http/', 'platform/', 'config.ts', 'version.ts'],
+      ...['callboard-settings.ts'],
+    ],
   },
   { of: 'node-version.ts', may: [] },
   { of: 'require-node.ts', may: ['node-version.ts'] },
-  { of: 'index.ts', may: ['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'] },
+  {
+    of: 'index.ts',
+    may: ['require-node.ts', 'callboard.ts', 'config.ts', 'core/', 'clients/', 'http/token.ts', 'version.ts'],
+  },
   {
     of: 'cli/',
     may: [

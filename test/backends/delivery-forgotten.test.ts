@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { Stage } from '../../src/core/delivery/command.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -9,8 +10,9 @@ import { FakeClock } from '../kit/clock.ts';
 
 function small(terminalRecords: number): Bench {
   const clock = new FakeClock();
+  const shares = createShares({ ended_records: { guarantee: 1, total: terminalRecords } });
   const { sha256 } = createCrypto('test');
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256, terminalRecords });
+  const backend = createMemoryBackend({ clock, log: silentLog, sha256, shares });
   return { backend, advance: (ms) => clock.advance(ms), now: () => clock.now(), close: async () => {} };
 }
 

@@ -4,6 +4,7 @@ import { createMemoryHistory, type HistoryLimits } from '../../src/backends/memo
 import { ROW_BYTES } from '../../src/backends/memory/history-row.ts';
 import type { Message } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { newMessage } from '../contract/history-model.ts';
 import { FakeClock } from '../kit/clock.ts';
 
@@ -142,6 +143,60 @@ describe('the bound on bytes of the memory history', () => {
         }
       }),
       { numRuns: 60 },
+    );
+  });
+});
+
+describe('the share of each user in the memory history', () => {
+  const shares = () => createShares({ history_bytes: { guarantee: 2 * ROW_BYTES, total: 6 * ROW_BYTES } });
+  const limits = { bytes: 6 * ROW_BYTES, retentionMs: 1000 };
+
+  it('keeps the rows of others whole while one floods, over however many streams', async () => {
+    const held = shares();
+    const history = createMemoryHistory({ clock: new FakeClock(), limits, shares: held });
+    const retain = (userId: string, id: string, suffix = 'x') => history.retain(newMessage({ id, suffix, userId }));
+    for (const userId of ['alice', 'bob']) for (const id of ['1', '2']) retain(userId, id);
+    for (let i = 0; i < 50; i++) retain('mallory', `m${i}`, `s${i % 7}`);
+    const idsOf = async (userId: string, suffix: string) =>
+      (await history.messages(userId, suffix, EVERY, ALL))?.rows.map(({ row }) => row.id);
+    expect([await idsOf('alice', 'x'), await idsOf('bob', 'x')]).toEqual([
+      ['1', '2'],
+      ['1', '2'],
+    ]);
+    // Of the flood the newest are left.
+    expect([await idsOf('mallory', 's0'), await idsOf('mallory', 's6')]).toEqual([['m49'], ['m48']]);
+    const gaps = async (userId: string) => (await history.streams(userId, null, ALL)).gaps.length;
+    expect([await gaps('alice'), await gaps('bob'), await gaps('mallory')]).toEqual([0, 0, 1]);
+    expect([held.used('history_bytes'), history.totals().bytes]).toEqual([6 * ROW_BYTES, 6 * ROW_BYTES]);
+  });
+
+  it('takes nothing of a user within their guarantee, and counts exactly, whatever is retained', async () => {
+    const guarantee = 3 * ROW_BYTES;
+    const act = fc.record({
+      userId: fc.constantFrom('a', 'b', 'c'),
+      suffix: fc.constantFrom('x', 'y', 'z'),
+      size: fc.constantFrom(0, ROW_BYTES),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { maxLength: 80, size: 'max' }), async (acts) => {
+        const held = createShares({ history_bytes: { guarantee, total: 3 * guarantee } });
+        const clock = new FakeClock();
+        const bounds = { bytes: 3 * guarantee, retentionMs: 100, streamMessages: 5, streamsPerUser: 2 };
+        const history = createMemoryHistory({ clock, limits: bounds, shares: held });
+        const bytesOf = (userId: string): number => held.of(userId).held('history_bytes');
+        for (const { size, ...ids } of acts) {
+          const others = ['a', 'b', 'c'].filter((userId) => userId !== ids.userId && bytesOf(userId) <= guarantee);
+          const before = others.map(bytesOf);
+          history.retain(newMessage({ ...ids, payload: toJson('x'.repeat(size)) }));
+          expect(others.map(bytesOf)).toEqual(before);
+          expect(held.used('history_bytes')).toBe(history.totals().bytes);
+          expect(history.totals().bytes).toBeLessThanOrEqual(3 * guarantee);
+        }
+        await clock.advance(100);
+        await history.streams('a', null, ALL);
+        expect(held.used('history_bytes')).toBe(0);
+      }),
+      { numRuns: 100 },
     );
   });
 });

@@ -77,6 +77,21 @@ describe('what commands leave in Redis', () => {
     expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
   });
 
+  it('is known for as long as the deployment says', async () => {
+    const brief = await redisBench({ partitions: 1, idempotencyWindowMs: 60_000 });
+    const { commands } = brief.backend;
+    expect(commands.windowMs).toBe(60_000);
+    await commands.rebind(ALICE, BOUND, 'up');
+    await commands.admit(admission('c1'));
+    await commands.dispatch(keyFor('c1'), BOUND);
+    await commands.finish(keyFor('c1'), ending());
+    await brief.clock.advance(59_999);
+    expect(await commands.admit(admission('c1'))).toMatchObject({ kind: 'attached' });
+    await brief.clock.advance(1);
+    expect(await commands.admit(admission('c1'))).toMatchObject({ kind: 'admitted' });
+    await brief.close();
+  });
+
   it('goes in bounded steps, and spares a command that came anew under the same id', async () => {
     const { commands } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');

@@ -1,3 +1,4 @@
+import { createShares } from '../../src/core/shares/shares.ts';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
@@ -20,6 +21,7 @@ function open(url: string, partitions: number): Promise<RedisBackend> {
     scopeOf: (userId) => userId,
     sha256: createCrypto('test').sha256,
     spillDir: null,
+    shares: createShares(),
     legacy: { commandStream: null, pending: null },
     strictMigration: false,
     system: systemClock,
@@ -37,7 +39,7 @@ const isReady = ({ backend }: RedisBackend): Promise<boolean> =>
 async function works({ clock, spill }: RedisBackend): Promise<void> {
   for (let i = 0; i < 24; i++) {
     const text = trustJson(JSON.stringify(`payload ${i}`));
-    const ref = await spill.put(text, clock.now() + 60_000);
+    const ref = await spill.put(text, clock.now() + 60_000, 'alice');
     expect(await spill.read(ref)).toEqual({ state: 'present', text });
   }
 }

@@ -1,3 +1,4 @@
+import { createShares } from '../../src/core/shares/shares.ts';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
@@ -29,6 +30,7 @@ function open(url: string, log: Log = silentLog): Promise<RedisBackend> {
     scopeOf: (userId) => userId,
     sha256: createCrypto('test').sha256,
     spillDir: null,
+    shares: createShares(),
     legacy: { commandStream: null, pending: null },
     strictMigration: false,
     system: systemClock,
@@ -50,7 +52,7 @@ async function works(url: string): Promise<void> {
   });
   await redis.backend.nodes.post('n1', { kind: 'drain', withinMs: 1 });
   await heard;
-  const ref = await redis.spill.put(trustJson('1'), redis.clock.now() + 60_000);
+  const ref = await redis.spill.put(trustJson('1'), redis.clock.now() + 60_000, 'alice');
   expect(await redis.spill.read(ref)).toMatchObject({ state: 'present' });
   await redis.backend.close();
 }

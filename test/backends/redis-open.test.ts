@@ -1,3 +1,4 @@
+import { createShares } from '../../src/core/shares/shares.ts';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -31,6 +32,7 @@ function options(over: Partial<RedisBackendOptions> = {}): RedisBackendOptions {
     scopeOf: (userId) => userId,
     sha256: createCrypto('test').sha256,
     spillDir: null,
+    shares: createShares(),
     legacy: { commandStream: null, pending: null },
     strictMigration: false,
     system: systemClock,
@@ -148,7 +150,7 @@ describe('the Redis backend', () => {
   it('keeps large payloads where every node finds them', async () => {
     const namespace = randomUUID();
     const [one, two] = [await open({ namespace }), await open({ namespace })];
-    const ref = await one.spill.put(trustJson('"large"'), one.clock.now() + 60_000);
+    const ref = await one.spill.put(trustJson('"large"'), one.clock.now() + 60_000, 'alice');
     expect(await two.spill.read(ref)).toEqual({ state: 'present', text: '"large"' });
   });
 });

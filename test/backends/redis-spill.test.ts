@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { createRedisSpill } from '../../src/backends/redis/spill.ts';
 import type { SpillRef } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -30,9 +31,11 @@ describe('payloads in Redis', () => {
   it('are read by every process, wherever their partition lies', async () => {
     const bench = await open({ partitions: 4 });
     const beside = await open({ partitions: 4, beside: bench });
-    const here = createRedisSpill({ store: bench.store, sha256 });
-    const there = createRedisSpill({ store: beside.store, sha256 });
-    const refs = await Promise.all(Array.from({ length: 20 }, () => here.put(textOf(20_000), bench.now() + HOUR)));
+    const here = createRedisSpill({ store: bench.store, sha256, clock: bench, shares: createShares() });
+    const there = createRedisSpill({ store: beside.store, sha256, clock: bench, shares: createShares() });
+    const refs = await Promise.all(
+      Array.from({ length: 20 }, () => here.put(textOf(20_000), bench.now() + HOUR, 'alice')),
+    );
     const used = await bench.store.readAll((partition) => [['EXISTS', bench.store.key(partition, 'payloads')]]);
     expect(used).toEqual([[1], [1], [1], [1]]);
     for (const ref of refs) expect(await there.read(ref)).toMatchObject({ state: 'present' });
@@ -41,27 +44,29 @@ describe('payloads in Redis', () => {
       expect((await here.read(ref)).state).toBe(i < 10 ? 'unavailable' : 'present');
   });
 
-  it('are refused with payload_store_full by a Redis without memory, and read and taken back even then', async () => {
+  it('are refused with store_full by a Redis without memory, and read and taken back even then', async () => {
     const server = await redis('--maxmemory', '6mb', '--maxmemory-policy', 'noeviction');
     const bench = await open({ connect: () => connectCommands(server.url), partitions: 1 });
-    const store = createRedisSpill({ store: bench.store, sha256 });
+    const store = createRedisSpill({ store: bench.store, sha256, clock: bench, shares: createShares() });
     const kept: SpillRef[] = [];
     const error = await (async () => {
-      for (let i = 0; i < 100; i++) kept.push(await store.put(textOf(100_000), bench.now() + HOUR));
+      for (let i = 0; i < 100; i++) kept.push(await store.put(textOf(100_000), bench.now() + HOUR, 'alice'));
     })().catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'payload_store_full' });
+    expect(error).toMatchObject({ code: 'store_full' });
     expect(kept.length).toBeGreaterThan(5);
     for (const ref of kept) expect(await store.read(ref)).toMatchObject({ state: 'present' });
     for (const ref of kept) await store.discard(ref);
-    expect(await store.put(textOf(100_000), bench.now() + HOUR)).toMatchObject({ bytes: 100_000 });
+    expect(await store.put(textOf(100_000), bench.now() + HOUR, 'alice')).toMatchObject({ bytes: 100_000 });
   });
 
   it('are an outage and no full store while Redis is away', async () => {
     const server = await redis();
     const bench = await open({ connect: () => connectCommands(server.url) });
-    const store = createRedisSpill({ store: bench.store, sha256 });
+    const store = createRedisSpill({ store: bench.store, sha256, clock: bench, shares: createShares() });
     await server.kill();
-    await expect(store.put(textOf(100), bench.now() + HOUR)).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(store.put(textOf(100), bench.now() + HOUR, 'alice')).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
   });
 
   it('count once when a put or a discard is made again for want of an answer', async () => {
@@ -77,8 +82,8 @@ describe('payloads in Redis', () => {
   it('go with their end: by their own expiry where nobody cleans, and whole where somebody does', async () => {
     const bench = await open({ partitions: 1 });
     const { store } = bench;
-    const spill = createRedisSpill({ store, sha256 });
-    const refs = await Promise.all([1, 2, 3].map(() => spill.put(textOf(100), bench.now() + HOUR)));
+    const spill = createRedisSpill({ store, sha256, clock: bench, shares: createShares() });
+    const refs = await Promise.all([1, 2, 3].map(() => spill.put(textOf(100), bench.now() + HOUR, 'alice')));
     const ttls = await store.read(refs.map(({ name }) => ['PTTL', store.key(0, 'payload', name)] as const));
     for (const ttl of ttls) expect(Number(ttl)).toBeGreaterThan(HOUR);
     for (const ttl of ttls) expect(Number(ttl)).toBeLessThanOrEqual(2 * HOUR);

@@ -18,7 +18,7 @@ import { describe, expect, it } from 'vitest';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { textOf } from '../contract/spill.ts';
+import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const HOUR = 3600_000;
@@ -42,7 +42,7 @@ async function opened(): Promise<Opened> {
     store,
     parent,
     root,
-    put: (expiresIn = 5 * HOUR) => store.put(textOf(20_000), clock.now() + expiresIn),
+    put: (expiresIn = 5 * HOUR) => store.put(textOf(20_000), clock.now() + expiresIn, 'alice'),
     pathOf: ({ name, expiresAt }) => join(root, String(Math.ceil(expiresAt / HOUR)), name.slice(0, 2), name),
     [Symbol.asyncDispose]: () => rm(parent, { recursive: true, force: true }),
   };
@@ -94,7 +94,7 @@ describe('an object in a spill directory', () => {
     await symlink(at.root, link);
     const store = createDirectorySpill({ root: link, clock: at.clock, log: silentLog });
     expect(await store.read(ref)).toMatchObject({ state: 'present' });
-    expect(await store.read(await store.put(textOf(20_000), at.clock.now() + HOUR))).toMatchObject({
+    expect(await store.read(await store.put(textOf(20_000), at.clock.now() + HOUR, 'alice'))).toMatchObject({
       state: 'present',
     });
   });
@@ -105,24 +105,47 @@ describe('an object in a spill directory', () => {
     await mkdir(outside);
     await mkdir(at.root);
     await symlink(outside, join(at.root, String(Math.ceil((at.clock.now() + 5 * HOUR) / HOUR))));
-    await expect(at.put()).rejects.toMatchObject({ code: 'payload_store_full' });
+    await expect(at.put()).rejects.toMatchObject({ code: 'store_full' });
     expect(await filesIn(outside)).toEqual([]);
   });
 });
 
+describe('the share of a user in a spill directory', () => {
+  it('is known again after a restart, by a digest in the names', async () => {
+    await using at = await opened();
+    const shares = () => spillShares(200_000, 50_000);
+    const open = () => createDirectorySpill({ root: at.root, clock: at.clock, log: silentLog, shares: shares() });
+    const put = (store: SpillStore, userId: string) => store.put(textOf(20_000), at.clock.now() + HOUR, userId);
+    const first = open();
+    for (let i = 0; i < 7; i++) await put(first, 'mallory');
+    await expect(put(first, 'mallory')).rejects.toMatchObject({ code: 'share_exceeded' });
+    const again = open();
+    await expect(put(again, 'mallory')).rejects.toMatchObject({ code: 'share_exceeded', status: 429 });
+    const [one, two] = [await put(again, 'alice'), await put(again, 'alice')];
+    expect(one.name.slice(-12)).toBe(two.name.slice(-12));
+    await expect(put(again, 'bob')).resolves.toMatchObject({ bytes: 20_000 });
+    await expect(put(again, 'carol')).rejects.toMatchObject({ code: 'store_full', status: 503 });
+    await again.discard(two);
+    await expect(put(again, 'carol')).resolves.toMatchObject({ bytes: 20_000 });
+    await at.clock.advance(2 * HOUR);
+    expect(await again.clean()).toBe(10);
+    await expect(put(again, 'mallory')).resolves.toMatchObject({ bytes: 20_000 });
+  });
+});
+
 describe('a spill directory that cannot be written', () => {
-  it('refuses with payload_store_full, and says nothing of where it lies', async () => {
+  it('refuses with store_full, and says nothing of where it lies', async () => {
     await using at = await opened();
     await writeFile(at.root, 'a file where the directory should be');
     const error = await at.put().catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'payload_store_full', status: 503 });
+    expect(error).toMatchObject({ code: 'store_full', status: 503 });
     expect(String(error)).not.toContain(at.parent);
   });
 
   it('takes payloads again as soon as it can be written', async () => {
     await using at = await opened();
     await writeFile(at.root, '');
-    await expect(at.put()).rejects.toMatchObject({ code: 'payload_store_full' });
+    await expect(at.put()).rejects.toMatchObject({ code: 'store_full' });
     await unlink(at.root);
     expect(await at.store.read(await at.put())).toMatchObject({ state: 'present' });
   });

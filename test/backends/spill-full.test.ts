@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { textOf } from '../contract/spill.ts';
+import { spillShares, textOf } from '../contract/spill.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 /** The step at which the disk fails next, and how. */
@@ -70,18 +70,18 @@ describe('a disk that fails', () => {
     ['rename', 'EROFS'],
   ])('at %s with %s costs one payload, leaves nothing behind, and costs no room for the next', async (step, code) => {
     const clock = new FakeClock();
-    const store = createDirectorySpill({ root, clock, log: silentLog, maxBytes: 25_000 });
+    const store = createDirectorySpill({ root, clock, log: silentLog, shares: spillShares(25_000) });
     for (let i = 0; i < 3; i++) {
       fault.step = step;
       fault.code = code;
-      const error = await store.put(textOf(20_000), clock.now() + 3600_000).catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ code: 'payload_store_full' });
+      const error = await store.put(textOf(20_000), clock.now() + 3600_000, 'alice').catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'store_full' });
       expect(String(error)).not.toContain('secret');
     }
     fault.step = '';
     const left = await readdir(root, { recursive: true, withFileTypes: true });
     expect(left.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([]);
-    const ref = await store.put(textOf(20_000), clock.now() + 3600_000);
+    const ref = await store.put(textOf(20_000), clock.now() + 3600_000, 'alice');
     expect(await store.read(ref)).toMatchObject({ state: 'present' });
   });
 
@@ -90,11 +90,11 @@ describe('a disk that fails', () => {
     const warnings: string[] = [];
     const log = { ...silentLog, warn: (_fields: object, message: string) => void warnings.push(message) };
     const store = createDirectorySpill({ root, clock, log });
-    const past = await store.put(textOf(20_000), clock.now() + 1);
+    const past = await store.put(textOf(20_000), clock.now() + 1, 'alice');
     await clock.advance(3 * 3600_000);
     fault.step = 'unlink';
     fault.code = 'EBUSY';
-    const ref = await store.put(textOf(20_000), clock.now() + 3600_000);
+    const ref = await store.put(textOf(20_000), clock.now() + 3600_000, 'alice');
     await expect.poll(() => warnings).toEqual(['the spill directory was not cleaned']);
     expect(await store.read(ref)).toMatchObject({ state: 'present' });
     expect(await store.read(past)).toEqual({ state: 'expired' });

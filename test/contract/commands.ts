@@ -101,6 +101,17 @@ export function commandContract(name: string, make: MakeBench): void {
         expect(await admit('c1')).toMatchObject({ kind: 'admitted' });
       });
 
+      it('says for how long an ended id is known, and has no mark of what it has a record of, or never knew', async () => {
+        expect(bench.backend.commands.windowMs).toBe(3_600_000);
+        await bind();
+        await dispatched(bench, 'c1');
+        expect(await bench.backend.commands.mark(keyFor('c1'))).toBeNull();
+        await bench.backend.commands.finish(keyFor('c1'), ending());
+        expect(await bench.backend.commands.mark(keyFor('c1'))).toBeNull();
+        expect(await bench.backend.commands.mark(keyFor('c2'))).toBeNull();
+        expect(await read(bench, 'c1')).toMatchObject({ resultExpired: false });
+      });
+
       it('holds one reservation per live command of the scope and frees it with its end', async () => {
         await bind();
         const one = { scopeLimit: 1 };

@@ -24,6 +24,7 @@ export function keyFor(commandId: string, client: ClientKey = ALICE): CommandKey
 export function admission(commandId: string, over: Partial<AdmitRequest> = {}): AdmitRequest {
   return {
     ...keyFor(commandId),
+    chosenId: true,
     action: 'open',
     digest: 'd1',
     scopeId: 'alice',

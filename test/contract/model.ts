@@ -63,7 +63,7 @@ async function play(bench: Bench, see: Observer, move: Step): Promise<void> {
           waiter,
         }),
       );
-      if (result.kind === 'refused') return;
+      if (result.kind === 'refused' || result.kind === 'ended') return;
       see.ids.add(move.id);
       if (result.command.outcome === null) see.waiting.add(rpcId);
       return;

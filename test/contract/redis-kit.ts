@@ -27,7 +27,7 @@ export type RedisBench = Bench & {
   quiet(): Promise<void>;
 };
 export type RedisBenchOptions = Partial<
-  Pick<RedisParts, 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
+  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
 > & {
   readonly partitions?: number;
   /** Timers of the backend that go on, where a connection is to break. */

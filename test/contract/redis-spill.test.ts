@@ -1,15 +1,15 @@
 import { createRedisSpill } from '../../src/backends/redis/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { redisBench } from './redis-kit.ts';
-import { spillContract } from './spill.ts';
+import { spillContract, spillShares } from './spill.ts';
 
 const { sha256 } = createCrypto('test');
 
-spillContract('Redis', async (maxBytes) => {
+spillContract('Redis', async (total, guarantee) => {
   // What is bounded lies in one partition, as the suite counts its bytes.
-  const bench = await redisBench(maxBytes === undefined ? {} : { partitions: 1 });
+  const bench = await redisBench(total === undefined ? {} : { partitions: 1 });
   return {
-    store: createRedisSpill({ store: bench.store, sha256, ...(maxBytes !== undefined && { maxBytes }) }),
+    store: createRedisSpill({ store: bench.store, sha256, clock: bench.clock, shares: spillShares(total, guarantee) }),
     now: () => bench.clock.now(),
     advance: (ms) => bench.clock.advance(ms),
     close: () => bench.close(),

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { createDirectorySpill } from '../../src/backends/spill/directory.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { spillContract } from './spill.ts';
+import { spillContract, spillShares } from './spill.ts';
 
-spillContract('a directory', async (maxBytes) => {
+spillContract('a directory', async (total, guarantee) => {
   const clock = new FakeClock();
   const parent = await mkdtemp(join(tmpdir(), 'callboard-spill-'));
   const root = join(parent, 'made', 'by', 'the store');
   return {
-    store: createDirectorySpill({ root, clock, log: silentLog, ...(maxBytes !== undefined && { maxBytes }) }),
+    store: createDirectorySpill({ root, clock, log: silentLog, shares: spillShares(total, guarantee) }),
     now: () => clock.now(),
     advance: (ms) => clock.advance(ms),
     close: () => rm(parent, { recursive: true, force: true }),

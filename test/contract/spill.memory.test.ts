@@ -1,12 +1,12 @@
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { spillContract } from './spill.ts';
+import { spillContract, spillShares } from './spill.ts';
 
-spillContract('memory', async (maxBytes) => {
+spillContract('memory', async (total, guarantee) => {
   const clock = new FakeClock();
   return {
-    store: createMemorySpill(clock, createCrypto('test'), maxBytes),
+    store: createMemorySpill(clock, createCrypto('test'), spillShares(total, guarantee)),
     now: () => clock.now(),
     advance: (ms) => clock.advance(ms),
     close: async () => {},

@@ -1,18 +1,24 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
 
-/** A spill store under contract, alone, and the hand on its clock. `maxBytes` bounds what it may hold. */
+/** A spill store under contract, alone, and the hand on its clock. `total` bounds what it may hold, `guarantee` (all of it where absent) is one user's. */
 export type SpillBench = {
   readonly store: SpillStore;
   now(): number;
   advance(ms: number): Promise<void>;
   close(): Promise<void>;
 };
-export type MakeSpillBench = (maxBytes?: number) => Promise<SpillBench>;
+export type MakeSpillBench = (total?: number, guarantee?: number) => Promise<SpillBench>;
 
 const HOUR = 3600_000;
+
+/** Where no total is given, the defaults. */
+export function spillShares(total?: number, guarantee = total): Shares {
+  return createShares(total === undefined ? {} : { spilled_bytes: { guarantee: guarantee ?? total, total } });
+}
 
 export function textOf(size: number, fill = 'x'): JsonText {
   return trustJson(JSON.stringify(fill.repeat(size - 2)));
@@ -33,20 +39,22 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       const text = toJson({ text: 'é\u{1f600}'.repeat(10_000) });
       if (text === null) throw new Error('no text');
       const expiresAt = bench.now() + HOUR;
-      const ref = await store.put(text, expiresAt);
+      const ref = await store.put(text, expiresAt, 'alice');
       expect(ref).toMatchObject({ bytes: Buffer.byteLength(text), expiresAt });
       expect(ref.sha256).toMatch(/^[A-Za-z0-9_-]{43}$/);
       expect(await store.read(ref)).toEqual({ state: 'present', text });
     });
 
     it('gives every object a name of its own, equal ones too', async () => {
-      const refs = await Promise.all(Array.from({ length: 50 }, () => store.put(textOf(20_000), bench.now() + HOUR)));
+      const refs = await Promise.all(
+        Array.from({ length: 50 }, () => store.put(textOf(20_000), bench.now() + HOUR, 'alice')),
+      );
       expect(new Set(refs.map((ref) => ref.name)).size).toBe(50);
       for (const ref of refs) expect(await store.read(ref)).toMatchObject({ state: 'present' });
     });
 
     it('hides an object from its end on, although nothing was cleaned', async () => {
-      const ref = await store.put(textOf(100), bench.now() + 5000);
+      const ref = await store.put(textOf(100), bench.now() + 5000, 'alice');
       await bench.advance(4999);
       expect(await store.read(ref)).toMatchObject({ state: 'present' });
       await bench.advance(1);
@@ -54,7 +62,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     });
 
     it('cannot be told another end than the one that was written', async () => {
-      const ref = await store.put(textOf(100), bench.now() + 5000);
+      const ref = await store.put(textOf(100), bench.now() + 5000, 'alice');
       await bench.advance(5000);
       await store.clean();
       await bench.advance(HOUR);
@@ -72,14 +80,14 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       ['no time', (ref) => ({ ...ref, expiresAt: Number.POSITIVE_INFINITY })],
       ['no number', (ref) => ({ ...ref, expiresAt: Number.NaN })],
     ])('calls a reference with %s unavailable and never throws', async (_what, change) => {
-      const ref = await store.put(textOf(100), bench.now() + HOUR);
+      const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       const { state } = await store.read(change(ref));
       // In memory the name alone finds the object: a time that was made up then only has to be harmless.
       if (Number.isFinite(change(ref).expiresAt)) expect(state).toBe('unavailable');
     });
 
     it('takes an object back when nobody was given its reference', async () => {
-      const ref = await store.put(textOf(100), bench.now() + HOUR);
+      const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       await store.discard(ref);
       expect(await store.read(ref)).toEqual({ state: 'unavailable' });
       await store.discard(ref);
@@ -87,8 +95,8 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     });
 
     it('removes what is past when it is told to, and says how much', async () => {
-      const short = await Promise.all([1, 2, 3].map(() => store.put(textOf(100), bench.now() + HOUR)));
-      const long = await store.put(textOf(100), bench.now() + 10 * HOUR);
+      const short = await Promise.all([1, 2, 3].map(() => store.put(textOf(100), bench.now() + HOUR, 'alice')));
+      const long = await store.put(textOf(100), bench.now() + 10 * HOUR, 'alice');
       expect(await store.clean()).toBe(0);
       await bench.advance(2 * HOUR);
       expect(await store.clean()).toBe(3);
@@ -97,11 +105,12 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       expect(await store.read(long)).toMatchObject({ state: 'present' });
     });
 
-    it('refuses with payload_store_full what no room can be made for, and keeps what it has', async () => {
+    it('refuses with share and code what no room can be made for, and keeps what it has', async () => {
       const small = await make(10_000);
-      const kept = await small.store.put(textOf(4000), small.now() + HOUR);
-      await expect(small.store.put(textOf(10_001), small.now() + HOUR)).rejects.toMatchObject({
-        code: 'payload_store_full',
+      const kept = await small.store.put(textOf(4000), small.now() + HOUR, 'alice');
+      await expect(small.store.put(textOf(10_001), small.now() + HOUR, 'alice')).rejects.toMatchObject({
+        code: expect.stringMatching(/^(store_full|share_exceeded)$/),
+        details: { share: 'spilled_bytes' },
       });
       expect(await small.store.read(kept)).toMatchObject({ state: 'present' });
       await small.close();
@@ -110,10 +119,23 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     it('has room again once what it held is past or was taken back', async () => {
       const small = await make(10_000);
       for (let i = 0; i < 20; i++) {
-        const ref = await small.store.put(textOf(9000), small.now() + HOUR);
+        const ref = await small.store.put(textOf(9000), small.now() + HOUR, 'alice');
         if (i % 2 === 0) await small.store.discard(ref);
         else await small.advance(2 * HOUR);
       }
+      await small.close();
+    });
+
+    it('leaves every user their guarantee, whatever another one puts', async () => {
+      const small = await make(100_000, 20_000);
+      const put = (userId: string) => small.store.put(textOf(4000), small.now() + HOUR, userId);
+      const kept = [await put('alice'), await put('bob')];
+      const refusals: unknown[] = [];
+      for (let i = 0; i < 40; i++) await put('mallory').catch((error: unknown) => void refusals.push(error));
+      for (const refusal of refusals)
+        expect(refusal).toMatchObject({ code: 'share_exceeded', details: { share: 'spilled_bytes' } });
+      for (let i = 0; i < 4; i++) kept.push(await put('alice'));
+      for (const ref of kept) expect(await small.store.read(ref)).toMatchObject({ state: 'present' });
       await small.close();
     });
 
@@ -121,7 +143,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
       await fc.assert(
         fc.asyncProperty(fc.json(), async (given) => {
           const text = trustJson(Buffer.from(given).toString('utf8'));
-          const ref = await store.put(text, bench.now() + HOUR);
+          const ref = await store.put(text, bench.now() + HOUR, 'alice');
           expect(await store.read(ref)).toEqual({ state: 'present', text });
         }),
         { numRuns: 60 },

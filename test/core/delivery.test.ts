@@ -207,7 +207,7 @@ describe('capacity scopes', () => {
   it('that the policy does not know have no limit rather than a wrong one', async () => {
     await using relay = await testCore({ policy: compilePolicy({ rules: [], scopes: [], userCapacity: 3 }) });
     const waiter = { rpcId: 'r', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
-    const command = { action: 'open', digest: 'd', scopeLimit: 5, namedInstanceId: null, params: null };
+    const command = { chosenId: true, action: 'open', digest: 'd', scopeLimit: 5, namedInstanceId: null, params: null };
     const times = { traceId: null, parentSpanId: null, connectWithinMs: 9_000, respondWithinMs: 9_000 };
     const kept = { payload: null, payloadBytes: 0, spill: null };
     await relay.backend.commands.admit({ ...TAB, commandId: 'c', scopeId: 'gone', ...command, ...times, waiter, kept });

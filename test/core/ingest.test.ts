@@ -38,9 +38,9 @@ function codesOf(verdicts: readonly IngestVerdict[]): (string | null)[] {
 /** A spill store that is full from the n-th payload on. */
 function fullAfter(count: number, of: SpillStore): SpillStore {
   let puts = 0;
-  const put: SpillStore['put'] = async (text, expiresAt) => {
+  const put: SpillStore['put'] = async (text, expiresAt, userId) => {
     if (++puts > count) throw new Error('no space left on /secret/path');
-    return of.put(text, expiresAt);
+    return of.put(text, expiresAt, userId);
   };
   return { ...of, put };
 }
@@ -358,7 +358,7 @@ describe('a large payload of an event', () => {
       event({ messageId: 'm2', payload: toJson(LARGE) }),
       event({ messageId: 'm3' }),
     ]);
-    expect(codesOf(verdicts)).toEqual([null, 'payload_store_full', null]);
+    expect(codesOf(verdicts)).toEqual([null, 'store_full', null]);
     expect(JSON.stringify(verdicts)).not.toContain('secret');
     const rows = await retained(test);
     expect(rows.map(({ id }) => id)).toEqual(['m1', 'm3']);

@@ -13,7 +13,8 @@ function invoke(core: Core, over: Partial<InvokeRequest> = {}): Promise<Invocati
 }
 
 function ended(invocation: Invocation | null) {
-  if (!invocation || invocation.kind === 'refused') throw new Error(`refused: ${JSON.stringify(invocation)}`);
+  if (!invocation || invocation.kind === 'refused' || invocation.kind === 'ended')
+    throw new Error(`refused: ${JSON.stringify(invocation)}`);
   const { outcome, execution, error, lastProvenStage } = invocation.command;
   return { kind: invocation.kind, outcome, execution, code: error?.code ?? null, lastProvenStage };
 }

@@ -29,9 +29,9 @@ class Watched implements SpillStore {
     this.managed = managed;
   }
 
-  async put(text: JsonText, expiresAt: number): Promise<SpillRef> {
-    if (this.full) throw new CallboardError('payload_store_full', 'The payload store is full.');
-    const ref = await this.#of.put(text, expiresAt);
+  async put(text: JsonText, expiresAt: number, userId: string): Promise<SpillRef> {
+    if (this.full) throw new CallboardError('store_full', 'The payload store is full.');
+    const ref = await this.#of.put(text, expiresAt, userId);
     this.puts.push(ref);
     return ref;
   }
@@ -145,13 +145,13 @@ describe('a payload', () => {
 });
 
 describe('params that cannot be stored', () => {
-  it('refuse the invocation with payload_store_full: no record, no row, no waiter, nothing sent', async () => {
+  it('refuse the invocation with store_full: no record, no row, no waiter, nothing sent', async () => {
     await using test = await stage();
     const client = await connect(test.core, alice);
     test.store.full = true;
     expect(await call(test, { params: LARGE })).toMatchObject({
       kind: 'refused',
-      code: 'payload_store_full',
+      code: 'store_full',
       by: 'capacity',
       commandId: 'c1',
     });
@@ -159,7 +159,7 @@ describe('params that cannot be stored', () => {
     expect(await rows(test)).toEqual([]);
     expect(client.sent).toEqual([]);
     expect((await test.core.rpc.count(admin, {})).count).toBe(0);
-    expect(test.counts.get('commands_refused:payload_store_full')).toBe(1);
+    expect(test.counts.get('commands_refused:store_full')).toBe(1);
     expect(await call(test, { waitFor: 'admitted' })).toMatchObject({ kind: 'pending' });
   });
 
@@ -294,12 +294,12 @@ describe('a spill store of somebody else', () => {
     expect(await test.core.history.payloads(await rows(test))).toEqual([{ state: 'unavailable', text: null }]);
   });
 
-  it('that throws anything on writing refuses with payload_store_full, and its words stay in the log', async () => {
+  it('that throws anything on writing refuses with store_full, and its words stay in the log', async () => {
     await using test = await stage(false);
     test.store.put = () => Promise.reject(new TypeError('secret path'));
     await connect(test.core, alice);
     const refused = await call(test, { params: LARGE });
-    expect(refused).toMatchObject({ kind: 'refused', code: 'payload_store_full' });
+    expect(refused).toMatchObject({ kind: 'refused', code: 'store_full' });
     expect(JSON.stringify(refused)).not.toContain('secret');
   });
 });

@@ -56,7 +56,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'rate_limited',
   'command_conflict',
   'not_found',
-  'payload_store_full',
+  'store_full',
 ]);
 
 /** Callers of several users over several relays, half of them over HTTP, half over links. */

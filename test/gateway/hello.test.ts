@@ -23,6 +23,7 @@ describe('opening a link', () => {
       dead_ms: 60_000,
       max_frame_bytes: 1_048_576,
       in_flight: 32,
+      idempotency_window_ms: 3_600_000,
       token_expires_at: expiresAt,
     });
   });

@@ -5,6 +5,7 @@ import type { Authenticator, Principal, Scope } from '../../src/core/auth/princi
 import type { Core, Invocation, InvokeRequest } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/log.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
 import { joinFrame, SUBPROTOCOL } from '../../src/protocol/frame.ts';
 import { isFault, parseDown, type DownFrame, type UpHeader } from '../../src/protocol/frames.ts';
@@ -42,11 +43,17 @@ export type House = {
   readonly sockets: Socket[];
 };
 
-export type HouseOptions = Partial<Omit<GatewayOptions, 'core'>> & { readonly wrap?: (core: Core) => Core };
+export type HouseOptions = Partial<Omit<GatewayOptions, 'core'>> & {
+  readonly wrap?: (core: Core) => Core;
+  /** One for all cores of the deployment. */
+  readonly shares?: Shares;
+};
 
 /** A real core, or two of one deployment, behind a gateway on a real port; time stands still until the test moves it. */
-export async function house({ wrap, ...over }: HouseOptions = {}): Promise<House & AsyncDisposable> {
-  const { core, clock, counts, [Symbol.asyncDispose]: stop } = await openCore();
+export async function house({ wrap, shares = createShares(), ...over }: HouseOptions = {}): Promise<
+  House & AsyncDisposable
+> {
+  const { core, clock, counts, [Symbol.asyncDispose]: stop } = await openCore({ shares });
   const logged: Logged[] = [];
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void logged.push({ level, fields, message });

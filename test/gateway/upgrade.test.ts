@@ -94,17 +94,19 @@ describe('the upgrade', () => {
     expect((await upgrade(at, { 'Sec-WebSocket-Version': '7' })).status).toBeGreaterThanOrEqual(400);
   });
 
-  test('beyond the most links, a new one is refused with 429 and those there live on', async () => {
-    await using at = await house({ maxConnections: 2 });
+  test('beyond the most sockets without a hello, a new one is refused and welcomed links do not count', async () => {
+    await using at = await house({ maxUnopened: 1 });
     const one = await client(at);
-    const two = await caller(at);
+    await caller(at);
+    const silent = new Peer(at);
+    await silent.opened;
     const { status, body } = await upgrade(at, {});
-    expect(status).toBe(429);
-    expect(JSON.parse(body).code).toBe('capacity_exceeded');
+    expect(status).toBe(503);
+    expect(JSON.parse(body)).toMatchObject({ code: 'store_full', share: 'links' });
     await one.sync();
-    two.ws.close(1000);
-    await two.closed;
-    await expect.poll(() => at.gateway.size).toBe(1);
+    silent.ws.close(1000);
+    await silent.closed;
+    await expect.poll(() => at.gateway.size).toBe(2);
     expect((await upgrade(at, {})).status).toBe(101);
   });
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ownFolder } from '../kit/folder.ts';
 import { readConfig } from '../../src/config.ts';
 import { CallboardError } from '../../src/core/errors.ts';
+import { SHARE_BOUNDS, SPILL_IN_MEMORY } from '../../src/core/shares/bounds.ts';
 import { SETTING_NAMES } from '../../src/settings.ts';
 
 const SECRET = 'a secret of more than thirty-two bytes';
@@ -173,6 +174,7 @@ describe('configuration', () => {
   it('knows every setting as a variable and as a flag', () => {
     const values: Partial<Record<string, string>> = {
       HOST: '127.0.0.1',
+      UNAUTHENTICATED_SOCKETS_PER_ADDRESS: '64',
       BASE_PATH: '/b',
       SECRET,
       JWKS_URL: 'https://id.example',
@@ -190,7 +192,26 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(30);
+    expect(SETTING_NAMES).toHaveLength(49);
+  });
+
+  it('has the bounds of each share, a guarantee that is not given at most the total', () => {
+    expect(readConfig({}, []).shares).toEqual({ ...SHARE_BOUNDS, spilled_bytes: SPILL_IN_MEMORY });
+    const argv = ['--links-share', '5', '--links-max', '50', '--queued-max-bytes', '2097152', '--spill-dir', '/s'];
+    expect(readConfig({}, argv).shares).toEqual({
+      ...SHARE_BOUNDS,
+      links: { guarantee: 5, total: 50 },
+      queued_bytes: { guarantee: 2_097_152, total: 2_097_152 },
+    });
+  });
+
+  it('refuses a guarantee that exceeds its total, beside all other faults', () => {
+    const argv = ['--links-share', '51', '--links-max', '50', '--marks-share', '3000000', '--waits-share', '0'];
+    expect(faultsOf({}, argv)).toEqual({
+      '--links-share': 'the guarantee 51 exceeds the total 50',
+      '--marks-share': 'the guarantee 3000000 exceeds the total 2000000',
+      '--waits-share': 'expected at least 1',
+    });
   });
 
   it('is shared mode once it has the address of a Redis, with what belongs to it', () => {

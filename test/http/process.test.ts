@@ -174,7 +174,7 @@ describe('the other commands', () => {
     const clock = { now: () => now - 3 * 3600_000, after: () => () => {}, every: () => () => {} };
     const store = createDirectorySpill({ root, clock, log: silentLog });
     const text = trustJson('"payload"');
-    for (const hours of [-2, -1.5, 5]) await store.put(text, now + hours * 3600_000);
+    for (const hours of [-2, -1.5, 5]) await store.put(text, now + hours * 3600_000, 'alice');
     const clean = () => end(start(['spill-clean', '--spill-dir', root]));
     expect(await clean()).toMatchObject({ code: 0, out: 'removed 2 expired payloads\n' });
     expect(await clean()).toMatchObject({ code: 0, out: 'removed 0 expired payloads\n' });

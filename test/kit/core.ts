@@ -14,6 +14,7 @@ import { isAway } from '../../src/core/errors.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import type { Metrics } from '../../src/core/metrics.ts';
+import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from './clock.ts';
 
@@ -42,6 +43,7 @@ export type TestOptions = {
   readonly rawMessages?: boolean;
   readonly spill?: (clock: FakeClock) => SpillStore;
   readonly history?: Partial<HistoryLimits>;
+  readonly shares?: Shares;
   /** Puts something before the backend: a port that fails, or keeps to itself. */
   readonly wrap?: (backend: MemoryBackend) => MemoryBackend;
 };
@@ -51,9 +53,10 @@ export async function testCore(options: TestOptions = {}): Promise<TestCore & As
   const clock = new FakeClock();
   const counts = new Map<string, number>();
   const { sha256 } = crypto;
-  const memory = createMemoryBackend({ clock, log: silentLog, sha256, history: options.history ?? {} });
+  const { shares = createShares() } = options;
+  const memory = createMemoryBackend({ clock, log: silentLog, sha256, shares, history: options.history ?? {} });
   const backend = options.wrap?.(memory) ?? memory;
-  const core = await startCore(options, { backend, clock, counts, spill: spillOf(options, clock) });
+  const core = await startCore({ ...options, shares }, { backend, clock, counts, spill: spillOf(options, clock) });
   return { core, backend, clock, counts, [Symbol.asyncDispose]: () => core.close() };
 }
 
@@ -89,6 +92,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
     log,
     metrics,
     spill,
+    shares: options.shares ?? createShares(),
     rawMessages: options.rawMessages ?? false,
   });
   await core.start();

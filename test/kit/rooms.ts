@@ -10,6 +10,7 @@ import { Cursors } from '../../src/core/cursor.ts';
 import type { Deps } from '../../src/core/deps.ts';
 import { createHistories } from '../../src/core/history/history.ts';
 import { silentLog } from '../../src/core/log.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
 import { createUsers } from '../../src/core/users/users.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from './clock.ts';
@@ -28,7 +29,8 @@ export type Rooms = {
 export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
   const clock = new FakeClock();
   const crypto = createCrypto('test');
-  const backend = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256, history: limits });
+  const shares = createShares();
+  const backend = createMemoryBackend({ clock, log: silentLog, sha256: crypto.sha256, shares, history: limits });
   const deps: Deps = {
     nodeId: 'n1',
     backend,
@@ -39,6 +41,7 @@ export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
     log: silentLog,
     metrics: { count() {}, snapshot: () => new Map() },
     spill: createMemorySpill(clock, crypto),
+    shares,
     rawMessages: true,
   };
   return {

@@ -1,7 +1,4 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
-import { ownFolder } from '../kit/folder.ts';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { SiteDefinition } from '../../src/core/sites/room.ts';
@@ -132,6 +129,36 @@ const ROWS: Partial<Record<Code, Row>> = {
       return call(stage, { command_id: 'c1' });
     },
   },
+  share_exceeded: {
+    async provoke() {
+      await using small = await relay({ shares: { waits: { guarantee: 1 } } });
+      const token = await tokenOf('alice', 'connect', 'invoke');
+      const { core } = small.callboard;
+      const client = await connect(core, user('alice'), { actions: [advertisement('open')] });
+      const first = small.ask(INVOKE, postJson({}, { token }));
+      while (client.sent.length === 0) await settle();
+      const second = await small.ask(INVOKE, postJson({}, { token }));
+      expect(second.json?.['share']).toBe('waits');
+      await client.result(client.last);
+      expect((await first).status).toBe(200);
+      return second;
+    },
+  },
+  store_full: {
+    async provoke() {
+      const bound = { guarantee: 1000, total: 1000 };
+      await using small = await relay({ shares: { queued_bytes: bound } });
+      const body = { params: { text: 'x'.repeat(800) }, connect_within_ms: 60_000, wait_for: 'admitted' };
+      const park = async (userId: string): Promise<Answer> => {
+        const token = await tokenOf(userId, 'invoke');
+        return small.ask(`/connections/${userId}/tab/actions/open`, postJson(body, { token }));
+      };
+      expect((await park('bob')).status).toBe(202);
+      const answer = await park('alice');
+      expect(answer.json?.['share']).toBe('queued_bytes');
+      return answer;
+    },
+  },
   rate_limited: {
     async provoke(stage) {
       let answer = await stage.ask('/users', { token: 'bad' });
@@ -193,14 +220,21 @@ const ROWS: Partial<Record<Code, Row>> = {
     },
   },
   raw_history_disabled: { provoke: (stage) => stage.ask('/history/raw-messages') },
-  payload_store_full: {
+  result_expired: {
     async provoke() {
-      const root = join(ownFolder(), 'spill');
-      await writeFile(root, 'a file where the directory should be');
-      await using full = await relay({ spillDir: root });
+      await using small = await relay({ shares: { result_bytes: { guarantee: 1, total: 1 } } });
       const token = await tokenOf('alice', 'connect', 'invoke');
-      await connect(full.callboard.core, user('alice'), { actions: [advertisement('open')] });
-      return await full.ask(INVOKE, postJson({ params: { text: 'x'.repeat(20_000) } }, { token }));
+      const body = { command_id: 'c1' };
+      const stage = { ...small, clock: new FakeClock(Date.now()), alice: token };
+      const client = await live(stage);
+      const pending = call(stage, body);
+      while (client.sent.length === 0) await settle();
+      await client.result(client.last);
+      const first = await pending;
+      expect([first.status, first.json?.['outcome'], first.json?.['error']]).toEqual([200, 'completed', null]);
+      const answer = await small.ask(INVOKE, postJson(body, { token }));
+      expect([answer.json?.['outcome'], answer.json?.['result']]).toEqual(['completed', null]);
+      return answer;
     },
   },
   site_action_denied: { provoke: (stage) => siteCall(stage, { actions: ['close'] }) },
@@ -241,7 +275,8 @@ const ELSEWHERE: Partial<Record<Code, string>> = {
 /** Codes that a relay over Redis has no way to answer, and why. */
 const DIRECT_ONLY: Partial<Record<Code, string>> = {
   node_lost: 'a relay that closes takes no command with it',
-  payload_store_full: 'a directory that cannot be used refuses the start',
+  store_full: 'of a Redis without memory: test/backends/redis-full.test.ts',
+  result_expired: 'a Redis keeps the results of the window',
 };
 
 function rows() {

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { spillShares } from '../contract/spill.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { toJson } from '../../src/core/json.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -153,7 +154,7 @@ describe('GET /history/raw-messages', () => {
 
   test('says when payloads of the sample cannot be read', async () => {
     const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
-      createMemorySpill(clock, createCrypto('x'), 25_000);
+      createMemorySpill(clock, createCrypto('x'), spillShares(25_000));
     await using relay = await startRelay({ rawMessages: true, spill: tiny });
     await retain(relay, 2, 'x'.repeat(20_000));
     const { body } = await relay.ask('/history/raw-messages?values_only=true');
@@ -165,7 +166,7 @@ describe('GET /history/raw-messages', () => {
 describe('GET /history/messages, of payloads that are kept apart', () => {
   test('shows them when asked, and what is left of one that is lost', async () => {
     const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
-      createMemorySpill(clock, createCrypto('x'), 25_000);
+      createMemorySpill(clock, createCrypto('x'), spillShares(25_000));
     await using relay = await startRelay({ spill: tiny });
     await retain(relay, 2, 'x'.repeat(20_000));
     const redacted = await relay.ask('/history/messages?stream=alice/notes');

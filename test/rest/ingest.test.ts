@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { spillShares } from '../contract/spill.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CODES, isCode } from '../../src/protocol/codes.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -106,11 +107,12 @@ describe('POST /ingest', () => {
     expect((await relay.ask('/dedup/stats')).body.seen).toBe(0);
   });
 
-  test('of one message without room for its payload is 503 payload_store_full', async () => {
-    const full = (clock: Parameters<typeof createMemorySpill>[0]) => createMemorySpill(clock, createCrypto('x'), 1);
+  test('of one message without room for its payload is 503 store_full', async () => {
+    const full = (clock: Parameters<typeof createMemorySpill>[0]) =>
+      createMemorySpill(clock, createCrypto('x'), spillShares(1));
     await using relay = await startRelay({ spill: full });
     const reply = await ingest(relay, { ...event, payload: 'x'.repeat(20_000) });
-    expect([reply.status, reply.body.code]).toEqual([503, 'payload_store_full']);
+    expect([reply.status, reply.body.code]).toEqual([503, 'store_full']);
   });
 
   test.each([

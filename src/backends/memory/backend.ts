@@ -1,6 +1,8 @@
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
+import { RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { createMemoryBus } from './bus.ts';
 import { createMemoryCommands } from './commands.ts';
 import { createMemoryConnections } from './connections.ts';
@@ -19,8 +21,10 @@ export type MemoryOptions = {
   readonly log: Log;
   readonly sha256: (text: string) => string;
   readonly history?: Partial<HistoryLimits>;
-  /** Ended commands remembered at once. */
-  readonly terminalRecords?: number;
+  /** How long an ended command's id is known, milliseconds; TERMINAL_MS when absent. */
+  readonly idempotencyWindowMs?: number | undefined;
+  /** What each user holds, here and in the rooms of the same process; a table of its own when absent. */
+  readonly shares?: Shares;
 };
 
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
@@ -31,13 +35,15 @@ export function createMemoryBackend({
   log,
   sha256,
   history: limits,
-  terminalRecords,
+  idempotencyWindowMs: windowMs = TERMINAL_MS,
+  shares = createShares(),
 }: MemoryOptions): MemoryBackend {
   const mailboxes = new Mailboxes();
-  const ledger = new Ledger(clock, terminalRecords);
+  const { retentionMs = RETENTION_MS } = limits ?? {};
+  const ledger = new Ledger(clock, { shares, log, sha256, windowMs, retentionMs });
   const waiters = new WaiterIndex(clock, mailboxes);
   const dedup = createMemoryDedup(clock);
-  const history = createMemoryHistory({ clock, limits, dedup });
+  const history = createMemoryHistory({ clock, limits, dedup, shares });
   const sites = createSites();
   const connections = createMemoryConnections({ clock, onGone: sites.drop });
   return {

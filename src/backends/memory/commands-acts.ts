@@ -45,5 +45,6 @@ export function conclude(
   const command = move(entry, { ...end, stage: 'terminal', terminalAt: acts.clock.now() });
   acts.ledger.end(entry);
   acts.waiters.reply(entry);
+  acts.ledger.keepWithin();
   return command;
 }

@@ -11,6 +11,7 @@ import { satisfied } from '../../core/delivery/waiter.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { move, row, type Acts } from './commands-acts.ts';
 import { finish } from './commands-finish.ts';
+import { giveUpParams, holdParams, paramsRefusal } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
 import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
@@ -19,6 +20,7 @@ import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
 export function createMemoryCommands(acts: Acts): CommandStore {
   const { ledger } = acts;
   return {
+    windowMs: ledger.windowMs,
     admit: (request) => admit(acts, request),
     dispatch: (key, binding) => dispatch(acts, ledger.find(key), binding),
     report: (key, report) => {
@@ -35,6 +37,10 @@ export function createMemoryCommands(acts: Acts): CommandStore {
       return [...waiting, ...running].map((entry) => keyOf(entry.command));
     },
     get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
+    mark(key) {
+      const mark = ledger.find(key) ? null : ledger.mark(key, null);
+      return mark === 'conflict' ? null : mark;
+    },
     result: (key) => ledger.find(key)?.result ?? null,
   };
 }
@@ -42,11 +48,19 @@ export function createMemoryCommands(acts: Acts): CommandStore {
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   const known = acts.ledger.find(request);
   if (known) return attach(acts, known, request);
+  const mark = acts.ledger.mark(request, request.digest);
+  if (mark !== null)
+    return mark === 'conflict' ? { kind: 'refused', code: 'command_conflict' } : { kind: 'ended', mark };
   const client = acts.ledger.client(request);
   const refusal = refuse(acts, request, client);
   if (refusal) {
     acts.ledger.dropIdle(request);
     return { kind: 'refused', code: refusal };
+  }
+  const shortage = paramsRefusal(client, request.params);
+  if (shortage) {
+    acts.ledger.dropIdle(request);
+    return { kind: 'refused', code: shortage, share: 'queued_bytes' };
   }
   const { binding } = client;
   const command = newCommand(request, binding, acts.clock.now());
@@ -57,12 +71,17 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
     client,
     queuedOn: command.nodeId,
     params: request.params,
+    paramsBytes: 0,
     result: null,
     progress: null,
     resultBytes: 0,
+    marked: false,
+    reduced: false,
     waiters: NO_WAITERS,
   };
+  holdParams(entry);
   acts.keep(row(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }));
+  acts.ledger.reserveMark(entry, request.chosenId);
   acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
   if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter);
   if (binding) acts.mailboxes.post(binding.nodeId, { kind: 'command', key: keyOf(command) });
@@ -72,6 +91,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
 function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
   const { command, result } = entry;
   if (command.digest !== request.digest) return { kind: 'refused', code: 'command_conflict' };
+  if (request.chosenId && !entry.marked) acts.ledger.reserveMark(entry, false);
   if (!satisfied(request.waiter.waitFor, command)) {
     if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'refused', code: 'capacity_exceeded' };
     acts.waiters.add(entry, request.waiter);
@@ -85,7 +105,8 @@ function refuse(acts: Acts, request: AdmitRequest, client: Entry['client']): Adm
   if (!binding && request.connectWithinMs === 0) return 'not_connected';
   if (binding && namedInstanceId !== null && namedInstanceId !== binding.instanceId) return 'instance_mismatch';
   if (acts.ledger.reserved(request.scopeId) >= request.scopeLimit) return 'capacity_exceeded';
-  return client.waiting.size >= QUEUE_PER_CLIENT ? 'queue_full' : null;
+  if (client.waiting.size >= QUEUE_PER_CLIENT) return 'queue_full';
+  return request.chosenId ? acts.ledger.refuseChosen(client, request.commandId) : null;
 }
 
 function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
@@ -123,6 +144,7 @@ function newCommand(request: AdmitRequest, binding: Binding | null, now: number)
     deadline: connectDeadline + request.respondWithinMs,
     lateResults: 0,
     firstLate: null,
+    resultExpired: false,
     sightings: [],
   };
 }
@@ -142,9 +164,7 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   });
   entry.client.waiting.delete(entry);
   entry.client.running.add(entry);
-  const { params } = entry;
-  entry.params = null;
-  return { kind: 'dispatch', command, params, remainingMs: command.deadline - now };
+  return { kind: 'dispatch', command, params: giveUpParams(entry), remainingMs: command.deadline - now };
 }
 
 const NO_PROGRESS = { rows: 0, at: -Infinity } as const;

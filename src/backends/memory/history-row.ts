@@ -1,6 +1,8 @@
 import type { Message, NewMessage } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
+import type { Holdings } from '../../core/shares/shares.ts';
 import type { Entry, List } from './list.ts';
+import type { SparseQueue } from './list-sparse.ts';
 import type { SortedMap } from './sorted.ts';
 
 /**
@@ -26,6 +28,10 @@ export type User = {
   readonly streams: SortedMap<Stream>;
   readonly byLastWrite: List<Stream>;
   readonly byCommand: Map<string, Row[]>;
+  /** Rows of all streams, oldest first. */
+  readonly byAge: SparseQueue<Row>;
+  /** Share `history_bytes`. */
+  readonly holdings: Holdings;
 };
 
 /** One retained message. It is shaped when it is first read: nearly none ever is. */
@@ -39,6 +45,8 @@ export class Row {
   /** Its neighbours among all messages: the list's own. */
   before: Row | null = null;
   after: Row | null = null;
+  /** It is no longer retained. */
+  gone = false;
   #given: NewMessage;
   #shaped: Message | null = null;
 

@@ -1,15 +1,17 @@
 import type { NewMessage } from '../../core/history/message.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
+import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { Row, RowList, type Stream, type User } from './history-row.ts';
 import { createEvictions, type Evictions } from './evictions.ts';
 import { createList } from './list.ts';
+import { SparseQueue } from './list-sparse.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 export type HistoryLimits = {
   /** Messages of one stream. */
   readonly streamMessages: number;
   readonly retentionMs: number;
-  /** Of all streams together: inline payloads and ROW_BYTES a message. */
+  /** Of all streams together: inline payloads and ROW_BYTES a message. Beyond, rows go first of the user most over their guarantee. */
   readonly bytes: number;
   readonly streamsPerUser: number;
 };
@@ -40,6 +42,7 @@ export interface Rows {
 
 type State = {
   readonly limits: HistoryLimits;
+  readonly shares: Shares;
   readonly users: SortedMap<User>;
   readonly byAge: RowList;
   readonly evictions: Evictions;
@@ -51,9 +54,10 @@ type State = {
 /** Why a message goes: a bound that holds for every stream alike, or lack of room, which is a gap. */
 type Why = 'bound' | 'room';
 
-export function createRows(limits: HistoryLimits): Rows {
+export function createRows(limits: HistoryLimits, shares: Shares): Rows {
   const state: State = {
     limits,
+    shares,
     users: createSortedMap(),
     byAge: new RowList(),
     evictions: createEvictions(),
@@ -68,8 +72,9 @@ export function createRows(limits: HistoryLimits): Rows {
     add(message, at) {
       const row = append(state, streamFor(state, message), { message, at });
       while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
-      for (let old = state.byAge.first; old && old !== row; old = state.byAge.first) {
-        if (state.totals.bytes <= limits.bytes) break;
+      while (state.totals.bytes > limits.bytes) {
+        const old = nextToGo(state, row);
+        if (!old) break;
         dropFirst(state, old.stream, 'room');
       }
       return row;
@@ -81,6 +86,14 @@ export function createRows(limits: HistoryLimits): Rows {
       }
     },
   };
+}
+
+/** The oldest row of the user who is most over their guarantee; where there is no such user, the oldest of all. Never the newest one. */
+function nextToGo({ shares, users, byAge }: State, newest: Row): Row | null {
+  const holder = shares.mostOver('history_bytes');
+  const own = holder && users.get(holder.userId)?.byAge.first();
+  const old = own && own !== newest ? own : byAge.first;
+  return old === newest ? null : old;
 }
 
 export function lengthOf(stream: Stream): number {
@@ -100,7 +113,7 @@ function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
     const longestUnwritten = crowded.byLastWrite.first()?.value;
     while (longestUnwritten && lengthOf(longestUnwritten) > 0) dropFirst(state, longestUnwritten, 'room');
   }
-  const user = state.users.get(userId) ?? newUser(userId);
+  const user = state.users.get(userId) ?? newUser(userId, state.shares.of(userId));
   const stream: Stream = {
     user,
     suffix,
@@ -116,8 +129,9 @@ function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
   return stream;
 }
 
-function newUser(userId: string): User {
-  return { userId, streams: createSortedMap(), byLastWrite: createList(), byCommand: new Map() };
+function newUser(userId: string, holdings: Holdings): User {
+  const byAge = new SparseQueue<Row>((row) => row.gone);
+  return { userId, streams: createSortedMap(), byLastWrite: createList(), byCommand: new Map(), byAge, holdings };
 }
 
 function append(state: State, stream: Stream, given: { readonly message: NewMessage; readonly at: number }): Row {
@@ -132,6 +146,8 @@ function append(state: State, stream: Stream, given: { readonly message: NewMess
   noteCommandOf(row);
   state.totals.messages++;
   state.totals.bytes += row.bytes;
+  user.byAge.push(row);
+  user.holdings.take('history_bytes', row.bytes);
   return row;
 }
 
@@ -148,6 +164,9 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
   forgetCommandOf(row);
   state.totals.messages--;
   state.totals.bytes -= row.bytes;
+  row.gone = true;
+  stream.user.byAge.left();
+  stream.user.holdings.release('history_bytes', row.bytes);
   if (why === 'room') {
     state.totals.evictedMessages++;
     stream.evictedAt = row.at;

@@ -5,6 +5,7 @@ import type {
   IngestResult,
   IngestedMessage,
   MessageFilter,
+  MessagePage,
   StreamSummary,
 } from '../../core/history/store.ts';
 import {
@@ -13,10 +14,11 @@ import {
   sortable,
   type EvidenceSource,
   type ObservedSource,
-  type PageRequest,
   type Position,
   type Scan,
 } from '../../core/page.ts';
+import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
+import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { Row } from './history-row.ts';
 import { sampleRows } from './history-sample.ts';
@@ -39,6 +41,8 @@ export type MemoryHistoryOptions = {
   readonly limits?: Partial<HistoryLimits> | undefined;
   /** The deduplicator that ends of commands pass too; one of its own when absent. */
   readonly dedup?: MemoryDedup;
+  /** What each user holds; a table of its own when absent. */
+  readonly shares?: Shares;
 };
 
 /** The port, retaining in the same tick, so that an act on a command can retain its messages as part of itself. */
@@ -56,9 +60,11 @@ export interface MemoryHistory extends HistoryStore {
  * History of one process. Every method first drops what is too old (each message once), so that no answer shows or counts it; what the
  * bounds on bytes and on a user's streams dropped is a gap `evicted` for as long as it would have been shown.
  */
-export function createMemoryHistory({ clock, limits: given, dedup }: MemoryHistoryOptions): MemoryHistory {
+export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
   const limits: HistoryLimits = { ...HISTORY_LIMITS, ...given };
-  const rows = createRows(limits);
+  const { bytes } = limits;
+  const guarantee = Math.min(SHARE_BOUNDS.history_bytes.guarantee, bytes);
+  const rows = createRows(limits, shares ?? createShares({ history_bytes: { guarantee, total: bytes } }));
   const marks = dedup ?? createMemoryDedup(clock);
   let lastAt = 0;
 
@@ -109,9 +115,11 @@ export function createMemoryHistory({ clock, limits: given, dedup }: MemoryHisto
     ofCommand(userId, commandId, page) {
       const { gaps } = look();
       const found = (rows.users.get(userId)?.byCommand.get(commandId) ?? []).map(({ message }) => message);
+      const sign = page.order === 'newest_first' ? -1 : 1;
+      const compare = (a: Position, b: Position): number => sign * comparePositions(a, b);
       const after = found
-        .filter((message) => page.after === null || comparePositions(timePosition(message), page.after) > 0)
-        .sort((a, b) => comparePositions(timePosition(a), timePosition(b)));
+        .filter((message) => page.after === null || compare(timePosition(message), page.after) > 0)
+        .sort((a, b) => compare(timePosition(a), timePosition(b)));
       return { ...scanSorted(after, page, timePosition), gaps: gaps('messages', rows.evictions.droppedAt(userId)) };
     },
     sample(of, bounds) {
@@ -152,28 +160,31 @@ function* streamsOf(rows: Rows, userId: string, { prefix, after }: StreamRange):
   }
 }
 
-function scanMessages(stream: Stream, filter: MessageFilter, page: PageRequest): Scan<Message> {
+function scanMessages(stream: Stream, filter: MessageFilter, page: MessagePage): Scan<Message> {
   const keep = ({ kind }: Message): boolean => filter.kinds === null || filter.kinds.includes(kind);
-  return scanSorted(messagesIn(stream, filter, page.after), page, ({ seq }) => [sortable(seq)], keep);
+  return scanSorted(messagesIn(stream, filter, page), page, ({ seq }) => [sortable(seq)], keep);
 }
 
-/** Within the time bounds and after the position; both orders agree within a stream, so each end is a binary search. */
-function* messagesIn(stream: Stream, filter: MessageFilter, after: Position | null): Generator<Message> {
-  const { afterTime, beforeTime } = filter;
+/** Within the time bounds and behind the position; both orders agree within a stream, so each end is a binary search. */
+function* messagesIn(stream: Stream, { afterTime, beforeTime }: MessageFilter, page: MessagePage): Generator<Message> {
   const length = lengthOf(stream);
   const leading = (holds: (row: Row) => boolean): number =>
     lowerBound(length, (index) => {
       const row = rowAt(stream, index);
       return row !== undefined && holds(row);
     });
-  const afterSeq = after?.[0];
+  const [seq] = page.after ?? [];
+  const backwards = page.order === 'newest_first';
   const start = Math.max(
     afterTime === null ? 0 : leading(({ at }) => at <= afterTime),
-    afterSeq === undefined ? 0 : leading(({ seq }) => sortable(seq) <= afterSeq),
+    seq === undefined || backwards ? 0 : leading((row) => sortable(row.seq) <= seq),
   );
-  const end = beforeTime === null ? length : leading(({ at }) => at < beforeTime);
-  for (let index = start; index < end; index++) {
-    const row = rowAt(stream, index);
+  const end = Math.min(
+    beforeTime === null ? length : leading(({ at }) => at < beforeTime),
+    seq === undefined || !backwards ? length : leading((row) => sortable(row.seq) < seq),
+  );
+  for (let i = 0; i < end - start; i++) {
+    const row = rowAt(stream, backwards ? end - 1 - i : start + i);
     if (row) yield row.message;
   }
 }

@@ -8,9 +8,9 @@ import { keyOf, type Entry, type Ledger, type Scope } from './ledger.ts';
 
 /** core's DeliveryInspector over the ledger. The sample of the summary is what falls due soonest. */
 export function createMemoryInspector(clock: Clock, ledger: Ledger): DeliveryInspector {
-  const gaps = ({ stage }: DeliveryFilter): readonly ObservedSource[] => {
-    // Only ended records are ever dropped early.
-    const complete = !ledger.short || (stage !== null && stage !== 'terminal');
+  const gaps = ({ userId, stage }: DeliveryFilter): readonly ObservedSource[] => {
+    // Only ended records are ever reduced.
+    const complete = !ledger.short(userId) || (stage !== null && stage !== 'terminal');
     const gap = { source: 'delivery', nodeId: null, observed: 0, limit: null, reason: 'evicted' } as const;
     return complete ? [] : [{ ...gap, complete, asOf: clock.now() }];
   };

@@ -1,84 +1,55 @@
 import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Command } from '../../core/delivery/command.ts';
-import type { Binding } from '../../core/delivery/commands.ts';
-import type { Waiter } from '../../core/delivery/waiter.ts';
+import type { CommandMark } from '../../core/delivery/command.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { utf8Length, type JsonText } from '../../core/json.ts';
 import { LazySet } from '../../core/lazy.ts';
-import { RECONCILE_BATCH, TERMINAL_BYTES, TERMINAL_MS, TERMINAL_RECORDS } from '../../core/limits.ts';
+import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import type { CommandHead } from './commands-message.ts';
+import type { ShareRefusal } from '../../core/shares/shares.ts';
+import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
+import type { ClientQueue, Entry } from './ledger-entry.ts';
+import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
-import { createQueue } from './list-queue.ts';
 import { createSortedMap } from './sorted.ts';
 
-/** A command with what belongs to it. The record is replaced on every move; the rest is only ever touched by the acts. */
-export type Entry = {
-  command: Command;
-  readonly head: CommandHead;
-  readonly client: ClientQueue;
-  /** The node that it was last queued on. */
-  queuedOn: string | null;
-  /** Kept until dispatch: nothing is written twice. */
-  params: JsonText | null;
-  result: JsonText | null;
-  /** Rows of progress that were kept, and when the last one was; null before the first. */
-  progress: { readonly rows: number; readonly at: number } | null;
-  /** Of an ended command. */
-  resultBytes: number;
-  /** At most WAITERS_PER_COMMAND, in the order registered. Replaced when one comes or goes: most commands have none most of the time. */
-  waiters: readonly WaiterRow[];
-};
-
-export type WaiterRow = { readonly waiter: Waiter; readonly entry: Entry; readonly seq: number };
-
-export const NO_WAITERS: readonly WaiterRow[] = [];
-
-/** What waits for one client, in the order admitted, and what it runs. */
-export type ClientQueue = {
-  /** Of its stream of history. */
-  readonly suffix: string;
-  binding: Binding | null;
-  readonly waiting: LazySet<Entry>;
-  readonly running: LazySet<Entry>;
-};
+export { NO_WAITERS, type ClientQueue, type Entry, type WaiterRow } from './ledger-entry.ts';
 
 /** What is reserved in one admission scope. */
 export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
 
 /** The state that the command, waiter and node ports share, and its bounds. Holds no rule of the state machine. */
 export class Ledger {
+  readonly windowMs: number;
   readonly #clock: Clock;
   readonly #entries = new CommandMap<Entry>();
   readonly #clients = new ByClient<ClientQueue>();
   readonly #scopes = createSortedMap<Scope>();
   readonly #due: DueIndex<Entry>;
-  /** Ended commands, oldest first. */
-  readonly #ended = createQueue<Entry>();
-  #endedBytes = 0;
-  /** Until when a record would still be shown that was dropped for lack of room. */
-  #shortUntil = -Infinity;
-  readonly #maxEnded: number;
+  readonly #ended: EndedCommands;
 
-  constructor(clock: Clock, maxEnded: number = TERMINAL_RECORDS) {
+  constructor(clock: Clock, options: Omit<EndedOptions, 'onGone'>) {
+    this.windowMs = options.windowMs;
     this.#clock = clock;
-    this.#maxEnded = maxEnded;
+    this.#ended = new EndedCommands({ ...options, onGone: ({ command }) => this.#entries.delete(command) });
     this.#due = new DueIndex(clock.now());
   }
 
   find(key: CommandKey): Entry | undefined {
-    this.#forget();
+    this.#expire();
     return this.#entries.get(key);
   }
 
   client(key: ClientKey): ClientQueue {
     const known = this.#clients.get(key);
     if (known) return known;
+    const user = this.#ended.users.of(key.userId);
+    user.clients++;
     const queue: ClientQueue = {
+      user,
       suffix: clientStream(key.clientId),
+      holdings: user.holdings,
       binding: null,
       waiting: new LazySet(),
       running: new LazySet(),
@@ -114,6 +85,9 @@ export class Ledger {
   /** Takes an ended command out of everything that only live ones are in, and remembers it. */
   end(entry: Entry): void {
     const { command, client } = entry;
+    this.#expire();
+    // Before its client may be forgotten, and with it its user.
+    this.#ended.add(entry);
     this.#due.delete(entry);
     client.waiting.delete(entry);
     client.running.delete(entry);
@@ -121,22 +95,50 @@ export class Ledger {
     const holders = this.#scopes.get(command.scopeId)?.holders;
     holders?.delete(entry);
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
-    entry.params = null;
-    const bytes = entry.result === null ? 0 : utf8Length(entry.result);
-    entry.resultBytes = bytes;
-    this.#ended.push(entry);
-    this.#endedBytes += bytes;
-    this.#forget();
+    giveUpParams(entry);
+  }
+
+  /** Gives up results and records beyond their totals. The last step of an act that ended a command: replies may hold its result. */
+  keepWithin(): void {
+    this.#ended.keepWithin(this.#clock.now());
+  }
+
+  /**
+   * What is left of an ended command whose record is no longer kept; `conflict` where it was of another digest than the one given. Null: nothing
+   * is known of the id.
+   */
+  mark(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
+    return this.#ended.mark(key, digest, this.#clock.now());
+  }
+
+  /**
+   * Why an id that a caller chose may not be admitted, though nothing is known of it: no room is left for its mark, or it may be an id of the
+   * relay's own that was forgotten for that reason. Null: it may.
+   */
+  refuseChosen({ user }: ClientQueue, commandId: string): ShareRefusal | null {
+    if (commandId <= user.unmarkedId && RELAY_ID.test(commandId)) return 'share_exceeded';
+    return user.holdings.refusal('marks', 1);
+  }
+
+  /** Keeps room for the mark of a command that has none: always where its caller chose the id, else while there is room. */
+  reserveMark(entry: Entry, chosenId: boolean): void {
+    const { holdings } = entry.client.user;
+    if (entry.marked || (!chosenId && holdings.refusal('marks', 1) !== null)) return;
+    entry.marked = true;
+    holdings.take('marks', 1);
   }
 
   /** Forgets a client that is not bound and has nothing. */
   dropIdle(key: ClientKey): void {
     const queue = this.peekClient(key);
-    if (queue && queue.binding === null && queue.waiting.size + queue.running.size === 0) this.#clients.delete(key);
+    if (!queue || queue.binding !== null || queue.waiting.size + queue.running.size > 0) return;
+    this.#clients.delete(key);
+    queue.user.clients--;
+    this.#ended.users.dropIdle(queue.user, this.#clock.now());
   }
 
   due(limit: number = RECONCILE_BATCH): CommandKey[] {
-    this.#forget();
+    this.#expire();
     return this.#due.due(this.#clock.now(), limit).map(({ command }) => keyOf(command));
   }
 
@@ -152,7 +154,7 @@ export class Ledger {
 
   /** Commands with a record, of one client, of one user or of all, in order of (user, client, command), after a position. */
   inOrder(whose: Whose, after: Position | null): IteratorObject<Entry> {
-    this.#forget();
+    this.#expire();
     return this.#entries.values(whose, after);
   }
 
@@ -163,36 +165,36 @@ export class Ledger {
 
   /** Commands with a record: live, and ended but remembered. */
   get tracked(): number {
-    this.#forget();
+    this.#expire();
     return this.#entries.size;
   }
 
-  /** Whether a record that would still be remembered was dropped for lack of room. */
-  get short(): boolean {
-    return this.#clock.now() < this.#shortUntil;
+  /** Whether a record that would still be shown was reduced: of this user, or of any (null). */
+  short(userId: string | null): boolean {
+    return this.#ended.short(userId, this.#clock.now());
   }
 
   get live(): number {
     return this.#due.size;
   }
 
+  /** Ended commands with a whole record. */
   get remembered(): number {
     return this.#ended.size;
   }
 
-  #forget(): void {
-    const now = this.#clock.now();
-    for (let oldest = this.#ended.first(); oldest; oldest = this.#ended.first()) {
-      const { command, resultBytes } = oldest;
-      const rememberedUntil = (command.terminalAt ?? now) + TERMINAL_MS;
-      if (rememberedUntil > now && this.#ended.size <= this.#maxEnded && this.#endedBytes <= TERMINAL_BYTES) return;
-      this.#shortUntil = Math.max(this.#shortUntil, rememberedUntil);
-      this.#ended.shift();
-      this.#endedBytes -= resultBytes;
-      this.#entries.delete(command);
-    }
+  /** Bytes that marks are packed in. */
+  get markBytes(): number {
+    return this.#ended.markBytes;
+  }
+
+  #expire(): void {
+    this.#ended.expire(this.#clock.now());
   }
 }
+
+/** Ids as the relay makes them (UUID version 7, which sort by their time). */
+const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
   return { userId, clientId, commandId };

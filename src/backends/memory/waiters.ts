@@ -3,8 +3,15 @@ import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
-import type { Counted, CountedScan, PendingWait, WaiterFilter, WaiterStore } from '../../core/delivery/waiters.ts';
-import type { ClientKey } from '../../core/ids.ts';
+import type {
+  AttachResult,
+  Counted,
+  CountedScan,
+  PendingWait,
+  WaiterFilter,
+  WaiterStore,
+} from '../../core/delivery/waiters.ts';
+import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
 import { keyOf, NO_WAITERS, type Entry, type Ledger, type WaiterRow } from './ledger.ts';
@@ -98,7 +105,7 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
   return {
     attach(key, request) {
       const entry = ledger.find(key);
-      if (!entry) return { kind: 'unknown' };
+      if (!entry) return attachToMark(ledger, key);
       const { command, result } = entry;
       if (satisfied(request.waitFor, command)) return { kind: 'satisfied', command, result };
       if (entry.waiters.length >= WAITERS_PER_COMMAND) return { kind: 'full' };
@@ -123,6 +130,11 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
     ofClients: (keys, first) => keys.map((key) => summary(index.ofClient(key), first)),
     ofCommands: (keys) => keys.map((key) => (ledger.find(key)?.waiters ?? []).map(view)),
   };
+}
+
+function attachToMark(ledger: Ledger, key: CommandKey): AttachResult {
+  const mark = ledger.mark(key, null);
+  return mark === null || mark === 'conflict' ? { kind: 'unknown' } : { kind: 'ended', mark };
 }
 
 const NONE: Rows = new Map();

@@ -1,7 +1,8 @@
 import type { Command } from '../../core/delivery/command.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { commandHash } from './commands-parts.ts';
-import { decodeCommandOr, listOf } from './record.ts';
+import type { RedisParts } from './parts.ts';
+import { decodeCommandOr, listOf, retained } from './record.ts';
 import { scattered } from './scatter.ts';
 import type { Store } from './store.ts';
 
@@ -9,13 +10,19 @@ import type { Store } from './store.ts';
 const READ_BATCH = 64;
 
 /** The records of commands, one answer per key, in the order asked: one round trip in each partition concerned. */
-export function getCommands(store: Store, keys: readonly CommandKey[]): Promise<readonly (Command | null)[]> {
+export function getCommands(
+  { store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>,
+  keys: readonly CommandKey[],
+): Promise<readonly (Command | null)[]> {
   return scattered(store, keys, {
     most: READ_BATCH,
     async ask(partition, some) {
       const hashes = some.map((key) => commandHash(store, key));
-      const records = listOf(await store.act(partition, 'commands-get', hashes));
-      return some.map((_, i) => decodeCommandOr(records[i] ?? null));
+      const [now, ...records] = listOf(await store.act(partition, 'commands-get', hashes));
+      return some.map((_, i) => {
+        const command = decodeCommandOr(records[i] ?? null);
+        return command && retained(command, { now, retentionMs });
+      });
     },
   });
 }

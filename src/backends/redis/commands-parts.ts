@@ -12,12 +12,22 @@ export type CommandParts = {
   readonly store: Store;
   readonly sha256: (text: string) => string;
   readonly settings: CommandSettings;
+  /** How long an ended command's record is kept, milliseconds. */
+  readonly windowMs: number;
 };
 
-export function commandParts({ store, sha256, retentionMs, streamMessages, streamsPerUser }: RedisParts): CommandParts {
-  const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: TERMINAL_MS };
+export function commandParts(parts: RedisParts): CommandParts {
+  const {
+    store,
+    sha256,
+    retentionMs,
+    streamMessages,
+    streamsPerUser,
+    idempotencyWindowMs: windowMs = TERMINAL_MS,
+  } = parts;
+  const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs };
   const ends = { ...rows, words: END_WORDS };
-  return { store, sha256, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
+  return { store, sha256, windowMs, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
 }
 
 /** The hash in the names of a command's keys. */

@@ -5,7 +5,7 @@ import type { RedisParts } from './parts.ts';
 import { dispatch, finish, rebind, report, settle } from './commands-acts.ts';
 import { getCommands, getLive } from './commands-get.ts';
 import { commandHash, commandParts, keptArgs, type CommandParts } from './commands-parts.ts';
-import { decodeCommand, encodeAsked, jsonOr, listOf } from './record.ts';
+import { decodeCommand, encodeAsked, jsonOr, listOf, retained } from './record.ts';
 import type { Store } from './store.ts';
 
 /** core's CommandStore over Redis: one act of the program for each of its own. */
@@ -13,22 +13,28 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
   const parts = commandParts(redis);
   const { store } = parts;
   return {
-    admit: (request) => admit(parts, request),
+    windowMs: parts.windowMs,
+    admit: (request) => admit({ ...parts, retentionMs: redis.retentionMs }, request),
     dispatch: (key, binding, attempt) => dispatch(parts, key, { ...binding, attempt: attempt ?? null }),
     report: (key, told) => report(parts, key, told),
     finish: (key, end) => finish(parts, key, end),
     settle: (key, settlement) => settle(parts, key, settlement),
     rebind: (client, binding, link) => rebind(parts, client, { binding, link }),
     live: (client) => getLive(store, client),
-    get: (keys) => getCommands(store, keys),
+    get: (keys) => getCommands(redis, keys),
+    // Records are kept whole for the window.
+    mark: () => null,
     async result(key) {
-      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', [commandHash(store, key)]));
+      const args = [commandHash(store, key), redis.retentionMs];
+      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', args));
     },
   };
 }
 
-async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitResult> {
-  const { store, settings } = parts;
+type Admitting = CommandParts & Pick<RedisParts, 'retentionMs'>;
+
+async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResult> {
+  const { store, settings, retentionMs } = parts;
   const { rpcId, callerNodeId, waitFor, withinMs } = request.waiter;
   const limits = [request.scopeLimit, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND];
   const budgets = [request.connectWithinMs, request.respondWithinMs];
@@ -36,10 +42,11 @@ async function admit(parts: CommandParts, request: AdmitRequest): Promise<AdmitR
     ...[...limits, ...budgets, request.params, ...keptArgs(request.kept)],
     ...[rpcId, callerNodeId, waitFor, withinMs, settings.rows, askedOf(store, request)],
   ]);
-  const [kind, record, result] = listOf(reply);
+  const [kind, record, result, now] = listOf(reply);
   if (kind === 'refused') return { kind, code: record as AdmitRefusal };
   const command = decodeCommand(record ?? null);
-  return kind === 'admitted' ? { kind, command } : { kind: 'attached', command, result: jsonOr(result) };
+  if (kind === 'admitted') return { kind, command };
+  return { kind: 'attached', command: retained(command, { now, retentionMs }), result: jsonOr(result) };
 }
 
 /** What a record holds from the first: what was asked for, and the hashes that its keys have. */

@@ -1,6 +1,5 @@
 import type { Connection } from '../../core/connections/connection.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
-import { LINKS } from '../../core/limits.ts';
 
 /** Connections as this process last saw them, so that a sign of life need not bring again what a client said of itself. */
 export interface Known {
@@ -12,8 +11,11 @@ export interface Known {
   forget(key: ClientKey, epoch: number): void;
 }
 
-/** At most as many as a node has links; the oldest noted go first. */
-export function createKnown(most = LINKS): Known {
+/** As many as a node has links by default. */
+const KNOWN = 20_000;
+
+/** The oldest noted go first. */
+export function createKnown(most = KNOWN): Known {
   const known = new Map<string, Connection>();
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
   const of = (key: ClientKey, epoch: number): Connection | null => {

@@ -2,6 +2,7 @@ import type { Command } from '../../core/delivery/command.ts';
 import type { DeliveryFilter, DeliveryInspector } from '../../core/delivery/inspector.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { getCommands } from './commands-get.ts';
+import type { RedisParts } from './parts.ts';
 import { listOf } from './record.ts';
 import type { Store } from './store.ts';
 
@@ -9,7 +10,8 @@ import type { Store } from './store.ts';
 const STEP = 1000;
 
 /** Pages of commands: their names from the index, in order, then their records. */
-export function createInspectorList(store: Store): DeliveryInspector['list'] {
+export function createInspectorList(parts: Pick<RedisParts, 'store' | 'retentionMs'>): DeliveryInspector['list'] {
+  const { store } = parts;
   return async (filter, page) => {
     const keep = matching(filter);
     const { userId, clientId, stage, outcome, nodeId, admittedAfter } = filter;
@@ -20,7 +22,7 @@ export function createInspectorList(store: Store): DeliveryInspector['list'] {
     let last = page.after;
     for (;;) {
       const names = await namesAfter(store, filter, { first: step, after: last });
-      const commands = await getCommands(store, names.map(keyOfName));
+      const commands = await getCommands(parts, names.map(keyOfName));
       for (const [i, name] of names.entries()) {
         if (rows.length === page.first || scanned === SCAN_BUDGET) return pageOf(rows, last);
         scanned++;

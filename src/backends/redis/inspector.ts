@@ -8,11 +8,12 @@ import type { Store } from './store.ts';
 import type { Reply } from './wire.ts';
 
 /** core's DeliveryInspector over Redis: all partitions as one, in order of the bytes of the names. */
-export function createRedisInspector({ store }: RedisParts): DeliveryInspector {
+export function createRedisInspector(parts: RedisParts): DeliveryInspector {
+  const { store } = parts;
   return {
     summary: () => summary(store),
     scopes: (page) => scopes(store, page),
-    list: createInspectorList(store),
+    list: createInspectorList(parts),
   };
 }
 

@@ -13,6 +13,7 @@ import { enterNamespace } from './gate-namespace.ts';
 import { surveyRedis, type Durability } from './gate.ts';
 import { legacyFault, readLegacyDepths, type LegacyKeys } from './migration.ts';
 import { loadPrograms } from './program.ts';
+import type { Shares } from '../../core/shares/shares.ts';
 import { createRedisSpill } from './spill.ts';
 import { createStore, type Store } from './store.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
@@ -29,6 +30,9 @@ local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], 'floor') or 0)))`;
 
+/** Does nothing, as a script that may write: a Redis without memory refuses it. */
+const MAY_GROW = '#!lua\nreturn 1';
+
 export type RedisBackendOptions = {
   /** As `readTarget` takes it. */
   readonly url: string;
@@ -39,10 +43,13 @@ export type RedisBackendOptions = {
   readonly durability: Durability | null;
   readonly retentionMs: number;
   readonly streamMessages: number;
+  readonly idempotencyWindowMs?: number | undefined;
   readonly scopeOf: (userId: string) => string;
   readonly sha256: (text: string) => string;
   /** A directory for large payloads that every node mounts; null: there is none. */
   readonly spillDir: string | null;
+  /** What each user holds in this process. */
+  readonly shares: Shares;
   readonly legacy: LegacyKeys;
   /** Whether anything left in the legacy keys refuses the start. */
   readonly strictMigration: boolean;
@@ -119,12 +126,16 @@ async function openOver(
     await rooms.close?.();
     client.disconnect();
   };
-  const backend = { ...rooms, ready: () => within(system, READY_MS, [answers(store), rooms.ready?.()]), close };
+  const backend = {
+    ...rooms,
+    ready: () => within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]),
+    close,
+  };
   if (!isComplete(backend)) {
     await close();
     throw new CallboardError('internal', `The Redis backend has no ${missing(backend).join(', ')}.`);
   }
-  const spill = createRedisSpill({ ...options, store });
+  const spill = createRedisSpill({ ...options, store, clock });
   const { inspector } = backend;
   const withLegacy = { ...inspector, summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }) };
   const redis = { backend: { ...backend, inspector: withLegacy }, store, clock, cursorKey, spill };
@@ -143,7 +154,13 @@ async function answers(store: Store): Promise<void> {
   await store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]);
 }
 
-/** All of it, in time; else `store_unavailable`. */
+/** Throws `store_full` where a master has no memory left. */
+async function hasRoom(client: Client, store: Store): Promise<void> {
+  const partitions = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
+  await Promise.all(partitions.map((key) => client.eval(MAY_GROW, 1, key)));
+}
+
+/** All of it, in time; else `store_unavailable`, or what it was refused with. */
 async function within(system: Clock, ms: number, work: readonly Maybe<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));

@@ -15,6 +15,8 @@ export type RedisParts = {
   /** How long history keeps a message, milliseconds, and how many of a stream. */
   readonly retentionMs: number;
   readonly streamMessages: number;
+  /** How long an ended command's record is kept, milliseconds; TERMINAL_MS where absent. */
+  readonly idempotencyWindowMs?: number | undefined;
   /** Streams of one user at most; STREAMS_PER_USER where absent. */
   readonly streamsPerUser?: number | undefined;
   /** How long a node counts as alive after a beat, milliseconds. */

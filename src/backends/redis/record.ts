@@ -109,6 +109,7 @@ export function decodeCommand(record: Fields): Command {
     connectDeadline: number('connectDeadline'),
     deadline: number('deadline'),
     lateResults: number('lateResults'),
+    resultExpired: false,
     firstLate: parsed<LateEvidence>(maybe('firstLate')),
     sightings: parsed<readonly Sighting[]>(maybe('sightings')) ?? [],
   };
@@ -122,4 +123,17 @@ export function decodeCommandOr(record: Fields): Command | null {
 /** Only what our own acts wrote. */
 function parsed<T>(json: string | null): T | null {
   return json === null ? null : (JSON.parse(json) as T);
+}
+
+/**
+ * A command as it is shown at this time: of one that completed `retentionMs` ago or longer the result is no longer given. Its record does not
+ * say whether it had one.
+ */
+export function retained(
+  command: Command,
+  at: { readonly now: Reply | undefined; readonly retentionMs: number },
+): Command {
+  const { outcome, terminalAt } = command;
+  const expired = outcome === 'completed' && terminalAt !== null && terminalAt + at.retentionMs <= Number(at.now);
+  return expired ? { ...command, resultExpired: true } : command;
 }

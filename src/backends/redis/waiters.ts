@@ -5,16 +5,16 @@ import { trustJson } from '../../core/json.ts';
 import { WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import type { RedisParts } from './parts.ts';
 import type { KeyKind } from './keys.ts';
-import { decodeCommand } from './record.ts';
+import { decodeCommand, retained } from './record.ts';
 import type { Store } from './store.ts';
 import { listWaits, tallyWaits } from './waiters-list.ts';
 import { decodeWaiter, decodeWaits, readPlaces, texts } from './waiters-rows.ts';
 import type { Reply } from './wire.ts';
 
 /** core's WaiterStore over the indexes that the acts on commands keep. */
-export function createRedisWaiters({ store }: Pick<RedisParts, 'store'>): WaiterStore {
+export function createRedisWaiters({ store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>): WaiterStore {
   return {
-    attach: (key, request) => attach(store, key, request),
+    attach: (key, request) => attach({ store, retentionMs }, key, request),
     async remove(key, rpcId) {
       await store.act(store.partitionOfUser(key.userId), 'waiters-remove', [hashOf(store, key), rpcId]);
     },
@@ -40,14 +40,16 @@ export function createRedisWaiters({ store }: Pick<RedisParts, 'store'>): Waiter
   };
 }
 
-async function attach(store: Store, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
+type Attaching = Pick<RedisParts, 'store' | 'retentionMs'>;
+
+async function attach({ store, retentionMs }: Attaching, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
   const { rpcId, callerNodeId, waitFor, withinMs } = request;
-  const args = [hashOf(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND];
+  const args = [hashOf(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND, retentionMs];
   const reply = await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args);
-  const [said, record = null, more = null] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+  const [said, record = null, more = null, now] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
   if (said === 'full') return { kind: 'full' };
   if (said === 'unknown') return { kind: 'unknown' };
-  const command = decodeCommand(record);
+  const command = retained(decodeCommand(record), { now, retentionMs });
   if (said === 'satisfied')
     return { kind: 'satisfied', command, result: typeof more === 'string' ? trustJson(more) : null };
   return { kind: 'waiting', waiter: decodeWaiter(rpcId, String(more), command), command };

@@ -3,53 +3,66 @@ import type { Clock } from '../../core/clock.ts';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillRef, SpillStore } from '../../core/history/spill.ts';
 import { trustJson } from '../../core/json.ts';
-import { SPILL_BYTES, SPILL_CLEAN_MS } from '../../core/limits.ts';
+import { SPILL_CLEAN_MS } from '../../core/limits.ts';
 import type { Log } from '../../core/log.ts';
+import {
+  createShares,
+  SHARE_MESSAGE,
+  type Holdings,
+  type ShareRefusal,
+  type Shares,
+} from '../../core/shares/shares.ts';
 import * as files from './files.ts';
+import { full } from './full.ts';
 
 export type DirectoryOptions = {
   /** Made when absent. Nothing outside it, and nothing in it that is not the store's own, is ever read, written or removed. */
   readonly root: string;
   readonly clock: Clock;
   readonly log: Log;
-  readonly maxBytes?: number;
+  /** What each user holds, here and in the rooms of the same process; a table of its own when absent. */
+  readonly shares?: Shares;
 };
 
 /**
- * A managed spill store in a directory: `<root>/<hour of expiry>/<2 hex>/<32 hex>`. An object is written aside, synced and renamed before its
+ * A managed spill store in a directory: `<root>/<hour of expiry>/<2 hex>/<32 hex>`, of which the last 12 digits are a digest of the user. An object is written aside, synced and renamed before its
  * reference exists. Objects are hidden from their expiry on; their files go with their hour, on later writes and by `clean`.
  */
 export function createDirectorySpill(options: DirectoryOptions): SpillStore {
-  const { clock, log, maxBytes = SPILL_BYTES } = options;
+  const { clock, log, shares = createShares() } = options;
   const root = resolve(options.root);
-  const room = createRoom(root, maxBytes);
+  const room = createRoom(root, shares);
   let cleanedAt = -Infinity;
   const clean = async (): Promise<number> => {
     cleanedAt = clock.now();
     const freed = await files.removePast(root, cleanedAt);
-    room.free(freed.bytes);
+    for (const [owner, bytes] of freed.bytes) room.free(owner, bytes);
     return freed.objects;
   };
   const isTimeToClean = (): boolean => clock.now() - cleanedAt >= SPILL_CLEAN_MS;
-  const makeRoom = async (bytes: number): Promise<void> => {
-    if (await room.take(bytes)) return;
+  const makeRoom = async (owner: string, bytes: number): Promise<void> => {
+    const refused = await room.take(owner, bytes);
+    if (refused === null) return;
     if (isTimeToClean()) await clean();
-    if (!(await room.take(bytes))) throw new CallboardError('payload_store_full', 'The payload store is full.');
+    const refusal = await room.take(owner, bytes);
+    if (refusal === 'store_full') throw full();
+    if (refusal !== null) throw new CallboardError(refusal, SHARE_MESSAGE[refusal], { share: 'spilled_bytes' });
   };
   return {
     kind: 'directory',
     managed: true,
-    async put(text, expiresAt) {
+    async put(text, expiresAt, userId) {
       const bytes = Buffer.from(text, 'utf8');
+      const owner = files.ownerMark(userId);
       const ref: SpillRef = {
-        name: files.newName(),
+        name: files.newName(owner),
         bytes: bytes.length,
         sha256: files.digestOf(bytes),
         expiresAt,
       };
-      await makeRoom(bytes.length).catch(refuse);
+      await makeRoom(owner, bytes.length).catch(refuse);
       await files.writeObject(root, ref, bytes).catch((error: unknown) => {
-        room.free(bytes.length);
+        room.free(owner, bytes.length);
         refuse(error);
       });
       // Not awaited: whoever writes next must not wait for what others left.
@@ -57,7 +70,7 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
       return ref;
     },
     async discard(ref) {
-      if (files.isObjectName(ref.name)) room.free(await files.removeObject(root, ref));
+      if (files.isObjectName(ref.name)) room.free(files.ownerOf(ref.name), await files.removeObject(root, ref));
     },
     async read(ref) {
       if (clock.now() >= ref.expiresAt) return { state: 'expired' };
@@ -70,21 +83,24 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
 }
 
 type Room = {
-  /** False when there is no room for so many more bytes. */
-  take(bytes: number): Promise<boolean>;
-  free(bytes: number): void;
+  /** Null when it was taken. */
+  take(owner: string, bytes: number): Promise<ShareRefusal | null>;
+  free(owner: string, bytes: number): void;
 };
 
-/** What this process knows of the bytes in use: measured once, counted from then on. */
-function createRoom(root: string, maxBytes: number): Room {
-  let used = 0;
+/**
+ * What this process knows of the bytes in use: measured once, counted from then on. They count for a digest of the user, which is all that the
+ * names say of those who wrote before.
+ */
+function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;
+  // No user's name begins so.
+  const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
-    const found = await files.measure(root);
-    used += found;
+    for (const [owner, bytes] of await files.measure(root)) holdingsOf(owner).take('spilled_bytes', bytes);
   };
   return {
-    async take(bytes) {
+    async take(owner, bytes) {
       measured ??= measure();
       try {
         await measured;
@@ -92,12 +108,15 @@ function createRoom(root: string, maxBytes: number): Room {
         measured = null;
         throw error;
       }
-      if (used + bytes > maxBytes) return false;
-      used += bytes;
-      return true;
+      const holdings = holdingsOf(owner);
+      const refusal = holdings.refusal('spilled_bytes', bytes);
+      if (refusal === null) holdings.take('spilled_bytes', bytes);
+      return refusal;
     },
-    free(bytes) {
-      used = Math.max(0, used - bytes);
+    free(owner, bytes) {
+      const holdings = holdingsOf(owner);
+      // Another process may have written what this one removes.
+      holdings.release('spilled_bytes', Math.min(bytes, holdings.held('spilled_bytes')));
     },
   };
 }
@@ -109,5 +128,5 @@ function refuse(cause: unknown): never {
   if (cause instanceof CallboardError) throw cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const message = FULL.has(code) ? 'The payload store is full.' : 'The payload could not be stored.';
-  throw new CallboardError('payload_store_full', message, { cause });
+  throw full(message, cause);
 }

@@ -15,10 +15,25 @@ const HOUR = /^[0-9]{6,9}$/;
 /** Where an object lies and until when. */
 export type Place = Pick<SpillRef, 'name' | 'expiresAt'>;
 
-export type Freed = { readonly objects: number; readonly bytes: number };
+/** Bytes of objects by the mark of their owner. */
+export type BytesByOwner = ReadonlyMap<string, number>;
 
-export function newName(): string {
-  return randomBytes(16).toString('hex');
+export type Freed = { readonly objects: number; readonly bytes: BytesByOwner };
+
+/** Digits of a name that are the owner's mark. */
+const OWNER_DIGITS = 12;
+
+/** The last digits of the names of a user's objects: whose bytes they are is known from the names alone, and not who the user is. */
+export function ownerMark(userId: string): string {
+  return createHash('sha256').update(userId).digest('hex').slice(0, OWNER_DIGITS);
+}
+
+export function newName(owner: string): string {
+  return randomBytes(10).toString('hex') + owner;
+}
+
+export function ownerOf(name: string): string {
+  return name.slice(-OWNER_DIGITS);
 }
 
 export function isObjectName(name: string): boolean {
@@ -76,22 +91,27 @@ export async function removeObject(root: string, place: Place): Promise<number> 
 }
 
 /** Bytes of all objects. */
-export async function measure(root: string): Promise<number> {
-  let bytes = 0;
+export async function measure(root: string): Promise<BytesByOwner> {
+  const bytes = new Map<string, number>();
   for await (const { folder, files } of shelves(root, () => true)) {
-    for (const file of files) bytes += await sizeOf(join(folder, file));
+    for (const file of files) addTo(bytes, file, await sizeOf(join(folder, file)));
   }
   return bytes;
+}
+
+function addTo(bytes: Map<string, number>, file: string, more: number): void {
+  const owner = ownerOf(file);
+  bytes.set(owner, (bytes.get(owner) ?? 0) + more);
 }
 
 /** Removes objects whose hour is over, and their directories. What is not the store's own stays, and so do links. */
 export async function removePast(root: string, now: number): Promise<Freed> {
   let objects = 0;
-  let bytes = 0;
+  const bytes = new Map<string, number>();
   const hours = new Set<string>();
   for await (const { folder, files } of shelves(root, (hour) => hour * HOUR_MS <= now)) {
     for (const file of files) {
-      bytes += await removeFile(join(folder, file));
+      addTo(bytes, file, await removeFile(join(folder, file)));
       if (isObjectName(file)) objects++;
     }
     await rmdir(folder).catch(() => {});

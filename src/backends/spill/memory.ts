@@ -1,54 +1,93 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Crypto } from '../../core/crypto.ts';
-import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/spill.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
-import { SPILL_CLEAN_MS, SPILL_MEMORY_BYTES } from '../../core/limits.ts';
+import { SPILL_CLEAN_MS } from '../../core/limits.ts';
+import { SPILL_IN_MEMORY } from '../../core/shares/bounds.ts';
+import { createShares, type Holdings, type Shares } from '../../core/shares/shares.ts';
+import { SparseQueue } from '../memory/list-sparse.ts';
+import { full } from './full.ts';
 
-type Held = { readonly text: JsonText; readonly bytes: number; readonly expiresAt: number };
+type Held = {
+  readonly name: string;
+  readonly text: JsonText;
+  readonly bytes: number;
+  readonly expiresAt: number;
+  readonly holdings: Holdings;
+  gone: boolean;
+};
+
+const isGone = ({ gone }: Held): boolean => gone;
 
 /**
- * A managed spill store in this process, for where no directory is configured. Bounded as the history beside it is: the oldest objects go
- * first and then read `unavailable`. Gone with the process.
+ * A managed spill store in this process, for where no directory is configured. Bounded by the share `spilled_bytes` as the history beside it is
+ * bounded: beyond the total, objects go first of the user most over their guarantee, then the oldest of all, and then read `unavailable`. Gone
+ * with the process.
  */
 export function createMemorySpill(
   clock: Clock,
   crypto: Pick<Crypto, 'randomId' | 'sha256'>,
-  maxBytes: number = SPILL_MEMORY_BYTES,
+  shares: Shares = createShares({ spilled_bytes: SPILL_IN_MEMORY }),
 ): SpillStore {
   const objects = new Map<string, Held>();
-  let held = 0;
+  const byAge = new SparseQueue<Held>(isGone);
+  const ofUsers = new Map<string, SparseQueue<Held>>();
+  const total = shares.bounds.spilled_bytes.total ?? Infinity;
   let cleanedAt = -Infinity;
-  const drop = (name: string): void => {
-    held -= objects.get(name)?.bytes ?? 0;
+  const drop = (object: Held): void => {
+    const { name, bytes, holdings } = object;
+    object.gone = true;
     objects.delete(name);
+    byAge.left();
+    const own = ofUsers.get(holdings.userId);
+    own?.left();
+    if (own?.size === 0) ofUsers.delete(holdings.userId);
+    holdings.release('spilled_bytes', bytes);
   };
   const clean = (): number => {
     const before = objects.size;
     cleanedAt = clock.now();
-    for (const [name, { expiresAt }] of objects) if (expiresAt <= cleanedAt) drop(name);
+    for (const object of objects.values()) if (object.expiresAt <= cleanedAt) drop(object);
     return before - objects.size;
   };
-  const makeRoom = (bytes: number): void => {
-    if (held + bytes > maxBytes || clock.now() - cleanedAt >= SPILL_CLEAN_MS) clean();
-    for (const name of objects.keys()) {
-      if (held + bytes <= maxBytes) return;
-      drop(name);
-    }
+  const add = (object: Held): void => {
+    const { name, bytes, holdings } = object;
+    objects.set(name, object);
+    byAge.push(object);
+    const own = ofUsers.get(holdings.userId) ?? new SparseQueue<Held>(isGone);
+    ofUsers.set(holdings.userId, own);
+    own.push(object);
+    holdings.take('spilled_bytes', bytes);
+  };
+  const nextToGo = (newest: Held): Held | undefined => {
+    const holder = shares.mostOver('spilled_bytes');
+    const own = holder && ofUsers.get(holder.userId)?.first();
+    return own && own !== newest ? own : byAge.first();
   };
   return {
     kind: 'memory',
     managed: true,
-    async put(text, expiresAt) {
+    async put(text, expiresAt, userId) {
       const bytes = utf8Length(text);
-      if (bytes > maxBytes) throw new CallboardError('payload_store_full', 'There is no room for this payload.');
-      makeRoom(bytes);
-      const name = crypto.randomId();
-      objects.set(name, { text, bytes, expiresAt });
-      held += bytes;
-      return { name, bytes, sha256: crypto.sha256(text), expiresAt };
+      if (bytes > total) throw full();
+      if (shares.used('spilled_bytes') + bytes > total || clock.now() - cleanedAt >= SPILL_CLEAN_MS) clean();
+      const object: Held = {
+        ...{ name: crypto.randomId(), text, bytes, expiresAt },
+        ...{ holdings: shares.of(userId), gone: false },
+      };
+      add(object);
+      // The newest alone fits, so that there is another one as long as there is too much.
+      while (shares.used('spilled_bytes') > total) {
+        const old = nextToGo(object);
+        if (!old || old === object) break;
+        drop(old);
+      }
+      return { name: object.name, bytes, sha256: crypto.sha256(text), expiresAt };
     },
-    discard: ({ name }) => drop(name),
+    discard({ name }) {
+      const object = objects.get(name);
+      if (object) drop(object);
+    },
     async read({ name, bytes, sha256, expiresAt }) {
       if (clock.now() >= expiresAt) return { state: 'expired' };
       const object = objects.get(name);

@@ -98,8 +98,9 @@ export function forgotten({ handle }: Ask): OutcomeFrame {
   };
 }
 
-export function refusalOf(handle: Handle, { code, message, by, retry_after_ms }: RefusedFrame): CallerError {
-  return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs: retry_after_ms ?? null });
+export function refusalOf(handle: Handle, { code, message, by, retry_after_ms, share }: RefusedFrame): CallerError {
+  const retryAfterMs = retry_after_ms ?? null;
+  return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs, share: share ?? null });
 }
 
 /** The first stage says that the command is admitted, which decides what is asked after a lost link. */

@@ -4,6 +4,7 @@ export type CallerErrorDetails = {
   readonly handle?: Handle | null;
   readonly by?: string | null;
   readonly retryAfterMs?: number | null;
+  readonly share?: string | null;
   readonly cause?: unknown;
 };
 
@@ -24,6 +25,8 @@ export class CallerError extends Error {
   readonly by: string | null;
   /** When it may be worth asking again. */
   readonly retryAfterMs: number | null;
+  /** Which share of the relay is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`, ... */
+  readonly share: string | null;
 
   constructor(code: string, message: string, details: CallerErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -32,5 +35,6 @@ export class CallerError extends Error {
     this.handle = details.handle ?? null;
     this.by = details.by ?? null;
     this.retryAfterMs = details.retryAfterMs ?? null;
+    this.share = details.share ?? null;
   }
 }

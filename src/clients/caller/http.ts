@@ -106,8 +106,8 @@ function invocationOf<T>(handle: Handle, answer: HttpAnswer): Invocation<T> {
 function refusalOf(handle: Handle, answer: HttpAnswer): CallerError {
   const refusal = readHttpRefusal(answer);
   if (refusal === null) return badAnswer(handle, answer.status);
-  const { code, message, by } = refusal;
-  return new CallerError(code, message, { handle, by, retryAfterMs: answer.retryAfterMs });
+  const { code, message, by, share } = refusal;
+  return new CallerError(code, message, { handle, by, share, retryAfterMs: answer.retryAfterMs });
 }
 
 function badAnswer(handle: Handle, status: number): CallerError {

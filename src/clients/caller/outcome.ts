@@ -15,9 +15,9 @@ export function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outco
     case null:
       return { outcome: 'pending' };
     case 'completed':
-      return { outcome, result };
+      return { outcome, result, ...expiredOf(error) };
     case 'cancelled':
-      return { outcome, partial: result };
+      return { outcome, partial: result, ...expiredOf(error) };
     case 'failed':
     case 'expired':
     case 'outcome_unknown':
@@ -25,6 +25,10 @@ export function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outco
     default:
       return null;
   }
+}
+
+function expiredOf(error: Failure | null): { readonly code?: 'result_expired' } {
+  return error?.code === 'result_expired' ? { code: error.code } : {};
 }
 
 /** What an invocation over HTTP came to, and what is proven of it. */
@@ -51,14 +55,19 @@ export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T>
   return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };
 }
 
-export type HttpRefusal = { readonly code: string; readonly message: string; readonly by: string | null };
+export type HttpRefusal = {
+  readonly code: string;
+  readonly message: string;
+  readonly by: string | null;
+  readonly share: string | null;
+};
 
 /** Null: not a relay's. */
 export function readHttpRefusal({ body }: HttpAnswer): HttpRefusal | null {
   const code = textOf(body['code']);
   if (code === null) return null;
   const message = textOf(body['detail']) ?? textOf(body['title']) ?? code;
-  return { code, message, by: textOf(body['by']) ?? textOf(body['refused_by']) };
+  return { code, message, by: textOf(body['by']) ?? textOf(body['refused_by']), share: textOf(body['share']) };
 }
 
 function failureOf(body: HttpAnswer['body']): Failure | null {

@@ -8,7 +8,7 @@ export type Target = {
   readonly instanceId?: string;
 };
 
-/** Names one command: it can be awaited and cancelled by it, from any process, for an hour after its end. */
+/** Names one command: it can be awaited and cancelled by it, from any process, until its idempotency window (an hour unless set) is over. */
 export type Handle = { readonly userId: string; readonly clientId: string; readonly commandId: string };
 
 export type InvokeOptions = {
@@ -46,7 +46,7 @@ export type Evidence = {
 /**
  * What became of a command, told apart by `outcome`. `T` is the caller's own claim about the result: nothing checks it.
  *
- * - `completed`: its handler returned `result`.
+ * - `completed`: its handler returned `result`; with `code` `result_expired` the relay no longer retains it, and `result` is null.
  * - `failed`: its handler failed, or the client refused it (then `execution` is `refused_by_client`).
  * - `cancelled`: with `execution` `not_written`, nothing ran; else the handler stopped, with `partial` if it handed that over.
  * - `expired`: it was never written to a client.
@@ -56,9 +56,9 @@ export type Evidence = {
 export type Invocation<T = unknown> = Evidence & Outcome<T>;
 
 export type Outcome<T = unknown> =
-  | { readonly outcome: 'completed'; readonly result: T }
+  | { readonly outcome: 'completed'; readonly result: T; readonly code?: 'result_expired' }
   | { readonly outcome: 'failed'; readonly error: Failure }
-  | { readonly outcome: 'cancelled'; readonly partial: unknown }
+  | { readonly outcome: 'cancelled'; readonly partial: unknown; readonly code?: 'result_expired' }
   | { readonly outcome: 'expired'; readonly error: Failure }
   | { readonly outcome: 'outcome_unknown'; readonly error: Failure }
   | { readonly outcome: 'pending' };

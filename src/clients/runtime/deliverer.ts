@@ -10,6 +10,12 @@ export type Refused = Extract<LinkFrame, { type: 'refused' }>;
 /** Refusals that time may mend: what was refused is kept and sent again. */
 export const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'draining', 'rate_limited', 'internal']);
 
+/** What `onError` is told of a refused frame. */
+export function refusalError({ code, message, share, frame = 'a frame' }: Refused): Error {
+  const why = share === undefined ? code : `${code} (${share})`;
+  return new Error(`The relay refused ${frame}: ${why}: ${message}`);
+}
+
 const END_FRAMES: ReadonlySet<string | undefined> = new Set(['result', 'error', 'cancelled']);
 
 export type DelivererOptions = {

@@ -7,6 +7,9 @@ import { contextRow, windowRow, type ReportedContext, type ReportedWindow } from
 import { Shelf, type ReportChanges } from './report-shelf.ts';
 import { createThrottle } from './throttle.ts';
 
+/** A share of the relay is used up: the report may find room later. */
+const NO_ROOM: ReadonlySet<string> = new Set(['share_exceeded', 'store_full']);
+
 export type ReporterOptions = {
   readonly clock: Clock;
   /** False: there is no link. */
@@ -53,7 +56,7 @@ export class Reporter {
 
   /** A report that the relay could not take just now is lost, and which one is not said: all is told again. */
   refused({ frame, code, retry_after_ms }: Refused): void {
-    if (frame !== 'report' || !PASSING.has(code)) return;
+    if (frame !== 'report' || !(PASSING.has(code) || NO_ROOM.has(code))) return;
     this.#forget();
     this.#in(Math.max(RESEND_MS, retry_after_ms ?? 0));
   }

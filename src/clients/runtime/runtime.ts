@@ -8,7 +8,7 @@ import type { LinkFrame } from '../link/session.ts';
 import { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.ts';
 import { takeToken } from '../link/token.ts';
 import { Commands, type CommandFrame } from './commands.ts';
-import { Deliverer, type Refused } from './deliverer.ts';
+import { Deliverer, refusalError, type Refused } from './deliverer.ts';
 import type { End } from './ends.ts';
 import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
 import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
@@ -234,10 +234,8 @@ class LinkRuntime implements Runtime {
   }
 
   #refused(frame: Refused): void {
-    const { onError } = this.#options;
-    const { code, message, frame: type = 'a frame' } = frame;
-    if (type === 'closing') return this.#leaving.answered();
-    guarded(() => onError?.(new Error(`The relay refused ${type}: ${code}: ${message}`)), undefined);
+    if (frame.frame === 'closing') return this.#leaving.answered();
+    guarded(() => this.#options.onError?.(refusalError(frame)), undefined);
     this.#ends.refused(frame);
     this.#sites.refused(frame);
     this.#reporter.refused(frame);

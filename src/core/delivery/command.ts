@@ -1,5 +1,7 @@
 import type { CommandKey } from '../ids.ts';
+import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
+import { END_WORDS } from './words.ts';
 
 export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
 export type ProvenStage = Exclude<Stage, 'terminal'>;
@@ -56,6 +58,8 @@ export type Command = CommandKey & {
   readonly deadline: number;
   readonly lateResults: number;
   readonly firstLate: LateEvidence | null;
+  /** The command ended with a result that is no longer retained. */
+  readonly resultExpired: boolean;
   /** How often each end that a client reported was seen (a result re-sent after a reconnect, say). At most SIGHTINGS_PER_COMMAND. */
   readonly sightings: readonly Sighting[];
 };
@@ -67,6 +71,33 @@ export type Sighting = {
   readonly lastSeenAt: number;
   readonly count: number;
 };
+
+/**
+ * What is left of an ended command whose record is no longer kept: enough to answer a repeat of its id for the rest of the idempotency
+ * window.
+ */
+export type CommandMark = {
+  readonly outcome: Outcome;
+  readonly execution: ExecutionEvidence;
+  /** Code of the error that it ended with; null where there was none. The message is not kept. */
+  readonly errorCode: Code | null;
+  /** Epoch milliseconds. */
+  readonly endedAt: number;
+  /** The command ended with a result, which is no longer retained. */
+  readonly resultExpired: boolean;
+};
+
+/** The error that a mark still names; its message is the code's own. */
+export function errorOfMark({ errorCode }: CommandMark): TerminalError | null {
+  return errorCode === null ? null : { code: errorCode, message: END_WORDS[errorCode] ?? errorCode };
+}
+
+/** A command as it was last known, ended as its mark says. */
+export function endedByMark(command: Command, mark: CommandMark): Command {
+  const { outcome, execution, errorCode, endedAt, resultExpired } = mark;
+  const end = { outcome, execution, resultExpired, error: errorOfMark(mark), reason: errorCode, terminalAt: endedAt };
+  return { ...command, stage: 'terminal', ...end };
+}
 
 export function isTerminal(command: Command): boolean {
   return command.stage === 'terminal';

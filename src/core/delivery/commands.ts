@@ -2,10 +2,14 @@ import type { KeptPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import type { Maybe } from '../maybe.ts';
-import type { Command } from './command.ts';
+import type { ShareName } from '../shares/bounds.ts';
+import type { ShareRefusal } from '../shares/shares.ts';
+import type { Command, CommandMark } from './command.ts';
 import type { Waiter } from './waiter.ts';
 
 export type AdmitRequest = CommandKey & {
+  /** Whether the caller chose the id: then it is only admitted where its mark will have room. */
+  readonly chosenId: boolean;
   readonly action: string;
   readonly digest: string;
   readonly scopeId: string;
@@ -26,16 +30,25 @@ export type AdmitRequest = CommandKey & {
 export type NewWaiter = Pick<Waiter, 'rpcId' | 'callerNodeId' | 'waitFor'> & { readonly withinMs: number | null };
 
 export type AdmitRefusal =
-  'command_conflict' | 'not_connected' | 'instance_mismatch' | 'capacity_exceeded' | 'queue_full';
+  | 'command_conflict'
+  | 'not_connected'
+  | 'instance_mismatch'
+  | 'capacity_exceeded'
+  | 'queue_full'
+  /** There is no room for the params (`queued_bytes`), or for the mark of another id that a caller chose (`marks`). */
+  | ShareRefusal;
 
 /**
  * `admitted`: a new command, queued (its client is live) or parked. `attached`: the id was known with the same digest; the waiter waits on
- * it, or, where the record satisfies it already, is not registered. `refused`: nothing was written.
+ * it, or, where the record satisfies it already, is not registered. `ended`: the id was known with the same digest, and a mark alone is left of
+ * it. `refused`: nothing was written.
  */
 export type AdmitResult =
   | { readonly kind: 'admitted'; readonly command: Command }
   | { readonly kind: 'attached'; readonly command: Command; readonly result: JsonText | null }
-  | { readonly kind: 'refused'; readonly code: AdmitRefusal };
+  | { readonly kind: 'ended'; readonly mark: CommandMark }
+  /** `share`: which one is used up; absent for `marks`; null where the store itself has no room. */
+  | { readonly kind: 'refused'; readonly code: AdmitRefusal; readonly share?: ShareName | null };
 
 /** The link that a client is bound to. */
 export type Binding = { readonly nodeId: string; readonly instanceId: string; readonly epoch: number };
@@ -128,6 +141,8 @@ export type LinkMove = 'up' | 'again' | 'down';
  * its reservation, and happens once. The backend stamps the times by its own clock.
  */
 export interface CommandStore {
+  /** How long after its end a command's id is known, milliseconds: within it no id runs twice. */
+  readonly windowMs: number;
   admit(request: AdmitRequest): Maybe<AdmitResult>;
   /**
    * The write-ahead mark: committed before the socket write begins, at most once per command. Whoever was not answered asks again under the
@@ -153,6 +168,8 @@ export interface CommandStore {
   live(client: ClientKey): Maybe<readonly CommandKey[]>;
   /** One answer per key, in the order asked. One round trip. */
   get(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
-  /** The payload of the recorded result; null where there is none. Kept apart, so that no record can hold a payload. */
+  /** What is left of an ended command whose record is no longer kept; null where there is a record, or nothing is known of the id. */
+  mark(key: CommandKey): Maybe<CommandMark | null>;
+  /** The payload of the recorded result; null where there is none, or it is no longer retained (`resultExpired`). Kept apart, so that no record can hold a payload. */
   result(key: CommandKey): Maybe<JsonText | null>;
 }

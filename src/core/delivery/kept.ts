@@ -26,7 +26,7 @@ export function createKeptReports({ backend, clock }: Deps, keeper: Keeper): Kep
   const isDue = (text: string): boolean => clock.now() - (spilledAt.get(text) ?? -Infinity) >= PROGRESS_ROW_MS;
   const largeEnd = async (key: CommandKey, end: Omit<End, 'kept'>): Promise<KeptPayload> => {
     const command = await find(key);
-    return command && makesRow(command, end) ? keeper.keepAnyway(end.payload) : keeper.note(end.payload);
+    return command && makesRow(command, end) ? keeper.keepAnyway(end.payload, key.userId) : keeper.note(end.payload);
   };
   const largeProgress = async (key: CommandKey, report: Omit<Report, 'kept'>): Promise<KeptPayload | null> => {
     const command = await find(key);
@@ -34,7 +34,7 @@ export function createKeptReports({ backend, clock }: Deps, keeper: Keeper): Kep
     if (!command || isTerminal(command) || command.boundInstanceId !== report.instanceId || !isDue(text)) return null;
     spilledAt.set(text, clock.now());
     if (spilledAt.size > REMEMBERED) forgetFirst(spilledAt);
-    return keeper.keepAnyway(report.payload);
+    return keeper.keepAnyway(report.payload, key.userId);
   };
   return {
     ofEnd: (key, end) => (large(end.payload) ? largeEnd(key, end) : keeper.note(end.payload)),

@@ -1,5 +1,4 @@
 import { requireUser } from '../auth/principal.ts';
-import type { ConnectionChange } from '../bus.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { Report, ReportOutcome } from '../contexts/store.ts';
@@ -9,14 +8,16 @@ import { fail, isAway } from '../errors.ts';
 import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { andThen, orElse, type Maybe } from '../maybe.ts';
-import { REPLACED_GRACE_MS } from '../limits.ts';
+import { Advertised } from './advertised.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
 import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import type { LinkSession } from './link.ts';
+import type { ClientLink, LinkSession } from './link.ts';
+import { linkClosed, linkOpened, publishChange } from './link-events.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 import type { Outlet } from './outlets.ts';
+import { giveUpLater, kickElsewhere } from './replaced.ts';
 
 export type LinkParts = {
   readonly deps: Deps;
@@ -27,9 +28,11 @@ export type LinkParts = {
 };
 
 /** Binds clients to links. Of one client one link is bound at a time: the newest. */
-export function createLinks(parts: LinkParts): Links {
-  const { deps, dispatcher } = parts;
-  const { connections, commands } = deps.backend;
+export function createLinks(given: LinkParts): Links {
+  const { deps } = given;
+  const { connections } = deps.backend;
+  const advertised = new Advertised(deps);
+  const parts = { ...given, advertised };
   return {
     async open(who, hello, link) {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
@@ -37,29 +40,48 @@ export function createLinks(parts: LinkParts): Links {
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
       const { clientType, metadata, actions } = hello;
       const instanceId = id('instance_id', hello.instanceId);
-      const result = await connections.connect({
-        ...client,
-        instanceId,
-        nodeId: deps.nodeId,
-        clientType,
-        host: scopes.has('host'),
-        metadata,
-        actions,
-      });
-      const { connection } = result;
-      const binding = { nodeId: deps.nodeId, instanceId, epoch: connection.epoch };
-      const { outlet, previous } = dispatcher.attach(client, binding, link);
-      previous?.link.close('replaced', instanceId);
-      if (!previous) kickElsewhere(parts, result);
-      const { requeued, unfinished, orphaned } = await commands.rebind(client, binding, 'up');
-      for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
-      for (const command of unfinished) outlet.window.add(command.commandId);
-      giveUpLater(parts, orphaned);
-      deps.metrics.count('links_opened', 'client');
-      publish(deps, result.kind, connection, null);
-      return new Session(parts, { outlet, result, unfinished });
+      const result = await advertised.open(client, hello, () =>
+        connections.connect({
+          ...client,
+          instanceId,
+          nodeId: deps.nodeId,
+          clientType,
+          host: scopes.has('host'),
+          metadata,
+          actions,
+        }),
+      );
+      try {
+        return await bind(parts, client, { result, link });
+      } catch (error) {
+        advertised.closed(client);
+        throw error;
+      }
     },
   };
+}
+
+type SessionParts = LinkParts & { readonly advertised: Advertised };
+
+/** Gives the client's commands to its new link. */
+async function bind(
+  parts: SessionParts,
+  client: ClientKey,
+  { result, link }: { readonly result: ConnectResult; readonly link: ClientLink },
+): Promise<LinkSession> {
+  const { deps, dispatcher } = parts;
+  const { connection } = result;
+  const { instanceId, epoch } = connection;
+  const binding = { nodeId: deps.nodeId, instanceId, epoch };
+  const { outlet, previous } = dispatcher.attach(client, binding, link);
+  previous?.link.close('replaced', instanceId);
+  if (!previous) kickElsewhere(parts, result);
+  const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
+  for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
+  for (const command of unfinished) outlet.window.add(command.commandId);
+  giveUpLater(parts, orphaned);
+  linkOpened(deps, result);
+  return new Session(parts, { outlet, result, unfinished });
 }
 
 type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
@@ -68,12 +90,12 @@ type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonl
 class Session implements LinkSession {
   readonly result: ConnectResult;
   readonly unfinished: readonly Command[];
-  readonly #parts: LinkParts;
+  readonly #parts: SessionParts;
   readonly #outlet: Outlet;
   #open = true;
   #left: Promise<void> | null = null;
 
-  constructor(parts: LinkParts, { outlet, result, unfinished }: Opened) {
+  constructor(parts: SessionParts, { outlet, result, unfinished }: Opened) {
     this.#parts = parts;
     this.#outlet = outlet;
     this.result = result;
@@ -114,15 +136,19 @@ class Session implements LinkSession {
   async advertise(actions: Connection['actions']): Promise<Connection | null> {
     const { deps } = this.#parts;
     const { client, binding } = this.#outlet;
-    const connection = await deps.backend.connections.advertise(client, binding.epoch, actions);
-    if (connection) publish(deps, 'actions_changed', connection, null);
+    const connection = await this.#parts.advertised.advertise(client, actions, () =>
+      deps.backend.connections.advertise(client, binding.epoch, actions),
+    );
+    if (connection) publishChange(deps, 'actions_changed', { connection, cause: null });
     return connection;
   }
 
   async report(report: Report): Promise<ReportOutcome> {
     const { deps } = this.#parts;
     const { client, binding } = this.#outlet;
-    const outcome = await deps.backend.contexts.report(client, binding.epoch, report);
+    const outcome = await this.#parts.advertised.report(client, report, () =>
+      deps.backend.contexts.report(client, binding.epoch, report),
+    );
     deps.metrics.count('context_reports', outcome);
     return outcome;
   }
@@ -149,9 +175,10 @@ class Session implements LinkSession {
   async closed(cause: DisconnectCause): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    const { deps, dispatcher } = this.#parts;
+    const { deps, dispatcher, advertised } = this.#parts;
     dispatcher.detach(this.#outlet);
-    deps.metrics.count('links_closed', cause);
+    advertised.closed(this.#outlet.client);
+    linkClosed(deps, this.result.connection, cause);
     // Of a client that left it is on record already.
     if (this.#left) await this.#left;
     else await this.#unbind(cause);
@@ -174,7 +201,7 @@ class Session implements LinkSession {
       // A newer link of the client is bound: nothing of it is touched.
       if (!connection || dispatcher.find(client)) return;
       await deps.backend.commands.rebind(client, binding, 'down');
-      publish(deps, 'disconnected', connection, cause);
+      publishChange(deps, 'disconnected', { connection, cause });
     };
     await outbox.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
   }
@@ -198,46 +225,4 @@ function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Endi
     if (isAway(error)) return keep();
     throw error;
   });
-}
-
-function kickElsewhere({ deps }: LinkParts, { previous, connection }: ConnectResult): void {
-  if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
-  const { userId, clientId, instanceId } = connection;
-  const row = {
-    kind: 'kick',
-    client: { userId, clientId },
-    epoch: previous.epoch,
-    cause: 'replaced',
-    instanceId,
-  } as const;
-  void Promise.resolve(deps.backend.nodes.post(previous.nodeId, row)).catch((error: unknown) =>
-    deps.log.warn({ err: error }, 'the node of the replaced link was not told'),
-  );
-}
-
-/**
- * Results of the old instance may still arrive over a socket that is closing; after the grace nothing more will. A client that leaves in good
- * order over a link of this node is given until its deadline.
- */
-function giveUpLater({ deps, acts, dispatcher }: LinkParts, orphaned: readonly Command[]): void {
-  for (const { userId, clientId, commandId, boundInstanceId } of orphaned) {
-    const key = { userId, clientId, commandId };
-    const giveUp = (): void => {
-      if (dispatcher.isLeaving(key)) return void deps.clock.after(REPLACED_GRACE_MS, giveUp);
-      const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
-      acts.settle(key, settlement).catch((error: unknown) => {
-        deps.log.warn({ err: error }, 'a command of a replaced instance is left to its deadline');
-      });
-    };
-    deps.clock.after(REPLACED_GRACE_MS, giveUp);
-  }
-}
-
-function publish(
-  { backend, clock }: Deps,
-  change: ConnectionChange,
-  connection: Connection,
-  cause: DisconnectCause | null,
-): void {
-  backend.bus.publish('connections', { change, connection, cause, at: clock.now() });
 }

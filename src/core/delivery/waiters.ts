@@ -3,7 +3,7 @@ import type { JsonText } from '../json.ts';
 import type { Maybe } from '../maybe.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { NewWaiter } from './commands.ts';
-import type { Command } from './command.ts';
+import type { Command, CommandMark } from './command.ts';
 import type { Waiter } from './waiter.ts';
 
 /** A waiter beside the command that it waits on, as both stand. */
@@ -21,6 +21,8 @@ export type WaiterFilter = {
 export type AttachResult =
   | { readonly kind: 'waiting'; readonly waiter: Waiter; readonly command: Command }
   | { readonly kind: 'satisfied'; readonly command: Command; readonly result: JsonText | null }
+  /** A mark alone is left of the command. */
+  | { readonly kind: 'ended'; readonly mark: CommandMark }
   | { readonly kind: 'full' }
   | { readonly kind: 'unknown' };
 

@@ -21,10 +21,10 @@ export type KeeperParts = {
 
 /** Payloads on their way into history: small ones stay in the message, larger ones go to the spill store before the act that refers to them. */
 export interface Keeper {
-  /** In the same tick where the payload is small. Throws `payload_store_full`. */
-  keep(text: JsonText | null): Maybe<KeptPayload>;
+  /** In the same tick where the payload is small. Throws `share_exceeded` or `store_full`, of the share `spilled_bytes`. */
+  keep(text: JsonText | null, userId: string): Maybe<KeptPayload>;
   /** As `keep`, for what has happened already and must be recorded: where there is no room, size and digest are kept alone. */
-  keepAnyway(text: JsonText | null): Maybe<KeptPayload>;
+  keepAnyway(text: JsonText | null, userId: string): Maybe<KeptPayload>;
   /** Size and digest of a large payload; a small one whole. Writes nothing. */
   note(text: JsonText | null): KeptPayload;
   /** No message came of it: its object goes. Never throws. */
@@ -39,23 +39,23 @@ export function isLarge(text: JsonText): boolean {
 
 export function createKeeper(parts: KeeperParts): Keeper {
   const { spill, clock, metrics, log, retentionMs } = parts;
-  const put = async (text: JsonText): Promise<KeptPayload> => {
-    const ref = await spill.put(text, clock.now() + retentionMs).catch((error: unknown) => {
+  const put = async (text: JsonText, userId: string): Promise<KeptPayload> => {
+    const ref = await spill.put(text, clock.now() + retentionMs, userId).catch((error: unknown) => {
       metrics.count('payloads_unstored');
       throw error instanceof CallboardError ? error : storeFailed(error);
     });
     metrics.count('payloads_spilled');
     return { payload: null, spill: ref };
   };
-  const keep = (text: JsonText | null): Maybe<KeptPayload> =>
-    text !== null && isLarge(text) ? put(text) : inline(text);
+  const keep = (text: JsonText | null, userId: string): Maybe<KeptPayload> =>
+    text !== null && isLarge(text) ? put(text, userId) : inline(text);
   const note = (text: JsonText | null): KeptPayload =>
     text !== null && isLarge(text) ? { payload: null, spill: unstored(parts, text) } : inline(text);
   return {
     keep,
     note,
-    keepAnyway(text) {
-      const kept = keep(text);
+    keepAnyway(text, userId) {
+      const kept = keep(text, userId);
       if (!(kept instanceof Promise)) return kept;
       return kept.catch((error: unknown) => {
         log.warn({ err: error }, 'a payload was not stored');
@@ -85,5 +85,5 @@ function unstored({ clock, crypto, retentionMs }: KeeperParts, text: JsonText): 
 
 /** A store of somebody's own may throw anything. */
 function storeFailed(cause: unknown): CallboardError {
-  return new CallboardError('payload_store_full', 'The payload could not be stored.', { cause });
+  return new CallboardError('store_full', 'The payload could not be stored.', { cause, share: 'spilled_bytes' });
 }

@@ -25,8 +25,11 @@ export interface SpillStore {
   readonly kind: string;
   /** False for a store of the operator's own: callboard then never removes anything from it. */
   readonly managed: boolean;
-  /** Throws `payload_store_full` when there is no room, and nothing is left behind. */
-  put(text: JsonText, expiresAt: number): Promise<SpillRef>;
+  /**
+   * Stores an object that counts for this user, in the share `spilled_bytes`. Throws `share_exceeded` where the user holds more than their
+   * guarantee while room is short, and `store_full` when there is no room; then nothing is left behind.
+   */
+  put(text: JsonText, expiresAt: number, userId: string): Promise<SpillRef>;
   /**
    * Takes back an object whose reference nobody was given, so that what was refused leaves nothing behind. Never asked of an unmanaged store.
    */

@@ -83,7 +83,7 @@ async function keepOne(
   if (live && live.instanceId !== message.instanceId)
     return new CallboardError('stale_instance', 'The client is connected with another instance.');
   try {
-    return { message, kept: await keeper.keep(message.text) };
+    return { message, kept: await keeper.keep(message.text, message.userId) };
   } catch (error) {
     return failureOf(deps, error);
   }

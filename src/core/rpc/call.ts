@@ -1,4 +1,4 @@
-import type { Command } from '../delivery/command.ts';
+import type { Command, CommandMark } from '../delivery/command.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import type { PendingWait } from '../delivery/waiters.ts';
 import type { Code } from '../errors.ts';
@@ -46,6 +46,14 @@ export type Invocation =
       readonly rpcId: string | null;
       readonly result: JsonText | null;
     }
+  /** The command ended, and a mark alone is left of it: its record and its result are no longer retained. */
+  | {
+      readonly kind: 'ended';
+      readonly key: CommandKey;
+      readonly mark: CommandMark;
+      readonly rpcId: null;
+      readonly result: null;
+    }
   | {
       readonly kind: 'refused';
       readonly code: Code;
@@ -54,6 +62,8 @@ export type Invocation =
       readonly retryAfterMs: number | null;
       /** The ids that the caller gave, where there were such. */
       readonly commandId: string | null;
+      /** Which share is used up, for `share_exceeded` and `store_full`. */
+      readonly share?: string | undefined;
     };
 
 export type AwaitRequest = CommandKey & {

@@ -1,6 +1,7 @@
 import type { Command } from '../delivery/command.ts';
 import type { Reply, WaitFor } from '../delivery/waiter.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Holdings } from '../shares/shares.ts';
 
 /** What a caller of this node waits for: as much as it takes to wait for it anew. */
 export type KnownWait = {
@@ -18,6 +19,12 @@ export class Expected {
   #take: ((reply: Reply) => void) | null = null;
   /** Null until the waiter stands in the store. */
   wait: KnownWait | null = null;
+  /** Of the requester that waits. */
+  readonly holdings: Holdings;
+
+  constructor(holdings: Holdings) {
+    this.holdings = holdings;
+  }
 
   /** `take` is called once. Call this once. */
   listen(take: (reply: Reply) => void): void {
@@ -41,9 +48,13 @@ export class Correlator {
     this.#metrics = metrics;
   }
 
-  /** Registered before the command is admitted, so that no reply can come too early. */
-  expect(rpcId: string): Expected {
-    const expected = new Expected();
+  /**
+   * Registered before the command is admitted, so that no reply can come too early. Takes one of the share `waits` until it is resolved or
+   * forgotten; whoever calls this has looked whether there is room.
+   */
+  expect(rpcId: string, holdings: Holdings): Expected {
+    const expected = new Expected(holdings);
+    holdings.take('waits', 1);
     this.#waiting.set(rpcId, expected);
     return expected;
   }
@@ -53,15 +64,23 @@ export class Correlator {
     return [...this.#waiting.values()].flatMap(({ wait }) => wait ?? []);
   }
 
+  /** Idempotent. */
   forget(rpcId: string): void {
-    this.#waiting.delete(rpcId);
+    this.#take(rpcId);
   }
 
   resolve(reply: Reply): void {
-    const expected = this.#waiting.get(reply.rpcId);
+    const expected = this.#take(reply.rpcId);
     if (!expected) return this.#metrics.count('replies_dropped');
-    this.#waiting.delete(reply.rpcId);
     expected.resolve(reply);
+  }
+
+  #take(rpcId: string): Expected | undefined {
+    const expected = this.#waiting.get(rpcId);
+    if (!expected) return undefined;
+    this.#waiting.delete(rpcId);
+    expected.holdings.release('waits', 1);
+    return expected;
   }
 
   /** From now on nobody waits here. Final. */

@@ -3,9 +3,12 @@ import type { AwaitRequest, CancelReceipt, Invocation, Who } from '../core.ts';
 import { isTerminal } from '../delivery/command.ts';
 import { ownKey } from '../delivery/delivery.ts';
 import { fail } from '../errors.ts';
+import { holderOf } from '../shares/holders.ts';
+import { SHARE_MESSAGE } from '../shares/shares.ts';
 import type { CommandKey } from '../ids.ts';
 import { AWAIT_WITHIN_MS, MAX_REASON } from '../limits.ts';
 import { invalid } from '../errors.ts';
+import { endedInvocation } from './ended.ts';
 import { invocation } from './invoke.ts';
 import { within } from '../range.ts';
 import { waitForReply, type WaitParts } from './wait.ts';
@@ -19,7 +22,10 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
   if (withinMs === 0) return readCommand(parts, key);
   const waitFor = request.waitFor ?? 'completed';
   const rpcId = deps.crypto.randomId();
-  const expected = correlator.expect(rpcId);
+  const holdings = deps.shares.of(holderOf(who));
+  const shortage = holdings.refusal('waits', 1);
+  if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
+  const expected = correlator.expect(rpcId, holdings);
   let attached;
   try {
     attached = await deps.backend.waiters.attach(key, { rpcId, callerNodeId: deps.nodeId, waitFor, withinMs });
@@ -35,6 +41,7 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
   correlator.forget(rpcId);
   if (attached.kind === 'full')
     fail('capacity_exceeded', 'As many callers wait on this command as may.', { retryAfterMs: 1000 });
+  if (attached.kind === 'ended') return endedInvocation(key, attached.mark);
   return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
 }
 
@@ -56,7 +63,9 @@ export async function cancelCommand(
 async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {
   const { commands } = deps.backend;
   const [command] = await commands.get([key]);
-  return command ? invocation(command, null, isTerminal(command) ? await commands.result(key) : null) : null;
+  if (command) return invocation(command, null, isTerminal(command) ? await commands.result(key) : null);
+  const mark = await commands.mark(key);
+  return mark && endedInvocation(key, mark);
 }
 
 function nameOf(who: Principal): string {

@@ -10,8 +10,11 @@ import type { KeptPayload } from '../history/message.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { andThen, orElse, type Maybe } from '../maybe.ts';
+import { holderOf } from '../shares/holders.ts';
+import { isShareRefusal } from '../shares/shares.ts';
 import type { Expected } from './correlator.ts';
-import { refused, refusedAdmission } from './refusals.ts';
+import { endedInvocation } from './ended.ts';
+import { refused, refusedAdmission, refusedShare } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { waitForReply, type CallerSide, type WaitParts } from './wait.ts';
 
@@ -43,7 +46,7 @@ export function invokeChecked(parts: InvokeParts, { caller, userId, checked, wai
   const commandId = checked.commandId ?? deps.crypto.randomId();
   const key = { userId, clientId: checked.clientId, commandId };
   return andThen(preflight(parts, { caller, key, checked }), (refusal) => {
-    if (!refusal) return admit(parts, { key, checked, wait });
+    if (!refusal) return admit(parts, { caller, key, checked, wait });
     deps.metrics.count('commands_refused', refusal.code);
     return { ...refusal, commandId: checked.commandId };
   });
@@ -64,7 +67,9 @@ function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
       return refused('policy_denied', 'policy', `The policy's rule "${verdict.rule}" refuses this.`);
     const refusal = refuseTarget(parts, checked, live);
     if (!refusal || checked.commandId === null) return refusal;
-    return andThen(deps.backend.commands.get([key]), ([known]) => (known ? null : refusal));
+    return andThen(deps.backend.commands.get([key]), ([known]) =>
+      known ? null : andThen(deps.backend.commands.mark(key), (mark) => (mark ? null : refusal)),
+    );
   });
 }
 
@@ -76,32 +81,44 @@ function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live:
 }
 
 type Admission = {
+  readonly caller: Caller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
   readonly wait: CallerSide;
 };
 
 function admit(parts: InvokeParts, admission: Admission): Maybe<Invocation> {
-  return andThen(keepParams(parts, admission.checked), (kept) =>
-    'kind' in kept ? kept : admitKept(parts, admission, kept),
+  const { deps, correlator } = parts;
+  const { caller, checked } = admission;
+  const holdings = deps.shares.of(holderOf(caller));
+  const shortage = holdings.refusal('waits', 1);
+  if (shortage) {
+    deps.metrics.count('commands_refused', shortage);
+    return refusedShare(shortage, 'waits', checked.commandId);
+  }
+  const rpcId = deps.crypto.randomId();
+  const expected = correlator.expect(rpcId, holdings);
+  return andThen(keepParams(parts, admission, rpcId), (kept) =>
+    'kind' in kept ? kept : admitKept(parts, { ...admission, kept, rpcId, expected }),
   );
 }
 
-function admitKept(parts: InvokeParts, { key, checked, wait }: Admission, kept: KeptPayload): Maybe<Invocation> {
+function admitKept(parts: InvokeParts, admitting: Admitting): Maybe<Invocation> {
   const { deps, correlator } = parts;
+  const { key, checked, kept, rpcId } = admitting;
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
-  const rpcId = deps.crypto.randomId();
   const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor: checked.waitFor, withinMs: null };
-  const expected = correlator.expect(rpcId);
-  const request = { ...checked, ...key, kept, scopeId, scopeLimit, waiter };
+  const chosenId = checked.commandId !== null;
+  const request = { ...checked, ...key, chosenId, kept, scopeId, scopeLimit, waiter };
   const admitted = orElse(
     () => deps.backend.commands.admit(request),
     (error) => {
       correlator.forget(rpcId);
-      throw error;
+      if (!(error instanceof CallboardError) || error.code !== 'store_full') throw error;
+      return { kind: 'refused', code: error.code, share: null } as const;
     },
   );
-  return andThen(admitted, (result) => answer(parts, { key, checked, kept, rpcId, expected, wait }, result));
+  return andThen(admitted, (result) => answer(parts, admitting, result));
 }
 
 type Admitting = Admission & { readonly kept: KeptPayload; readonly rpcId: string; readonly expected: Expected };
@@ -113,7 +130,11 @@ function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Mayb
   if (result.kind === 'refused') {
     correlator.forget(rpcId);
     deps.metrics.count('commands_refused', result.code);
-    return refusedAdmission(result.code, checked.commandId);
+    return refusedAdmission(result, checked.commandId);
+  }
+  if (result.kind === 'ended') {
+    correlator.forget(rpcId);
+    return endedInvocation(key, result.mark);
   }
   if (result.kind === 'admitted') deps.metrics.count('commands_admitted');
   parts.acts.hint(key);
@@ -128,14 +149,21 @@ function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Mayb
 }
 
 /** Before admission, so that no command is admitted whose history could not be kept. */
-function keepParams({ keeper, deps }: InvokeParts, checked: CheckedInvoke): Maybe<KeptPayload | Refusal> {
+function keepParams(
+  { keeper, deps, correlator }: InvokeParts,
+  { key: { userId }, checked }: Admission,
+  rpcId: string,
+): Maybe<KeptPayload | Refusal> {
   return orElse(
-    () => keeper.keep(checked.params),
+    () => keeper.keep(checked.params, userId),
     (error) => {
-      if (!(error instanceof CallboardError) || error.code !== 'payload_store_full') throw error;
+      correlator.forget(rpcId);
+      if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
       deps.log.warn({ err: error }, 'the params of an invocation were not stored');
       deps.metrics.count('commands_refused', error.code);
-      return refused(error.code, 'capacity', error.message, { commandId: checked.commandId, retryAfterMs: 1000 });
+      const { commandId } = checked;
+      const more = { commandId, retryAfterMs: 1000, share: 'spilled_bytes' } as const;
+      return refused(error.code, 'capacity', error.message, more);
     },
   );
 }

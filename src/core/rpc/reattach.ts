@@ -1,4 +1,4 @@
-import type { Command } from '../delivery/command.ts';
+import { endedByMark, type Command } from '../delivery/command.ts';
 import { END_WORDS } from '../delivery/words.ts';
 import type { KnownWait } from './correlator.ts';
 import type { WaitParts } from './wait.ts';
@@ -31,6 +31,8 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
     withinMs,
   });
   if (attached.kind === 'satisfied') correlator.resolve({ rpcId, command: attached.command, result: attached.result });
+  if (attached.kind === 'ended')
+    correlator.resolve({ rpcId, command: endedByMark(command, attached.mark), result: null });
   if (attached.kind === 'unknown') correlator.resolve({ rpcId, command: forgotten(command, now), result: null });
 }
 

@@ -1,12 +1,18 @@
 import type { Invocation, RefusedBy } from '../core.ts';
-import type { AdmitRefusal } from '../delivery/commands.ts';
+import type { AdmitRefusal, AdmitResult } from '../delivery/commands.ts';
 import type { Code } from '../errors.ts';
+import type { ShareName } from '../shares/bounds.ts';
+import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shares.ts';
 
+type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /** What a caller is told of each refusal of admission, and which layer refused. */
 const ADMISSION: Readonly<
-  Record<AdmitRefusal, { readonly by: RefusedBy; readonly message: string; readonly retryAfterMs?: number }>
+  Record<
+    Exclude<AdmitRefusal, ShareRefusal>,
+    { readonly by: RefusedBy; readonly message: string; readonly retryAfterMs?: number }
+  >
 > = {
   command_conflict: { by: 'conflict', message: 'This command id was used for another request.' },
   not_connected: { by: 'target', message: 'The client is not connected, and the call allows no time to connect.' },
@@ -23,12 +29,19 @@ export function refused(
   code: Code,
   by: RefusedBy,
   message: string,
-  more: Partial<Pick<Refusal, 'retryAfterMs' | 'commandId'>> = {},
+  more: Partial<Pick<Refusal, 'retryAfterMs' | 'commandId' | 'share'>> = {},
 ): Refusal {
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
 }
 
-export function refusedAdmission(code: AdmitRefusal, commandId: string | null): Refusal {
+/** One user holds too much, or all of them together do. */
+export function refusedShare(code: ShareRefusal, share: ShareName | null, commandId: string | null): Refusal {
+  const named = share === null ? {} : { share };
+  return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, ...named });
+}
+
+export function refusedAdmission({ code, share = 'marks' }: RefusedAdmission, commandId: string | null): Refusal {
+  if (isShareRefusal(code)) return refusedShare(code, share, commandId);
   const { by, message, retryAfterMs } = ADMISSION[code];
   return refused(code, by, message, { commandId, retryAfterMs: retryAfterMs ?? null });
 }

@@ -1,4 +1,4 @@
-import { isTerminal } from '../delivery/command.ts';
+import { endedByMark, isTerminal } from '../delivery/command.ts';
 import type { Reply } from '../delivery/waiter.ts';
 import { RELEASE_MS } from '../limits.ts';
 import type { KnownWait } from './correlator.ts';
@@ -35,9 +35,11 @@ async function present({ backend }: Parts['deps'], { rpcId, command }: KnownWait
   const { commands, waiters } = backend;
   await waiters.remove(command, rpcId);
   const [now = command] = await commands.get([command]);
-  return now === null
-    ? { rpcId, command, result: null }
-    : { rpcId, command: now, result: isTerminal(now) ? await commands.result(now) : null };
+  if (now === null) {
+    const mark = await commands.mark(command);
+    return { rpcId, command: mark ? endedByMark(command, mark) : command, result: null };
+  }
+  return { rpcId, command: now, result: isTerminal(now) ? await commands.result(now) : null };
 }
 
 function lastKnown({ rpcId, command }: KnownWait): Reply {

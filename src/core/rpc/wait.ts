@@ -1,7 +1,7 @@
 import type { Cancel } from '../clock.ts';
 import type { HangUp, Invocation, OnStage } from '../core.ts';
 import type { DeliveryActs } from '../delivery/acts.ts';
-import { isTerminal, type Command } from '../delivery/command.ts';
+import { endedByMark, isTerminal, type Command } from '../delivery/command.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
 import type { JsonText } from '../json.ts';
@@ -129,7 +129,8 @@ async function giveUp({ deps, correlator }: WaitParts, { rpcId, command }: Wait)
   correlator.forget(rpcId);
   await waiters.remove(command, rpcId);
   const [now] = await commands.get([command]);
-  const present = now ?? command;
+  const mark = now ? null : await commands.mark(command);
+  const present = now ?? (mark ? endedByMark(command, mark) : command);
   const result = isTerminal(present) ? await commands.result(present) : null;
   return { kind: isTerminal(present) ? 'outcome' : 'pending', command: present, rpcId, result };
 }

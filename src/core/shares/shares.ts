@@ -1,8 +1,18 @@
-import { fail } from '../errors.ts';
+import { fail, type Code } from '../errors.ts';
 import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
 
 /** `share_exceeded`: this user holds more than their guarantee while room is short. `store_full`: the total is used up. */
 export type ShareRefusal = 'share_exceeded' | 'store_full';
+
+export function isShareRefusal(code: Code): code is ShareRefusal {
+  return code === 'share_exceeded' || code === 'store_full';
+}
+
+/** What a requester is shown of a refusal. */
+export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {
+  share_exceeded: 'You hold more than your share of this relay.',
+  store_full: 'The relay has no room for more of this now.',
+};
 
 /**
  * What one user holds of every share. Links, queues and streams keep a reference and change it as they change, so that no call looks a user
@@ -128,8 +138,7 @@ class UserHoldings implements Holdings {
 
   claim(share: ShareName, amount: number): void {
     const refusal = this.refusal(share, amount);
-    if (refusal === 'share_exceeded') fail(refusal, 'You hold more than your share of this relay.', { share });
-    if (refusal === 'store_full') fail(refusal, 'The relay has no room for more of this now.', { share });
+    if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share });
     this.take(share, amount);
   }
 

@@ -7,8 +7,10 @@ import type { Message, ShownPayload } from '../../../src/core/history/message.ts
 import type { StreamSummary } from '../../../src/core/history/store.ts';
 import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
+import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
 import type { CommandUpdate } from '../../../src/core/core.ts';
+import { createShares } from '../../../src/core/shares/shares.ts';
 import { FakeClock } from '../../kit/clock.ts';
 import { contextsRoom, type FakeSites } from './contexts.ts';
 import { paged, summed, type Listing } from './pages.ts';
@@ -55,10 +57,12 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
   const calls: string[] = [];
   const updates = createFeed<CommandUpdate>(() => calls.push('updates.end'));
   const core: Core = {
+    idempotencyWindowMs: 3_600_000,
     nodeId: 'n1',
     mode: 'shared',
     capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
     clock: new FakeClock(T0),
+    shares: createShares(),
     users: users(data, calls),
     connections: connections(data, calls),
     actions: actions(data),
@@ -139,6 +143,10 @@ function actions({ connections: all }: FakeData): Core['actions'] {
         row.actions.filter((action) => name === null || action.name === name).map((action) => ({ ...row, action })),
       );
       return { items, complete: false, completeness: { complete: false, sources: [] } };
+    },
+    completeness: ({ actions, nodeId }) => {
+      const own = { source: 'actions', nodeId, observed: actions.length, limit: CLIENT_ACTIONS } as const;
+      return { complete: true, sources: [{ ...own, complete: true, reason: null, asOf: T0 }] };
     },
   };
 }

@@ -33,6 +33,7 @@ export function connection(userId: string, clientId: string, more: Partial<Conne
     disconnectCause: null,
     replacedInstanceId: null,
     replacedAt: null,
+    predecessors: [],
     ...more,
   };
 }
@@ -70,6 +71,7 @@ export function command(more: Partial<Command> = {}): Command {
     deadline: T0 + 30_000,
     lateResults: 0,
     firstLate: null,
+    resultExpired: false,
     sightings: [{ messageId: 'k1:result:c1-i1', firstSeenAt: T0 + 7, lastSeenAt: T0 + 9, count: 2 }],
     ...more,
   };

@@ -2,17 +2,17 @@
 -- a: 1 most reservations of its scope, 2 most undispatched of its client, 3 most waiters of a command; 4 time to connect, 5 time to
 --    answer (ms); 6 params; 7 its payload for history, 8 its spill (JSON), 9 the spill's bytes; 10 rpc id, 11 caller's node, 12 what it
 --    waits for, 13 for how long (ms); 14 settings; 15 what was asked for, as the record has it.
--- Returns {'admitted', record}, {'attached', record, result}, or {'refused', code}.
+-- Returns {'admitted', record}, {'attached', record, result, now}, or {'refused', code}.
 -- class: grow
 lib.commands_attach = function(rec, wait)
   if rec.digest ~= wait.digest then return { 'refused', 'command_conflict' } end
-  local result = rec.stage == 'terminal' and call('GET', key('result', rec.kh)) or false
+  local result = lib.commands_result(rec, lib.commands_settings.retentionMs)
   local known = call('HEXISTS', key('waiters', rec.kh), wait.rpcId) == 1
   if not known and not lib.commands_satisfied(wait.waitFor, rec) then
     if lib.waiters_count(rec.kh) >= wait.most then return { 'refused', 'capacity_exceeded' } end
     lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs)
   end
-  return { 'attached', lib.commands_text(rec), result }
+  return { 'attached', lib.commands_text(rec), result, text(now) }
 end
 
 lib.commands_refusal = function(rec, binding, asked)

@@ -1,0 +1,46 @@
+import { utf8Length, type JsonText } from '../../core/json.ts';
+import { INLINE_PAYLOAD_BYTES } from '../../core/limits.ts';
+import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
+
+/** As much of a command and of its client's queue as is needed here. */
+type WithParams = {
+  params: JsonText | null;
+  paramsBytes: number;
+  readonly client: { readonly holdings: Holdings };
+};
+type Queue = {
+  readonly binding: object | null;
+  readonly waiting: { readonly size: number };
+  readonly holdings: Holdings;
+};
+
+/** The most bytes that one UTF-16 unit takes in UTF-8. */
+const UNIT_BYTES = 3;
+
+/**
+ * Whether the params of a new command have room in the share `queued_bytes` of the client's user; null if so. Small params of a live client
+ * for which nothing waits are not refused: they are about to be dispatched.
+ */
+export function paramsRefusal({ binding, waiting, holdings }: Queue, params: JsonText | null): ShareRefusal | null {
+  if (params === null) return null;
+  const most = params.length * UNIT_BYTES;
+  if (binding && waiting.size === 0 && most <= INLINE_PAYLOAD_BYTES) return null;
+  if (holdings.refusal('queued_bytes', most) === null) return null;
+  return holdings.refusal('queued_bytes', utf8Length(params));
+}
+
+/** Counts the params of an admitted command until they are given up. */
+export function holdParams(entry: WithParams): void {
+  if (entry.params === null) return;
+  entry.paramsBytes = utf8Length(entry.params);
+  entry.client.holdings.take('queued_bytes', entry.paramsBytes);
+}
+
+/** The command was dispatched or has ended: its params are handed over and counted no longer. */
+export function giveUpParams(entry: WithParams): JsonText | null {
+  const { params, paramsBytes } = entry;
+  entry.params = null;
+  entry.paramsBytes = 0;
+  entry.client.holdings.release('queued_bytes', paramsBytes);
+  return params;
+}

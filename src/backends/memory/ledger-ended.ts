@@ -1,0 +1,173 @@
+import type { CommandMark } from '../../core/delivery/command.ts';
+import { isCode } from '../../core/errors.ts';
+import type { CommandKey } from '../../core/ids.ts';
+import { utf8Length } from '../../core/json.ts';
+import type { Log } from '../../core/log.ts';
+import type { Shares } from '../../core/shares/shares.ts';
+import { CommandMarks } from './commands-marks.ts';
+import type { Entry, UserLedger } from './ledger-entry.ts';
+import { hasNoRecord, hasNoResult, UserLedgers } from './ledger-users.ts';
+import { SparseQueue } from './list-sparse.ts';
+
+export type EndedOptions = {
+  readonly shares: Shares;
+  readonly log: Log;
+  readonly sha256: (text: string) => string;
+  /** How long an ended command's id is known, milliseconds. */
+  readonly windowMs: number;
+  /** How long a result is retained at most, milliseconds. */
+  readonly retentionMs: number;
+  /** The record of this entry is gone. */
+  readonly onGone: (entry: Entry) => void;
+};
+
+/**
+ * Ended commands within their window. Three bounds, each a share: `result_bytes` (beyond, results are given up), `ended_records` (beyond,
+ * records are reduced to their marks) and `marks`. What goes first is the oldest of the user most over their guarantee; where no user is over,
+ * the oldest of all. Amortised constant time.
+ */
+export class EndedCommands {
+  readonly users: UserLedgers;
+  readonly #options: EndedOptions;
+  /** Oldest first, as each user's own. */
+  readonly #records = new SparseQueue<Entry>(hasNoRecord);
+  readonly #results = new SparseQueue<Entry>(hasNoResult);
+  readonly #marks: CommandMarks<UserLedger>;
+  #shortUntil = -Infinity;
+  #now = 0;
+
+  constructor(options: EndedOptions) {
+    this.#options = options;
+    this.users = new UserLedgers(options.shares);
+    const { windowMs, sha256 } = options;
+    this.#marks = new CommandMarks({ windowMs, sha256, onDropped: (user, count) => this.#unmark(user, count) });
+  }
+
+  /** Ended commands with a whole record. */
+  get size(): number {
+    return this.#records.size;
+  }
+
+  /** Bytes that marks are packed in. */
+  get markBytes(): number {
+    return this.#marks.bytes;
+  }
+
+  /** Whether a record that would still be shown was reduced: of this user, or of any (null). */
+  short(userId: string | null, now: number): boolean {
+    return now < (userId === null ? this.#shortUntil : (this.users.find(userId)?.shortUntil ?? -Infinity));
+  }
+
+  mark(key: CommandKey, digest: string | null, now: number): CommandMark | 'conflict' | null {
+    return this.#marks.find(key, digest, now);
+  }
+
+  add(entry: Entry): void {
+    const { user } = entry.client;
+    this.#records.push(entry);
+    user.records.push(entry);
+    user.holdings.take('ended_records', 1);
+    if (entry.result === null) return;
+    entry.resultBytes = utf8Length(entry.result);
+    this.#results.push(entry);
+    user.results.push(entry);
+    user.holdings.take('result_bytes', entry.resultBytes);
+  }
+
+  /** Drops whose time is over. */
+  expire(now: number): void {
+    this.#now = now;
+    const { windowMs, retentionMs } = this.#options;
+    if (retentionMs < windowMs) {
+      for (let old = this.#results.first(); old && endOf(old) + retentionMs <= now; old = this.#results.first())
+        this.#giveUp(old);
+    }
+    for (let old = this.#records.first(); old && endOf(old) + windowMs <= now; old = this.#records.first()) {
+      const { client, marked } = old;
+      this.#dropRecord(old);
+      this.#unmark(client.user, marked ? 1 : 0);
+    }
+    this.#marks.expire(now);
+  }
+
+  /** Gives up what exceeds a total. */
+  keepWithin(now: number): void {
+    this.#now = now;
+    const { shares } = this.#options;
+    const { result_bytes: results, ended_records: records } = shares.bounds;
+    while (shares.used('result_bytes') > (results.total ?? Infinity)) {
+      const holder = shares.mostOver('result_bytes');
+      const victim = (holder && this.users.find(holder.userId)?.results.first()) ?? this.#results.first();
+      if (!victim) break;
+      this.#giveUp(victim);
+    }
+    while (shares.used('ended_records') > (records.total ?? Infinity)) {
+      const holder = shares.mostOver('ended_records');
+      const victim = (holder && this.users.find(holder.userId)?.records.first()) ?? this.#records.first();
+      if (!victim) break;
+      this.#reduce(victim);
+    }
+  }
+
+  #giveUp(entry: Entry): void {
+    entry.command = { ...entry.command, resultExpired: true };
+    this.#dropResult(entry);
+  }
+
+  #dropResult(entry: Entry): void {
+    if (entry.result === null) return;
+    const { user } = entry.client;
+    entry.result = null;
+    this.#results.left();
+    user.results.left();
+    user.holdings.release('result_bytes', entry.resultBytes);
+  }
+
+  #dropRecord(entry: Entry): void {
+    const { user } = entry.client;
+    this.#dropResult(entry);
+    entry.reduced = true;
+    this.#records.left();
+    user.records.left();
+    user.holdings.release('ended_records', 1);
+    this.#options.onGone(entry);
+  }
+
+  /** Where it has no room for a mark, no caller chose its id: that is then remembered as one that is not used again. */
+  #reduce(entry: Entry): void {
+    const { command, client, marked, result } = entry;
+    const { user } = client;
+    const { outcome, execution, error, resultExpired } = command;
+    const endedAt = endOf(entry);
+    this.#dropRecord(entry);
+    user.shortUntil = Math.max(user.shortUntil, endedAt + this.#options.windowMs);
+    this.#shortUntil = Math.max(this.#shortUntil, user.shortUntil);
+    if (!marked) return this.#forgetUnmarked(user, command.commandId, endedAt);
+    const mark: CommandMark = {
+      // Ended commands have an outcome.
+      outcome: outcome ?? 'outcome_unknown',
+      execution,
+      errorCode: error && isCode(error.code) ? error.code : null,
+      endedAt,
+      resultExpired: resultExpired || result !== null,
+    };
+    this.#marks.add(command, command.digest, { mark, owner: user });
+  }
+
+  #forgetUnmarked(user: UserLedger, commandId: string, endedAt: number): void {
+    if (user.unmarkedId === '')
+      this.#options.log.warn({ userId: user.userId }, 'no room for marks: ended commands are forgotten early');
+    if (commandId > user.unmarkedId) user.unmarkedId = commandId;
+    this.#marks.note(user, endedAt);
+  }
+
+  #unmark(user: UserLedger, count: number): void {
+    user.holdings.release('marks', count);
+    if (this.#now >= user.shortUntil) user.unmarkedId = '';
+    this.users.dropIdle(user, this.#now);
+  }
+}
+
+function endOf({ command }: Entry): number {
+  return command.terminalAt ?? 0;
+}

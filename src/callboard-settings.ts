@@ -1,0 +1,51 @@
+import type { AuthConfig, Config } from './config.ts';
+import { RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
+import { shareBounds, SPILL_IN_MEMORY, type GivenBounds } from './core/shares/bounds.ts';
+import { createShares, type Shares } from './core/shares/shares.ts';
+
+/** What a relay can be told. `readConfig` makes all of it out of variables and flags; embedding programs give what they need. */
+export type Settings = Partial<
+  Pick<
+    Config,
+    | 'basePath'
+    | 'redis'
+    | 'nodeId'
+    | 'policy'
+    | 'retentionMs'
+    | 'idempotencyWindowMs'
+    | 'streamMaxMessages'
+    | 'maxBodyBytes'
+    | 'unauthenticatedSockets'
+    | 'inboundBytesPerSecond'
+    | 'rawMessages'
+    | 'spillDir'
+    | 'allowedOrigins'
+    | 'trustProxy'
+    | 'introspection'
+    | 'fastPath'
+  >
+> & {
+  readonly auth: Partial<AuthConfig>;
+  /** What one user may always hold of each thing, and all users together. */
+  readonly shares?: GivenBounds;
+  /** The total of the share `history_bytes`. */
+  readonly historyMaxBytes?: number;
+};
+
+/** Throws `invalid_argument` for bounds that cannot hold. */
+export function sharesOf({ shares, historyMaxBytes, spillDir = null, redis = null }: Settings): Shares {
+  const history = { ...(historyMaxBytes === undefined ? {} : { total: historyMaxBytes }), ...shares?.history_bytes };
+  const inMemory = spillDir === null && redis === null;
+  const defaults = inMemory ? { spilled_bytes: SPILL_IN_MEMORY } : {};
+  return createShares(shareBounds({ ...shares, history_bytes: history }, defaults));
+}
+
+/** The bounds of history in memory. */
+export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds }: Shares) {
+  const { total } = bounds.history_bytes;
+  return {
+    retentionMs: retentionMs ?? RETENTION_MS,
+    streamMessages: streamMaxMessages ?? STREAM_MESSAGES,
+    ...(total === null ? {} : { bytes: total }),
+  };
+}

@@ -1,0 +1,139 @@
+import type { Clock } from '../clock.ts';
+import type { ActionAdvertisement } from '../connections/connection.ts';
+import type { ConnectResult } from '../connections/store.ts';
+import type { Report, ReportOutcome } from '../contexts/store.ts';
+import type { HelloRequest } from '../core.ts';
+import { clientKeyText, type ClientKey } from '../ids.ts';
+import { FORGET_MS } from '../limits.ts';
+import type { Holdings, Shares } from '../shares/shares.ts';
+import { actionsWeight, helloWeight, ReportedRows } from './advertised-weight.ts';
+
+type Parts = { readonly shares: Shares; readonly clock: Clock };
+
+/** What one client makes the relay hold besides its link. */
+type Advertiser = {
+  readonly holdings: Holdings;
+  /** Bytes of metadata and of actions, as the client last gave them. */
+  metadata: number;
+  actions: number;
+  readonly rows: ReportedRows;
+  /** Open links on this node: two for a moment when one replaces the other. */
+  links: number;
+  closedAt: number;
+};
+
+/**
+ * Counts the share `advertised_bytes`: metadata and actions of clients, and the contexts and windows that they report. Each method refuses with
+ * `share_exceeded` or `store_full` before the store is asked, and counts what the store then took. What a client advertised counts until its row
+ * is forgotten (FORGET_MS after its last link on this node closed), or until another instance replaces it.
+ */
+export class Advertised {
+  readonly #parts: Parts;
+  readonly #advertisers = new Map<string, Advertiser>();
+  /** Without a link, in the order in which they lost it. */
+  readonly #closed = new Map<string, Advertiser>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Every open that resolves is to be followed by one `closed`. */
+  async open(
+    client: ClientKey,
+    hello: Pick<HelloRequest, 'metadata' | 'actions'>,
+    connect: () => ConnectResult | Promise<ConnectResult>,
+  ): Promise<ConnectResult> {
+    this.#forget();
+    const key = clientKeyText(client);
+    const known = this.#advertisers.get(key);
+    const holdings = known?.holdings ?? this.#parts.shares.of(client.userId);
+    const { metadata, actions } = helloWeight(hello);
+    const growth = metadata + actions - (known ? known.metadata + known.actions : 0);
+    return claimed(holdings, growth, connect, ({ kind }) => {
+      const advertiser = this.#advertisers.get(key) ?? { holdings, ...NOTHING, rows: new ReportedRows() };
+      this.#advertisers.set(key, advertiser);
+      this.#closed.delete(key);
+      advertiser.links++;
+      const gone = kind === 'resumed' ? 0 : advertiser.rows.clear();
+      count(holdings, metadata + actions - advertiser.metadata - advertiser.actions - gone);
+      advertiser.metadata = metadata;
+      advertiser.actions = actions;
+    });
+  }
+
+  /** `act` gives null where nothing was changed. */
+  async advertise<T>(
+    client: ClientKey,
+    actions: readonly ActionAdvertisement[],
+    act: () => T | null | Promise<T | null>,
+  ): Promise<T | null> {
+    this.#forget();
+    const advertiser = this.#advertisers.get(clientKeyText(client));
+    if (!advertiser) return act();
+    const weight = actionsWeight(actions);
+    return claimed(advertiser.holdings, weight - advertiser.actions, act, (done) => {
+      if (done === null) return;
+      count(advertiser.holdings, weight - advertiser.actions);
+      advertiser.actions = weight;
+    });
+  }
+
+  async report(
+    client: ClientKey,
+    report: Report,
+    act: () => ReportOutcome | Promise<ReportOutcome>,
+  ): Promise<ReportOutcome> {
+    this.#forget();
+    const advertiser = this.#advertisers.get(clientKeyText(client));
+    if (!advertiser) return act();
+    const change = advertiser.rows.change(report);
+    return claimed(advertiser.holdings, change.growth(), act, (outcome) => {
+      if (outcome === 'taken') count(advertiser.holdings, change.apply());
+    });
+  }
+
+  /** A link of the client is gone. */
+  closed(client: ClientKey): void {
+    const key = clientKeyText(client);
+    const advertiser = this.#advertisers.get(key);
+    if (!advertiser || --advertiser.links > 0) return;
+    advertiser.closedAt = this.#parts.clock.now();
+    this.#closed.set(key, advertiser);
+  }
+
+  #forget(): void {
+    const due = this.#parts.clock.now() - FORGET_MS;
+    for (const [key, advertiser] of this.#closed) {
+      if (advertiser.closedAt > due) return;
+      this.#closed.delete(key);
+      this.#advertisers.delete(key);
+      count(advertiser.holdings, -(advertiser.metadata + advertiser.actions + advertiser.rows.clear()));
+    }
+  }
+}
+
+const NOTHING = { metadata: 0, actions: 0, links: 0, closedAt: 0 };
+
+/** Holds the room for the growth while the store is asked, then has counted what it took. */
+async function claimed<T>(
+  holdings: Holdings,
+  growth: number,
+  act: () => T | Promise<T>,
+  counted: (result: T) => void,
+): Promise<T> {
+  const room = Math.max(0, growth);
+  if (room > 0) holdings.claim('advertised_bytes', room);
+  let result: T;
+  try {
+    result = await act();
+  } finally {
+    holdings.release('advertised_bytes', room);
+  }
+  counted(result);
+  return result;
+}
+
+function count(holdings: Holdings, bytes: number): void {
+  if (bytes > 0) holdings.take('advertised_bytes', bytes);
+  else holdings.release('advertised_bytes', -bytes);
+}

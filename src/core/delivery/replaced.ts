@@ -1,0 +1,42 @@
+import type { ConnectResult } from '../connections/store.ts';
+import type { Deps } from '../deps.ts';
+import { REPLACED_GRACE_MS } from '../limits.ts';
+import type { DeliveryActs } from './acts.ts';
+import type { Command } from './command.ts';
+import type { Dispatcher } from './dispatcher.ts';
+
+type Parts = { readonly deps: Deps; readonly acts: DeliveryActs; readonly dispatcher: Dispatcher };
+
+/** The client's earlier link was on another node: that node closes it. */
+export function kickElsewhere({ deps }: Pick<Parts, 'deps'>, { previous, connection }: ConnectResult): void {
+  if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
+  const { userId, clientId, instanceId } = connection;
+  const row = {
+    kind: 'kick',
+    client: { userId, clientId },
+    epoch: previous.epoch,
+    cause: 'replaced',
+    instanceId,
+  } as const;
+  void Promise.resolve(deps.backend.nodes.post(previous.nodeId, row)).catch((error: unknown) =>
+    deps.log.warn({ err: error }, 'the node of the replaced link was not told'),
+  );
+}
+
+/**
+ * Results of the old instance may still arrive over a socket that is closing; after the grace nothing more will. A client that leaves in good
+ * order over a link of this node is given until its deadline.
+ */
+export function giveUpLater({ deps, acts, dispatcher }: Parts, orphaned: readonly Command[]): void {
+  for (const { userId, clientId, commandId, boundInstanceId } of orphaned) {
+    const key = { userId, clientId, commandId };
+    const giveUp = (): void => {
+      if (dispatcher.isLeaving(key)) return void deps.clock.after(REPLACED_GRACE_MS, giveUp);
+      const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
+      acts.settle(key, settlement).catch((error: unknown) => {
+        deps.log.warn({ err: error }, 'a command of a replaced instance is left to its deadline');
+      });
+    };
+    deps.clock.after(REPLACED_GRACE_MS, giveUp);
+  }
+}

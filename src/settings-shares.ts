@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import {
+  boundFault,
+  fillBound,
+  SHARE_BOUNDS,
+  SHARE_NAMES,
+  SPILL_IN_MEMORY,
+  type GivenBounds,
+  type ShareBound,
+  type ShareName,
+} from './core/shares/bounds.ts';
+
+const MIB = 1024 * 1024;
+/** The smallest bound of a share in bytes: one payload of the largest size must fit. */
+const MIN_BYTES = MIB;
+const MAX_BYTES = 1024 * 1024 * MIB;
+const MAX_COUNT = 100_000_000;
+
+/** A whole number of at most 15 digits within a range, both ends included. */
+export const whole = (min: number, max: number): z.ZodType<number, string> =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'expected a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `expected at least ${min}`).max(max, `expected at most ${max}`));
+
+const bytes = whole(MIN_BYTES, MAX_BYTES).optional();
+const count = whole(1, MAX_COUNT).optional();
+
+/** Two settings for each share: what one user may always hold, and what all users together may. Unset: the defaults of the shares. */
+export const SHARE_ROWS = {
+  LINKS_SHARE: count,
+  LINKS_MAX: count,
+  ADVERTISED_SHARE_BYTES: bytes,
+  ADVERTISED_MAX_BYTES: bytes,
+  QUEUED_SHARE_BYTES: bytes,
+  QUEUED_MAX_BYTES: bytes,
+  RESULT_SHARE_BYTES: bytes,
+  RESULT_MAX_BYTES: bytes,
+  RECORDS_SHARE: count,
+  RECORDS_MAX: count,
+  HISTORY_SHARE_BYTES: bytes,
+  HISTORY_MAX_BYTES: bytes,
+  SPILL_SHARE_BYTES: bytes,
+  SPILL_MAX_BYTES: bytes,
+  WAITS_SHARE: count,
+  UNREAD_SHARE_BYTES: bytes,
+  UNREAD_MAX_BYTES: bytes,
+  MARKS_SHARE: count,
+  MARKS_MAX: count,
+} as const;
+
+export type ShareSetting = keyof typeof SHARE_ROWS;
+export type ShareSettings = { readonly [Name in ShareSetting]?: number | undefined };
+
+/** The settings of each share: its guarantee's, and its total's where it has one. */
+export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSetting, ShareSetting | null]>> = {
+  links: ['LINKS_SHARE', 'LINKS_MAX'],
+  advertised_bytes: ['ADVERTISED_SHARE_BYTES', 'ADVERTISED_MAX_BYTES'],
+  queued_bytes: ['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES'],
+  result_bytes: ['RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'],
+  ended_records: ['RECORDS_SHARE', 'RECORDS_MAX'],
+  history_bytes: ['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES'],
+  spilled_bytes: ['SPILL_SHARE_BYTES', 'SPILL_MAX_BYTES'],
+  waits: ['WAITS_SHARE', null],
+  unread_bytes: ['UNREAD_SHARE_BYTES', 'UNREAD_MAX_BYTES'],
+  marks: ['MARKS_SHARE', 'MARKS_MAX'],
+};
+
+const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, total]) =>
+  [guarantee, total ?? []].flat(),
+);
+
+/** The bounds that the settings give. */
+export function boundsGiven(settings: ShareSettings): GivenBounds {
+  return Object.fromEntries(SHARE_NAMES.map((share) => [share, boundGiven(settings, share)]));
+}
+
+function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBound> {
+  const [guarantee, total] = SETTINGS_OF_SHARE[share];
+  return { ...given('guarantee', settings[guarantee]), ...(total && given('total', settings[total])) };
+}
+
+/** Guarantees that exceed their totals, each by the setting to blame. Texts that are no numbers are left to their own rows. */
+export function shareFaults(
+  textOf: (name: ShareSetting) => string | undefined,
+  spillInMemory: boolean,
+): readonly (readonly [ShareSetting, string])[] {
+  const defaults = { ...SHARE_BOUNDS, ...shareDefaults(spillInMemory) };
+  const settings: ShareSettings = Object.fromEntries(
+    SHARE_SETTINGS.map((name) => [name, SHARE_ROWS[name].safeParse(textOf(name)).data]),
+  );
+  return SHARE_NAMES.flatMap((share) => {
+    const detail = boundFault(fillBound(boundGiven(settings, share), defaults[share]));
+    return detail === null ? [] : [[SETTINGS_OF_SHARE[share][0], detail] as const];
+  });
+}
+
+/** In direct mode without a directory the spill store is memory, which is less. */
+export function shareDefaults(spillInMemory: boolean): { readonly spilled_bytes: ShareBound } {
+  return { spilled_bytes: spillInMemory ? SPILL_IN_MEMORY : SHARE_BOUNDS.spilled_bytes };
+}
+
+function given(member: keyof ShareBound, value: number | undefined): Partial<ShareBound> {
+  return value === undefined ? {} : { [member]: value };
+}

@@ -1,0 +1,29 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { SparseQueue } from '../../src/backends/memory/list-sparse.ts';
+
+it('gives the oldest item that is left, whichever ones went before it', () => {
+  const act = fc.oneof(fc.constant('push' as const), fc.constant('first' as const), fc.nat(200));
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 300, size: 'max' }), (acts) => {
+      const gone = new Set<number>();
+      const queue = new SparseQueue<number>((item) => gone.has(item));
+      let left: number[] = [];
+      let made = 0;
+      for (const one of acts) {
+        if (one === 'push') {
+          queue.push(made);
+          left.push(made++);
+        } else {
+          const at = one === 'first' ? 0 : one % Math.max(1, left.length);
+          const item = left[at];
+          if (item === undefined) continue;
+          gone.add(item);
+          left = left.filter((other) => other !== item);
+          queue.left();
+        }
+        expect([queue.first(), queue.size]).toEqual([left[0], left.length]);
+      }
+    }),
+  );
+});

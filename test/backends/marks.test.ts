@@ -1,0 +1,68 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { CommandMarks } from '../../src/backends/memory/commands-marks.ts';
+import type { CommandMark } from '../../src/core/delivery/command.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+
+const { sha256 } = createCrypto('test');
+const WINDOW = 3_600_000;
+const T0 = 1_800_000_000_000;
+
+function opened(windowMs = WINDOW) {
+  const dropped: [string, number][] = [];
+  const onDropped = (owner: string, count: number): void => void dropped.push([owner, count]);
+  return { marks: new CommandMarks<string>({ windowMs, sha256, onDropped }), dropped };
+}
+
+const key = (commandId: string, userId = 'alice') => ({ userId, clientId: 'tab', commandId });
+
+it('gives back every mark as it was, until its window is over to the millisecond', () => {
+  const mark: fc.Arbitrary<CommandMark> = fc.record({
+    outcome: fc.constantFrom('completed', 'failed', 'cancelled', 'expired', 'outcome_unknown'),
+    execution: fc.constantFrom('not_written', 'refused_by_client', 'may_have_run', 'reported_by_client'),
+    errorCode: fc.constantFrom(null, 'handler_failed', 'node_lost', 'invalid_argument', 'cancelled'),
+    endedAt: fc.integer({ min: T0, max: T0 + WINDOW }),
+    resultExpired: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.constantFrom(60_000, 60_007, WINDOW, 86_400_000), fc.array(mark), (windowMs, given) => {
+      const { marks } = opened(windowMs);
+      given.forEach((one, i) => marks.add(key(`c${i}`), 'd', { mark: one, owner: 'alice' }));
+      given.forEach((one, i) => {
+        expect(marks.find(key(`c${i}`), 'd', one.endedAt + windowMs - 1)).toEqual(one);
+        expect(marks.find(key(`c${i}`), 'e', one.endedAt)).toBe('conflict');
+        expect(marks.find(key(`c${i}`), null, one.endedAt + windowMs)).toBeNull();
+        expect(marks.find(key(`c${i}`, 'bob'), 'd', one.endedAt)).toBeNull();
+      });
+    }),
+  );
+});
+
+it('drops whole generations, and says how many marks each owner had', () => {
+  const { marks, dropped } = opened();
+  const ended = (endedAt: number): CommandMark => ({
+    ...{ outcome: 'completed', execution: 'reported_by_client', errorCode: null },
+    ...{ endedAt, resultExpired: true },
+  });
+  const from = Math.ceil(T0 / (WINDOW / 12)) * (WINDOW / 12);
+  for (let i = 0; i < 24; i++)
+    marks.add(key(`c${i}`), 'd', { mark: ended(from + i * 150_000), owner: i < 3 ? 'a' : 'b' });
+  marks.note('unmarked', from);
+  marks.expire(from + WINDOW + 299_999);
+  expect(dropped).toEqual([]);
+  marks.expire(from + WINDOW + 300_000);
+  expect([dropped, marks.size]).toEqual([
+    [
+      ['a', 2],
+      ['unmarked', 0],
+    ],
+    22,
+  ]);
+  marks.expire(from + WINDOW + 600_000);
+  expect(dropped.slice(2)).toEqual([
+    ['a', 1],
+    ['b', 1],
+  ]);
+  marks.expire(from + 2 * WINDOW + 300_000);
+  expect([marks.size, marks.bytes]).toEqual([0, 0]);
+});

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { openCallboard, type Callboard } from '../../src/callboard.ts';
+import { isFault, parseDown, type DownFrame } from '../../src/protocol/frames.ts';
+import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
+import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit.ts';
+import { startRedis, type RedisServer } from '../kit/redis.ts';
+
+let server: RedisServer;
+let callboard: Callboard;
+let hand: Redis;
+let url: string;
+
+beforeAll(async () => {
+  server = await startRedis();
+  hand = new Redis(server.url);
+  callboard = await openCallboard({
+    config: {
+      auth: { adminTokens: [ADMIN], secret: SECRET },
+      redis: {
+        url: server.url,
+        partitions: 2,
+        durability: 'memory',
+        namespace: randomUUID(),
+        strictMigration: false,
+        legacy: { commandStream: null, pending: null },
+      },
+    },
+  });
+  url = await callboard.listen();
+});
+afterAll(async () => {
+  await callboard.close();
+  hand.disconnect();
+  await server.stop();
+});
+
+/** From now on Redis has no memory for more; 0: it has as much as it wants. */
+async function limitTo(bytes: number): Promise<void> {
+  await hand.config('SET', 'maxmemory', String(bytes));
+}
+
+/** All that the relay says to a client's hello, until it welcomes it or closes. */
+async function hello(clientId: string): Promise<{ readonly frames: readonly DownFrame[]; readonly ws: WebSocket }> {
+  const token = await tokenOf('alice', 'connect', 'invoke');
+  const ws = new WebSocket(`${url.replace('http', 'ws')}/connect`, [SUBPROTOCOL]);
+  const frames: DownFrame[] = [];
+  return new Promise((resolve, reject) => {
+    ws.on('error', reject);
+    ws.on('open', () => {
+      const ids = { client_id: clientId, instance_id: 'i1', client_type: 'web' } as const;
+      ws.send(`${JSON.stringify({ type: 'hello', token, ...ids })}\n{"actions":[{"name":"open"}]}`);
+    });
+    ws.on('message', (data) => {
+      const frame = parseDown(String(data));
+      if (isFault(frame)) return reject(new Error(frame.detail));
+      frames.push(frame);
+      if (frame.type === 'welcome') resolve({ frames, ws });
+    });
+    ws.on('close', () => resolve({ frames, ws }));
+  });
+}
+
+describe('a Redis without memory', () => {
+  it('is store_full for callers, links and balancers, and nothing is internal', async () => {
+    const welcomed = await hello('tab');
+    expect(welcomed.frames.map(({ type }) => type)).toEqual(['welcome']);
+    expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);
+    await limitTo(1024 * 1024);
+
+    const ready = await ask(`${url}/readyz`, { token: null });
+    expect([ready.status, ready.json]).toEqual([503, { status: 'not_ready', code: 'store_full' }]);
+
+    const token = await tokenOf('alice', 'connect', 'invoke');
+    const path = '/connections/alice/tab/actions/open';
+    const call = await ask(url + path, postJson({ command_id: 'c1' }, { token }));
+    expect([call.status, call.json?.['code']]).toEqual([503, 'store_full']);
+    const input = '{ userId: "alice", clientId: "tab", action: "open" }';
+    const query = `mutation { invokeAction(input: ${input}) { ... on Refusal { code by share } } }`;
+    const invoked = await ask(`${url}/graphql`, postJson({ query }, { token }));
+    expect(invoked.json).toEqual({ data: { invokeAction: { code: 'STORE_FULL', by: 'CAPACITY', share: null } } });
+
+    const { frames } = await hello('other');
+    expect(frames).toMatchObject([
+      { type: 'refused', code: 'store_full', frame: 'hello' },
+      { type: 'bye', code: 4432, reason: 'store_full', reconnect: true, after_ms: 5_000 },
+    ]);
+
+    // What is there can be read, and the link that is up stays up.
+    expect((await ask(`${url}/connections?user_id=alice`, { token: ADMIN })).status).toBe(200);
+    expect(welcomed.frames.some(({ type }) => type === 'bye')).toBe(false);
+
+    await limitTo(0);
+    expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);
+    const found = await ask(`${url}/commands/alice/tab/c1`, { token });
+    expect(found.status).toBe(404);
+    const again = await hello('other');
+    expect(again.frames.map(({ type }) => type)).toEqual(['welcome']);
+    welcomed.ws.close();
+    again.ws.close();
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
+import { stage, type Stage } from './kit.ts';
+
+const INVOKE = '/connections/alice/tab/actions/open';
+const EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' };
+const ENDED = { command_id: 'c0', outcome: 'completed', stage: 'terminal', execution: 'reported_by_client' };
+
+/** Two commands of alice ended; of the first a mark alone is left. What its client was sent since. */
+async function reduced(shares: Record<string, { guarantee: number; total: number }> = {}) {
+  const house = await stage({ shares: { ended_records: { guarantee: 1, total: 1 }, ...shares } });
+  const tab = await house.client();
+  for (const command_id of ['c0', 'c1']) {
+    const waiting = house.post(INVOKE, { command_id, params: { n: 1 } }, 'alice');
+    await tab.next('command');
+    tab.send({ type: 'result', command_id }, { ok: command_id });
+    await tab.next('result_ack');
+    expect((await waiting).json).toMatchObject({ outcome: 'completed', result: { ok: command_id }, error: null });
+  }
+  return { house, tab, [Symbol.asyncDispose]: () => house[Symbol.asyncDispose]() };
+}
+
+/** A new command reaches the client, and nothing came before it. */
+async function expectNothingSent({ house, tab }: { house: Stage; tab: Awaited<ReturnType<Stage['client']>> }) {
+  const waiting = house.post(INVOKE, { command_id: 'next' }, 'alice');
+  expect(await tab.next('command')).toMatchObject({ command_id: 'next' });
+  tab.send({ type: 'result', command_id: 'next' }, {});
+  await waiting;
+}
+
+describe('an id of which a mark alone is left', () => {
+  it('is answered over REST with the outcome, and runs nothing', async () => {
+    await using at = await reduced();
+    const { house } = at;
+    const again = await house.post(INVOKE, { command_id: 'c0', params: { n: 1 } }, 'alice');
+    expect(again.status).toBe(200);
+    expect(again.json).toEqual({ ...ENDED, rpc_id: null, result: null, error: EXPIRED });
+    for (const query of ['', '?within_ms=1000']) {
+      const read = await house.rest(`/commands/alice/tab/c0${query}`, { who: 'alice' });
+      expect([read.status, read.json]).toEqual([200, { ...ENDED, rpc_id: null, result: null, error: EXPIRED }]);
+    }
+    const other = await house.post(INVOKE, { command_id: 'c0', params: { n: 2 } }, 'alice');
+    expect([other.status, other.json?.['code']]).toEqual([409, 'command_conflict']);
+    const status = await house.rest('/delivery/status?user_id=alice&client_id=tab&command_id=c0');
+    expect(status.status).toBe(404);
+    const listed = await house.rest('/delivery/commands');
+    expect(listed.json).toMatchObject({ items: [{ command_id: 'c1' }], completeness: { complete: false } });
+    expect(JSON.stringify(listed.json)).toContain('"reason":"evicted"');
+    await expectNothingSent(at);
+  });
+
+  it('is answered although its client is away or no longer advertises the action', async () => {
+    await using at = await reduced();
+    at.tab.ws.close();
+    const connected = async () => (await at.house.rest('/connections?status=connected')).json?.['items'];
+    await expect.poll(connected).toEqual([]);
+    const fresh = await at.house.post(INVOKE, { command_id: 'fresh' }, 'alice');
+    expect(fresh.json).toMatchObject({ code: 'not_connected' });
+    const again = await at.house.post(INVOKE, { command_id: 'c0', params: { n: 1 } }, 'alice');
+    expect([again.status, again.json?.['outcome']]).toEqual([200, 'completed']);
+  });
+
+  it('is answered over GraphQL, and its case file is null', async () => {
+    await using at = await reduced();
+    const ask = `commandId outcome stage result error { code } command { action }`;
+    const { invokeAction } = await at.house.data(
+      `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: { n: 1 }, commandId: "c0" }) {
+        __typename ... on Invocation { ${ask} } } }`,
+      { who: 'alice' },
+    );
+    const { awaitCommand } = await at.house.data(
+      `mutation { awaitCommand(userId: "alice", clientId: "tab", commandId: "c0") { __typename ... on Invocation { ${ask} } } }`,
+    );
+    for (const answer of [invokeAction, awaitCommand])
+      expect(answer).toEqual({
+        ...{ __typename: 'InvokeActionOutcome', commandId: 'c0', outcome: 'COMPLETED', stage: 'TERMINAL' },
+        ...{ result: null, error: { code: 'result_expired' }, command: null },
+      });
+    await expectNothingSent(at);
+  });
+
+  it('is answered over links and by both caller libraries', async () => {
+    await using at = await reduced();
+    const { house } = at;
+    const caller = await house.caller('alice');
+    for (const frame of [
+      { type: 'invoke', ref: 'r1', client_id: 'tab', action: 'open', command_id: 'c0' },
+      { type: 'await', ref: 'r2', client_id: 'tab', command_id: 'c0' },
+    ] as const) {
+      caller.send(frame, frame.type === 'invoke' ? { n: 1 } : undefined);
+      const { ref } = frame;
+      expect(await caller.next('outcome')).toMatchObject({
+        ...{ ...ENDED, ref, error_code: EXPIRED.code, error_message: EXPIRED.message },
+      });
+    }
+    const token = (await house.token('alice')) ?? '';
+    const target = { userId: 'alice', clientId: 'tab', action: 'open' };
+    await using http = createHttpCaller({ url: house.url, token });
+    await using link = createLinkCaller({ url: `${house.linkUrl.replace('http', 'ws')}/connect`, token });
+    for (const library of [http, link])
+      expect(await library.invoke(target, { n: 1 }, { commandId: 'c0' })).toMatchObject({
+        ...{ outcome: 'completed', result: null, code: 'result_expired', execution: 'reported_by_client' },
+      });
+    await expectNothingSent(at);
+  });
+
+  it('may be gone after its window, and is then a new command', async () => {
+    await using at = await reduced();
+    await at.house.clock.advance(3_600_000);
+    const waiting = at.house.post(INVOKE, { command_id: 'c0', params: { n: 1 }, connect_within_ms: 0 }, 'alice');
+    const { json } = await waiting;
+    // Its client was not heard of for an hour.
+    expect(json).toMatchObject({ code: 'not_connected' });
+  });
+});
+
+describe('a relay without room for marks', () => {
+  it('refuses ids that callers choose, names the share, and takes calls without one', async () => {
+    await using at = await reduced({ marks: { guarantee: 2, total: 2 } });
+    const { house, tab } = at;
+    const refused = await house.post(INVOKE, { command_id: 'c2' }, 'alice');
+    expect([refused.status, refused.json]).toMatchObject([
+      429,
+      { code: 'share_exceeded', share: 'marks', by: 'capacity' },
+    ]);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    const waiting = house.post(INVOKE, {}, 'alice');
+    const { command_id } = await tab.next('command');
+    tab.send({ type: 'result', command_id: String(command_id) }, { ok: true });
+    expect((await waiting).json).toMatchObject({ outcome: 'completed', result: { ok: true } });
+    const again = await house.post(INVOKE, { command_id: 'c0', params: { n: 1 } }, 'alice');
+    expect(again.status).toBe(200);
+  });
+});

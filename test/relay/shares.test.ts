@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
+import { createCallboard } from '../../src/callboard.ts';
+import { ADMIN, ask, postJson, relay, SECRET, tokenOf, type Relay } from '../http/kit.ts';
+import { advertisement, connect, user } from '../kit/core.ts';
+import { settle } from '../kit/clock.ts';
+
+const INVOKE = '/connections/alice/tab/actions/open';
+const TARGET = { userId: 'alice', clientId: 'tab', action: 'open' };
+const auth = { adminTokens: [ADMIN], secret: SECRET };
+
+function connectUrl({ linkUrl }: Pick<Relay, 'linkUrl'>): string {
+  return `${linkUrl.replace('http', 'ws')}/connect`;
+}
+
+/** A relay on which alice may wait once, and does. Resolves with what ends her wait. */
+async function waiting({ callboard, ask }: Relay, token: string): Promise<() => Promise<void>> {
+  const client = await connect(callboard.core, user('alice'), { actions: [advertisement('open')] });
+  const first = ask(INVOKE, postJson({}, { token }));
+  while (client.sent.length === 0) await settle();
+  return async () => {
+    await client.result(client.last);
+    expect((await first).status).toBe(200);
+  };
+}
+
+describe('a share that is used up', () => {
+  it('is named on every face: problem, typed refusal, error, link, and both caller libraries', async () => {
+    await using at = await relay({ shares: { waits: { guarantee: 1 } } });
+    const token = await tokenOf('alice', 'connect', 'invoke');
+    const end = await waiting(at, token);
+
+    const problem = await at.ask(INVOKE, postJson({ command_id: 'c9' }, { token }));
+    expect([problem.status, problem.json]).toEqual([
+      429,
+      expect.objectContaining({ code: 'share_exceeded', share: 'waits', by: 'capacity' }),
+    ]);
+    expect(Number(problem.headers['retry-after'])).toBeGreaterThan(0);
+
+    const input = '{ userId: "alice", clientId: "tab", action: "open" }';
+    const query = `mutation { invokeAction(input: ${input}) { ... on Refusal { code by share retryAfterMs } } }`;
+    const typed = await at.ask('/graphql', postJson({ query }, { token }));
+    const refusal = { code: 'SHARE_EXCEEDED', by: 'CAPACITY', share: 'waits', retryAfterMs: 1000 };
+    expect(typed.json).toEqual({ data: { invokeAction: refusal } });
+
+    const error = { code: 'share_exceeded', share: 'waits', by: 'capacity' };
+    await using overHttp = createHttpCaller({ url: at.url, token });
+    await expect(overHttp.invoke(TARGET)).rejects.toMatchObject(error);
+    await using overLink = createLinkCaller({ url: connectUrl({ linkUrl: at.url }), token });
+    await expect(overLink.invoke(TARGET)).rejects.toMatchObject(error);
+
+    await end();
+    expect((await at.ask(INVOKE, postJson({ wait_for: 'admitted' }, { token }))).status).toBe(202);
+  });
+
+  it('is described: the members of problems and of the schema', async () => {
+    await using at = await relay();
+    const { json } = await at.ask('/openapi.json', { token: null });
+    expect(JSON.stringify(json)).toContain('"share":{"type":"string","enum":["links","advertised_bytes",');
+  });
+
+  it('shows in the gauges', async () => {
+    await using at = await relay({ shares: { waits: { guarantee: 1 } } });
+    const end = await waiting(at, await tokenOf('alice', 'connect', 'invoke'));
+    const { text } = await at.ask('/metrics');
+    expect(text).toContain('callboard_share_used{share="waits"} 1');
+    expect(text).toContain('callboard_share_total{share="links"} 20000');
+    expect(text).not.toContain('callboard_share_total{share="waits"}');
+    expect(text).toContain('callboard_share_users_over{share="links"} 0');
+    await end();
+    expect((await at.ask('/metrics')).text).toContain('callboard_share_used{share="waits"} 0');
+  });
+});
+
+describe('readiness', () => {
+  it('turns while a total that new links or commands need has no room', async () => {
+    await using at = await relay({ shares: { links: { guarantee: 1, total: 1 } } });
+    const readiness = async () => {
+      const { status, json } = await ask(`${at.linkUrl}/readyz`, { token: null });
+      return [status, json];
+    };
+    expect(await readiness()).toEqual([200, { status: 'ready' }]);
+    const caller = createLinkCaller({ url: connectUrl(at), token: await tokenOf('alice', 'invoke') });
+    await expect(caller.invoke(TARGET)).rejects.toMatchObject({ code: 'not_connected' });
+    expect(await readiness()).toEqual([503, { status: 'not_ready', code: 'store_full', share: 'links' }]);
+    expect((await ask(`${at.linkUrl}/healthz`, { token: null })).status).toBe(200);
+    await caller.close();
+    await expect.poll(readiness).toEqual([200, { status: 'ready' }]);
+  });
+});
+
+describe('bounds given by a program', () => {
+  it.each([
+    { links: { guarantee: 10, total: 5 } },
+    { links: { guarantee: 0 } },
+    { queued_bytes: { guarantee: 1.5 } },
+    { marks: { guarantee: 3_000_000 } },
+  ])('that cannot hold are refused, naming the share: %j', (shares) => {
+    const name = Object.keys(shares)[0] ?? '';
+    expect(() => createCallboard({ config: { auth, shares } })).toThrow(
+      expect.objectContaining({
+        code: 'invalid_argument',
+        details: { errors: [expect.objectContaining({ parameter: `shares.${name}` })] },
+      }),
+    );
+  });
+
+  it('take the place of the defaults; historyMaxBytes is a total', async () => {
+    const shares = { links: { total: 500 } };
+    await using callboard = createCallboard({ config: { auth, shares, historyMaxBytes: 2 ** 20 } });
+    const { bounds } = callboard.core.shares;
+    expect(bounds.links).toEqual({ guarantee: 500, total: 500 });
+    expect(bounds.history_bytes).toEqual({ guarantee: 2 ** 20, total: 2 ** 20 });
+    expect(bounds.waits).toEqual({ guarantee: 10_000, total: null });
+  });
+});
