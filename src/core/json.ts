@@ -2,8 +2,8 @@ import { trustJson, type JsonText } from '../protocol/json.ts';
 
 /** JSON text that callboard does not look into: retained, forwarded and answered without being written anew. */
 export {
-  boundedValue,
   checkedJson,
+  countParts,
   forEachName,
   isArrayText,
   isEmptyObject,
@@ -19,6 +19,7 @@ export {
   type JsonText,
   type Members,
 } from '../protocol/json.ts';
+export { inOneLine, RawJson, writeJson } from '../protocol/json-value.ts';
 
 /** A value that came from JSON. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };

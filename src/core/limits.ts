@@ -79,12 +79,10 @@ export const UNAUTHENTICATED_SOCKETS = 8_192;
 =======
 /** JSON that is nested deeper is refused where it enters: it would overflow the stack of a program that reads it later. */
 export { JSON_DEPTH } from '../protocol/json-scan.ts';
-/** Members that the relay builds of one request or frame, payloads left out: building many distinct names takes long. */
-export const ENVELOPE_MEMBERS = 1000;
+/** Members and items that the relay builds of one request or frame, payloads left out: building many takes long. */
+export const ENVELOPE_PARTS = 1000;
 /** Params up to this many bytes are compared by what they say, larger ones as they are written. */
 export const DIGEST_BYTES = 16 * 1024;
-/** Links that one node holds at once. */
-export const LINKS = 20_000;
 >>>>>>> 0d509e8 (One JSON scanner: links check and cut payloads without building them, digests look at number text)
 
 // --- commands --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import {
   type JsonText,
   type Members,
 } from '../core/json.ts';
-import { ENVELOPE_MEMBERS } from '../core/limits.ts';
+import { ENVELOPE_PARTS } from '../core/limits.ts';
 
 /** The frame's payload is not JSON: the frame was not understood, which counts against its sender. */
 export class BadPayload extends Error {
@@ -28,7 +28,7 @@ export function payloadOf({ payload }: { readonly payload: string | null }): Jso
 /** Of a payload that the relay reads: its members, or those of an object in it. Throws `invalid_argument` naming it as `where`. */
 export function objectOf(where: string, json: JsonText): Members {
   if (!isObjectText(json)) return invalid(where, 'an object was expected');
-  return membersOf(json, ENVELOPE_MEMBERS) ?? invalid(where, `at most ${ENVELOPE_MEMBERS} members are read`);
+  return membersOf(json, ENVELOPE_PARTS) ?? invalid(where, `at most ${ENVELOPE_PARTS} members are read`);
 }
 
 /** As `objectOf`, of an array of at most `most` items. */

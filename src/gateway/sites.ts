@@ -3,7 +3,7 @@ import { requireUser, type Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
 import { trustJson, type JsonText, type Members } from '../core/json.ts';
-import { ENVELOPE_MEMBERS } from '../core/limits.ts';
+import { ENVELOPE_PARTS } from '../core/limits.ts';
 import type { SiteDefinition } from '../core/sites/room.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { arrayOf, flagIn, memberIn, objectOf, payloadOf, textIn } from './payload.ts';
@@ -49,7 +49,7 @@ function readProfile(members: Members): NonNullable<SiteDefinition['capabilityPr
 
 function readNames(where: string, json: JsonText | null): readonly string[] | null {
   if (json === null) return null;
-  return arrayOf(where, json, ENVELOPE_MEMBERS).map(
+  return arrayOf(where, json, ENVELOPE_PARTS).map(
     (item, i) => textIn(`${where}[${i}]`, item) ?? invalid(`${where}[${i}]`, 'a string was expected'),
   );
 }

@@ -17,8 +17,8 @@ export const BRACE = 0x7b;
 export const BRACE_END = 0x7d;
 export const BRACKET = 0x5b;
 export const BRACKET_END = 0x5d;
-const COMMA = 0x2c;
-export const COLON = 0x3a;
+export const COMMA = 0x2c;
+const COLON = 0x3a;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
 const DOT = 0x2e;
@@ -27,9 +27,12 @@ const LOWER_E = 0x65;
 const UPPER_E = 0x45;
 const LOWER_U = 0x75;
 
-/** Told of a member or an item, with the places of its parts in the text. False stops the scan. */
-export type VisitMember = (nameStart: number, nameEnd: number, from: number, to: number) => boolean;
-export type VisitItem = (from: number, to: number) => boolean;
+/**
+ * Reads the value of a member, or an item, that begins at `from`; `nameStart` and `nameEnd` are the places of the member's name, quotes included.
+ * Returns where it ends, or what ends the scan.
+ */
+export type ReadMember = (nameStart: number, nameEnd: number, from: number) => number;
+export type ReadItem = (from: number) => number;
 
 /** Where the value that begins at `at` ends; `depth`: levels around it. All of it is checked. */
 export function endOfValue(text: string, at: number, depth: number): number {
@@ -50,8 +53,8 @@ export function endOfScalar(text: string, at: number): number {
 
 const WORDS = ['true', 'false', 'null'];
 
-/** As `endOfValue`, of an object. `depth` counts it. */
-export function endOfObject(text: string, start: number, depth: number, visit: VisitMember | null): number {
+/** As `endOfValue`, of an object. `depth` counts it. `read` null: its members are only checked. */
+export function endOfObject(text: string, start: number, depth: number, read: ReadMember | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
   if (text.charCodeAt(at) === BRACE_END) return at + 1;
@@ -61,9 +64,8 @@ export function endOfObject(text: string, start: number, depth: number, visit: V
     const colon = skipSpace(text, nameEnd);
     if (text.charCodeAt(colon) !== COLON) return SYNTAX;
     const from = skipSpace(text, colon + 1);
-    const to = endOfValue(text, from, depth);
+    const to = read === null ? endOfValue(text, from, depth) : read(at, nameEnd, from);
     if (to < 0) return to;
-    if (visit !== null && !visit(at, nameEnd, from, to)) return STOPPED;
     at = skipSpace(text, to);
     const unit = text.charCodeAt(at);
     if (unit === BRACE_END) return at + 1;
@@ -73,14 +75,13 @@ export function endOfObject(text: string, start: number, depth: number, visit: V
 }
 
 /** As `endOfObject`, of an array. */
-export function endOfArray(text: string, start: number, depth: number, visit: VisitItem | null): number {
+export function endOfArray(text: string, start: number, depth: number, read: ReadItem | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
   if (text.charCodeAt(at) === BRACKET_END) return at + 1;
   for (;;) {
-    const to = endOfValue(text, at, depth);
+    const to = read === null ? endOfValue(text, at, depth) : read(at);
     if (to < 0) return to;
-    if (visit !== null && !visit(at, to)) return STOPPED;
     at = skipSpace(text, to);
     const unit = text.charCodeAt(at);
     if (unit === BRACKET_END) return at + 1;

@@ -6,7 +6,7 @@ import {
   BRACE,
   BRACE_END,
   BRACKET,
-  COLON,
+  COMMA,
   DEPTH,
   endOfArray,
   endOfObject,
@@ -56,10 +56,11 @@ export function readMembers(text: string, most: number): Members | JsonFault | n
   if (text.charCodeAt(start) !== BRACE) return jsonFault(text);
   const members = new Map<string, JsonText>();
   let count = 0;
-  const end = endOfObject(text, start, 1, (nameStart, nameEnd, from, to) => {
-    if (++count > most) return false;
-    members.set(nameOf(text, nameStart, nameEnd), cut(text, from, to));
-    return true;
+  const end = endOfObject(text, start, 1, (nameStart, nameEnd, from) => {
+    if (++count > most) return STOPPED;
+    const to = endOfValue(text, from, 1);
+    if (to >= 0) members.set(nameOf(text, nameStart, nameEnd), cut(text, from, to));
+    return to;
   });
   return faultOf(text, end) ?? members;
 }
@@ -81,19 +82,21 @@ export function memberOf(object: JsonText, name: string): JsonText | undefined {
 
 /** Calls `visit` for each member of an object, in order, with its name and where its value stands. */
 export function forEachName(object: JsonText, visit: (name: string, from: number, to: number) => void): void {
-  endOfObject(object, skipSpace(object, 0), 1, (nameStart, nameEnd, from, to) => {
+  endOfObject(object, skipSpace(object, 0), 1, (nameStart, nameEnd, from) => {
+    const to = endOfValue(object, from, 1);
     visit(nameOf(object, nameStart, nameEnd), from, to);
-    return true;
+    return to;
   });
 }
 
 /** The items of an array, each as it is written. Null: it has more than `most`. */
 export function itemsOf(array: JsonText, most: number): readonly JsonText[] | null {
   const items: JsonText[] = [];
-  const end = endOfArray(array, skipSpace(array, 0), 1, (from, to) => {
-    if (items.length >= most) return false;
+  const end = endOfArray(array, skipSpace(array, 0), 1, (from) => {
+    if (items.length >= most) return STOPPED;
+    const to = endOfValue(array, from, 1);
     items.push(cut(array, from, to));
-    return true;
+    return to;
   });
   return end < 0 ? null : items;
 }
@@ -113,22 +116,15 @@ export function isEmptyObject(json: JsonText): boolean {
   return json.charCodeAt(start) === BRACE && json.charCodeAt(skipSpace(json, start + 1)) === BRACE_END;
 }
 
-/** The value of this JSON. Null: its objects have more than `most` members together, which would take long to build. */
-export function boundedValue(json: JsonText, most: number): { readonly value: unknown } | null {
-  return hasMoreMembers(json, most) ? null : { value: JSON.parse(json) };
-}
-
-/** Whether all objects in this JSON have more than `most` members together. */
-function hasMoreMembers(json: JsonText, most: number): boolean {
-  // A member takes five characters: its quotes, colon, value and comma or brace.
-  if (json.length < 5 * most) return false;
+/** How many members and items a JSON text has, all levels together, but for the first of each object and array. Counts no further than `most` + 1. */
+export function countParts(json: JsonText, most: number): number {
   let count = 0;
-  for (let at = 0; at < json.length; at++) {
+  for (let at = 0; at < json.length && count <= most; at++) {
     const unit = json.charCodeAt(at);
     if (unit === QUOTE) at = endOfString(json, at) - 1;
-    else if (unit === COLON && ++count > most) return true;
+    else if (unit === COMMA) count++;
   }
-  return false;
+  return count;
 }
 
 /** `end`: where the value of the whole text ends, or why it has no end. */
@@ -138,7 +134,8 @@ function faultOf(text: string, end: number): JsonFault | null {
   return end >= 0 && skipSpace(text, end) === text.length ? null : 'syntax';
 }
 
-function nameOf(text: string, start: number, end: number): string {
+/** The name that is written between these places, quotes included. */
+export function nameOf(text: string, start: number, end: number): string {
   const bare = text.slice(start + 1, end - 1);
   return bare.includes('\\') ? String(JSON.parse(text.slice(start, end))) : bare;
 }

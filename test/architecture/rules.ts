@@ -16,7 +16,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
       'graphql/',
       'generated/',
       'core/errors.ts',
-      'core/json.ts',
+      'core/json',
       'core/limits.ts',
       'core/maybe.ts',
       'core/auth/',
