@@ -4,7 +4,7 @@ import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.
 
 /**
  * What is built of a JSON text: a value (`plain`), a RawJson that keeps the text (`text`; null where that says null), nothing (`skipped`), or a
- * list or an object whose parts have shapes of their own. A single value stands for a list of one; what is no object is built as plain.
+ * list or an object whose parts have shapes of their own. A single value where a list may be is built as an item of it; what is no object is built as plain.
  */
 export type Shape = 'plain' | 'text' | 'skipped' | ListShape | ObjectShape;
 export type ListShape = { readonly item: Shape };
