@@ -1,4 +1,13 @@
-import { BRACE, BRACKET, endOfArray, endOfObject, endOfValue, skipSpace, STOPPED } from '../protocol/json-scan.ts';
+import {
+  BRACE,
+  BRACKET,
+  endOfArray,
+  endOfObject,
+  endOfValue,
+  QUOTE,
+  skipSpace,
+  STOPPED,
+} from '../protocol/json-scan.ts';
 import { nameOf } from '../protocol/json.ts';
 import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.ts';
 
@@ -55,7 +64,8 @@ class ShapedReader {
     const unit = json.charCodeAt(at);
     if (unit === BRACE || unit === BRACKET) this.#left -= countParts(text, this.#left);
     if (this.#left < 0) return STOPPED;
-    this.value = JSON.parse(text);
+    // Most values are texts without an escape.
+    this.value = unit === QUOTE ? nameOf(json, at, end) : JSON.parse(text);
     return end;
   }
 
