@@ -98,9 +98,9 @@ function createQuery(server: GraphqlServer) {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
     }
-    readParams(req, body);
+    const { variables } = readParams(req, body);
     if (req.method === 'POST') req.body = body;
-    server.answer(req, res, { who, notes });
+    server.answer(req, res, { who, variables, notes });
   };
 }
 

@@ -13,10 +13,11 @@ import type { Maybe } from '../core/maybe.ts';
 import { createCost } from './cost.ts';
 import { createDeedWriter, type DeedWriter } from './writer-deed.ts';
 import { createFragmentStores, type FragmentStores } from './fragments.ts';
+import { createVariablesReader, type ReadVariables, type Variables } from './request-variables.ts';
 import { createWriter, type Writer, type WriterSource } from './writer.ts';
 import type { Note } from './writer-values.ts';
 
-export type Variables = Readonly<Record<string, unknown>>;
+export type { Variables } from './request-variables.ts';
 
 /** How one operation of one document is run. Made once and kept with the document. */
 export type Plan = {
@@ -25,6 +26,8 @@ export type Plan = {
   readonly introspects: boolean;
   /** It reads nothing but the schema and `__typename`. */
   readonly onlyMeta: boolean;
+  /** The variables of a request, for what follows. Throws `invalid_argument`. */
+  readonly read: ReadVariables;
   /** The most that it may cost with these variables. Bad variables cost 0: running refuses them. */
   cost(variables: Variables): number;
   /**
@@ -94,6 +97,7 @@ function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
     operation: operation.operation,
     introspects: roots.has('__schema') || roots.has('__type'),
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
+    read: createVariablesReader(schema, operation),
     cost: createCost(schema, document, operation),
     run: settled(run, operation),
     write,

@@ -12,6 +12,7 @@ import { turnAway, type Turned } from '../gateway/doorstep.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
+import { readRequestBody } from '../graphql/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess, type Access } from './access.ts';
 import type { Admission } from './admission.ts';
@@ -150,7 +151,11 @@ function createRouter(options: FrontOptions): Router {
 /** The doors behind which askers are known. */
 function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
   const bodies = createBodies();
-  const read = ({ request, method }: Visit, who: Principal | null, parse = parseBody): Maybe<unknown> => {
+  const read = <T>(
+    { request, method }: Visit,
+    who: Principal | null,
+    parse: (bytes: Buffer) => T,
+  ): Maybe<T | undefined> => {
     if (isReading(method) || !mayHaveBody(request)) return undefined;
     const rate = rateOf(inbound, who);
     if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
@@ -161,7 +166,8 @@ function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptio
     const { request, response } = visit;
     const { who } = access;
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
-    const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;
+    const parse = (bytes: Buffer): unknown =>
+      bodies.recall(bytes) ?? (parsed = { bytes, body: readRequestBody(parseBody(bytes)) }).body;
     return andThen(read(visit, who, parse), (body) =>
       andThen(graphql.handle(request, response, { who, body, reply, notes: access }), () => {
         if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
@@ -174,7 +180,7 @@ function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptio
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(visit, asked);
     const { who } = asked.access;
-    return andThen(read(visit, who), (body) =>
+    return andThen(read(visit, who, parseBody), (body) =>
       andThen(
         rest.handle(request, response, { who, path, query, body, reply: asked.reply, notes: asked.access }),
         (found) => (found ? 'rest' : notFound()),
