@@ -1,17 +1,32 @@
+import { trustJson, type JsonText } from '../protocol/json.ts';
+
 /** JSON text that callboard does not look into: retained, forwarded and answered without being written anew. */
-export type JsonText = string & { readonly __json: true };
+export {
+  checkedJson,
+  countParts,
+  forEachName,
+  isArrayText,
+  isEmptyObject,
+  isObjectText,
+  itemsOf,
+  jsonFault,
+  memberOf,
+  membersOf,
+  ownSlice,
+  readMembers,
+  trustJson,
+  type JsonFault,
+  type JsonText,
+  type Members,
+} from '../protocol/json.ts';
+export { inOneLine, RawJson, writeJson } from '../protocol/json-value.ts';
 
 /** A value that came from JSON. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** Marks a text that the caller has already parsed without error, or has just written with JSON.stringify. */
-export function trustJson(text: string): JsonText {
-  return text as JsonText;
-}
-
 /** Undefined stands for "no payload"; anything else is written once, here. */
 export function toJson(value: unknown): JsonText | null {
-  return value === undefined ? null : ((JSON.stringify(value) ?? 'null') as JsonText);
+  return value === undefined ? null : trustJson(JSON.stringify(value) ?? 'null');
 }
 
 export function fromJson(text: JsonText | null): JsonValue | null {
@@ -67,4 +82,10 @@ export function utf8Length(text: string): number {
 
 function isLow(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** Whether a text is longer than so many bytes as UTF-8. */
+export function longerThan(text: string, bytes: number): boolean {
+  if (text.length > bytes) return true;
+  return text.length * 3 > bytes && utf8Length(text) > bytes;
 }

@@ -80,13 +80,17 @@ export const BACK_PRESSURE_CLOSE_BYTES = 8 * 1024 * 1024;
 export const BACK_PRESSURE_MS = 30_000;
 /** The header line of a frame: a token of 8192 characters and room to spare. */
 export const HEADER_CHARS = 16 * 1024;
-/** JSON that is nested deeper is refused at the door: writing it anew would overflow the stack of whoever reads it later. */
-export const JSON_DEPTH = 200;
 /** A peer that reads nothing of an answer for this long is cut; event streams and links have bounds of their own. */
 export const READ_NOTHING_MS = 15_000;
 /** Open sockets over which no good token came: of one address, and of all. Of the descriptors of the process at most half. */
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
+/** JSON that is nested deeper is refused where it enters: it would overflow the stack of a program that reads it later. */
+export { JSON_DEPTH } from '../protocol/json-scan.ts';
+/** Members and items that the relay builds of one request or frame, payloads left out: building many takes long. */
+export const ENVELOPE_PARTS = 1000;
+/** Params up to this many bytes are compared by what they say, larger ones as they are written. */
+export const DIGEST_BYTES = 16 * 1024;
 
 // --- commands --------------------------------------------------------------------------------------------------------
 export const QUEUE_PER_CLIENT = 1000;
@@ -146,8 +150,8 @@ export const SSE_PING_MS = 20_000;
 // --- documents -------------------------------------------------------------------------------------------------------
 export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
-/** Braces, brackets and parentheses within one another: beside fields, the values of arguments. As deep as JSON may be. */
-export const QUERY_NESTING = JSON_DEPTH;
+/** Braces, brackets and parentheses within one another: beside fields, the values of arguments. As deep as a literal of JSON need be. */
+export const QUERY_NESTING = 200;
 export const QUERY_ALIASES = 100;
 export const QUERY_ROOT_FIELDS = 10;
 export const QUERY_DIRECTIVES = 50;

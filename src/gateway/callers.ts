@@ -7,8 +7,7 @@ import { endOf } from '../core/rpc/ended.ts';
 import { andThen, orElse, type Maybe } from '../core/maybe.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import type { Conduct } from './conduct.ts';
-import { isObjectText } from './json.ts';
-import { readPayload } from './payload.ts';
+import { payloadOf } from './payload.ts';
 import { aboutFrame } from './refusal.ts';
 import type { Wire } from './wire.ts';
 
@@ -100,15 +99,13 @@ export class Callers {
 
   #invoke(frame: Invoke, who: Principal, signal: Leaving): Promise<void> {
     const { core } = this.#options;
-    const params = readPayload(frame);
-    if (params !== null && !isObjectText(params.text)) invalid('params', 'an object was expected');
+    const params = payloadOf(frame);
     const tell = tellerOf(this.#options.wire, frame);
     const invoked = core.rpc.invoke(who, {
       userId: userOf(frame, who),
       clientId: frame.client_id,
       action: frame.action,
-      params: params?.text ?? null,
-      paramsValue: params?.value,
+      params,
       commandId: frame.command_id,
       instanceId: frame.instance_id,
       waitFor: frame.wait_for,

@@ -2,10 +2,14 @@ import type { ReportedContext, ReportedWindow } from '../core/contexts/context.t
 import type { Report, ReportPart } from '../core/contexts/store.ts';
 import { invalid } from '../core/errors.ts';
 import { id } from '../core/ids.ts';
-import { fromJson, utf8Length, type JsonText } from '../core/json.ts';
-import { METADATA_BYTES } from '../core/limits.ts';
+import { checkedJson, utf8Length, type JsonText, type Members } from '../core/json.ts';
+import { CLIENT_CONTEXTS, METADATA_BYTES } from '../core/limits.ts';
+import type { Table } from '../protocol/fields.ts';
 import { CONTEXT, parseRow, WINDOW } from '../protocol/report.ts';
-import { checkedJson, isArrayText, isObjectText, itemsOf, membersOf } from './json.ts';
+import { arrayOf, flagIn, memberIn, objectOf, scalarOf } from './payload.ts';
+
+/** Rows and ids that one list of a report may hold: more than a client can have, so that what is too much is refused as that. */
+const ROWS = 2 * CLIENT_CONTEXTS;
 
 /** Reads the payload of `report`, all of it or nothing. Throws `invalid_argument` naming the member; members that it does not know are ignored. */
 export function readReport(payload: string | null): Report {
@@ -13,8 +17,8 @@ export function readReport(payload: string | null): Report {
   if (json === null) return invalid('payload', 'JSON was expected, not nested too deeply');
   const members = objectOf('payload', json);
   return {
-    contexts: readPart('contexts', valueOf(members, 'contexts'), { read: readContext, idOf: (row) => row.contextId }),
-    windows: readPart('windows', valueOf(members, 'windows'), { read: readWindow, idOf: (row) => row.windowId }),
+    contexts: readPart('contexts', memberIn(members, 'contexts'), { read: readContext, idOf: (row) => row.contextId }),
+    windows: readPart('windows', memberIn(members, 'windows'), { read: readWindow, idOf: (row) => row.windowId }),
   };
 }
 
@@ -26,9 +30,12 @@ type Rows<T> = {
 function readPart<T>(where: string, json: JsonText | null, { read, idOf }: Rows<T>): ReportPart<T> | null {
   if (json === null) return null;
   const members = objectOf(where, json);
-  const each = <R>(member: string, readOne: (at: string, item: JsonText) => R): R[] =>
-    itemsIn(`${where}.${member}`, valueOf(members, member)).map((item, i) => readOne(`${where}.${member}[${i}]`, item));
-  const snapshot = readFlag(`${where}.snapshot`, valueOf(members, 'snapshot'));
+  const each = <R>(member: string, readOne: (at: string, item: JsonText) => R): R[] => {
+    const list = memberIn(members, member);
+    const items = list === null ? [] : arrayOf(`${where}.${member}`, list, ROWS);
+    return items.map((item, i) => readOne(`${where}.${member}[${i}]`, item));
+  };
+  const snapshot = flagIn(`${where}.snapshot`, memberIn(members, 'snapshot')) ?? false;
   const set = each('set', read);
   const removed = each('removed', readId);
   if (snapshot && removed.length > 0) invalid(`${where}.removed`, 'a snapshot removes whatever it does not set');
@@ -37,9 +44,10 @@ function readPart<T>(where: string, json: JsonText | null, { read, idOf }: Rows<
 }
 
 function readContext(where: string, item: JsonText): ReportedContext {
-  const row = parseRow(CONTEXT, fromJson(item));
+  const members = objectOf(where, item);
+  const row = parseRow(CONTEXT, fieldsIn(members, CONTEXT));
   if (typeof row === 'string') return invalidAt(where, row);
-  const metadata = valueOf(membersOf(item), 'metadata');
+  const metadata = memberIn(members, 'metadata');
   if (metadata !== null && utf8Length(metadata) > METADATA_BYTES)
     invalid(`${where}.metadata`, `at most ${METADATA_BYTES} bytes are kept`);
   return {
@@ -54,7 +62,7 @@ function readContext(where: string, item: JsonText): ReportedContext {
 }
 
 function readWindow(where: string, item: JsonText): ReportedWindow {
-  const row = parseRow(WINDOW, fromJson(item));
+  const row = parseRow(WINDOW, fieldsIn(objectOf(where, item), WINDOW));
   if (typeof row === 'string') return invalidAt(where, row);
   return {
     windowId: row.window_id,
@@ -73,6 +81,11 @@ function readWindow(where: string, item: JsonText): ReportedWindow {
   };
 }
 
+/** The fields that a table names, all of which are texts, numbers or words. */
+function fieldsIn(members: Members, table: Table): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(table).map((field) => [field, scalarOf(members.get(field) ?? null)]));
+}
+
 /** A row's fault begins with its member, unless it is about the row itself. */
 function invalidAt(where: string, fault: string): never {
   const [, member, detail] = /^(\w+): (.*)$/s.exec(fault) ?? [];
@@ -88,26 +101,6 @@ function checkOnce(where: string, ids: readonly string[]): void {
 }
 
 function readId(where: string, item: JsonText): string {
-  const value = fromJson(item);
+  const value = scalarOf(item);
   return typeof value === 'string' ? id(where, value) : invalid(where, 'a string was expected');
-}
-
-function readFlag(where: string, json: JsonText | null): boolean {
-  const value = fromJson(json) ?? false;
-  return typeof value === 'boolean' ? value : invalid(where, 'true or false was expected');
-}
-
-function objectOf(where: string, json: JsonText): ReadonlyMap<string, JsonText> {
-  return isObjectText(json) ? membersOf(json) : invalid(where, 'an object was expected');
-}
-
-function itemsIn(where: string, json: JsonText | null): readonly JsonText[] {
-  if (json === null) return [];
-  return isArrayText(json) ? itemsOf(json) : invalid(where, 'an array was expected');
-}
-
-/** Null stands for left out. */
-function valueOf(members: ReadonlyMap<string, JsonText>, member: string): JsonText | null {
-  const json = members.get(member);
-  return json === undefined || json === 'null' ? null : json;
 }

@@ -136,7 +136,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
 
   #receiveLate(text: string, isBinary: boolean): void {
     const conversation = this.#conversation;
-    if (isBinary || !conversation || !TAKES_LATE.has(this.#end)) return;
+    if (isBinary || !conversation || !TAKES_LATE.has(this.#end) || headerLength(text) > HEADER_CHARS) return;
     const frame = parseUp(text);
     if (!isFault(frame)) conversation.takeLate(frame);
   }

@@ -2,10 +2,11 @@ import { fail, invalid, notFound } from '../core/errors.ts';
 import { requireUser, type Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
-import { fromJson, type JsonValue } from '../core/json.ts';
+import { trustJson, type JsonText, type Members } from '../core/json.ts';
+import { ENVELOPE_PARTS } from '../core/limits.ts';
 import type { SiteDefinition } from '../core/sites/room.ts';
 import type { UpFrame } from '../protocol/frames.ts';
-import { payloadOf } from './payload.ts';
+import { arrayOf, flagIn, memberIn, objectOf, payloadOf, textIn } from './payload.ts';
 
 export type SiteFrame = Extract<UpFrame, { type: 'site' }>;
 
@@ -24,49 +25,31 @@ export async function takeSite(frame: SiteFrame, { core, session, principal }: H
     if (!(await core.sites.remove(principal, frame.site_id))) notFound();
     return;
   }
-  const definition = readDefinition(fromJson(payloadOf(frame)));
+  const definition = readDefinition(payloadOf(frame));
   await core.sites.register(principal, { ...definition, siteId: frame.site_id, clientId });
 }
 
-type Members = { readonly [key: string]: JsonValue };
-
 /** Members that it does not know are ignored. */
-function readDefinition(value: JsonValue): Omit<SiteDefinition, 'siteId' | 'clientId'> {
-  const members = value === null ? {} : objectOf('payload', value);
-  const profile = members['capability_profile'] ?? null;
+function readDefinition(payload: JsonText | null): Omit<SiteDefinition, 'siteId' | 'clientId'> {
+  const given = payload === null || payload.trim() === 'null' ? trustJson('{}') : payload;
+  const members = objectOf('payload', given);
+  const profile = memberIn(members, 'capability_profile');
   return {
-    title: readText('title', members['title']),
-    eventNames: readNames('event_names', members['event_names']),
-    actions: readNames('actions', members['actions']),
+    title: textIn('title', memberIn(members, 'title')),
+    eventNames: readNames('event_names', memberIn(members, 'event_names')),
+    actions: readNames('actions', memberIn(members, 'actions')),
     capabilityProfile: profile === null ? null : readProfile(objectOf('capability_profile', profile)),
   };
 }
 
 function readProfile(members: Members): NonNullable<SiteDefinition['capabilityProfile']> {
-  const flag = (member: string): boolean => readFlag(`capability_profile.${member}`, members[member]);
+  const flag = (member: string): boolean => flagIn(`capability_profile.${member}`, memberIn(members, member)) ?? false;
   return { actionInvocation: flag('action_invocation'), sharing: flag('sharing') };
 }
 
-function objectOf(where: string, value: JsonValue): Members {
-  return isObject(value) ? value : invalid(where, 'an object was expected');
-}
-
-function isObject(value: JsonValue): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function readText(where: string, value: JsonValue = null): string | null {
-  return value === null || typeof value === 'string' ? value : invalid(where, 'a string was expected');
-}
-
-function readFlag(where: string, value: JsonValue = null): boolean {
-  return value === null || typeof value === 'boolean' ? (value ?? false) : invalid(where, 'true or false was expected');
-}
-
-function readNames(where: string, value: JsonValue = null): readonly string[] | null {
-  if (value === null) return null;
-  if (!Array.isArray(value)) return invalid(where, 'an array was expected');
-  return value.map(
-    (item: JsonValue, i) => readText(`${where}[${i}]`, item) ?? invalid(`${where}[${i}]`, 'a string was expected'),
+function readNames(where: string, json: JsonText | null): readonly string[] | null {
+  if (json === null) return null;
+  return arrayOf(where, json, ENVELOPE_PARTS).map(
+    (item, i) => textIn(`${where}[${i}]`, item) ?? invalid(`${where}[${i}]`, 'a string was expected'),
   );
 }

@@ -1,6 +1,5 @@
 import type { ActionAdvertisement, Connection } from '../core/connections/connection.ts';
 import type { ActionSample, AdvertisedAction } from '../core/core.ts';
-import { fromJson } from '../core/json.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../core/limits.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
@@ -25,14 +24,14 @@ const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAd
       nullable: true,
       description: 'The JSON Schema of its arguments.',
       extensions: PURE,
-      resolve: ({ schema }) => fromJson(schema),
+      resolve: ({ schema }) => schema,
     }),
     metadata: t.field({
       type: 'JSON',
       nullable: true,
       description: 'Whatever else the client said of it.',
       extensions: PURE,
-      resolve: ({ metadata }) => fromJson(metadata),
+      resolve: ({ metadata }) => metadata,
     }),
   }),
 });

@@ -1,8 +1,9 @@
 /** The one schema builder. Rooms add their types and fields to it; `schema.ts` builds what they added. */
 import SchemaBuilder from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
-import { GraphQLError, Kind, valueFromASTUntyped } from 'graphql';
-import { JSON_DEPTH } from '../core/limits.ts';
+import { GraphQLError, Kind } from 'graphql';
+import type { JsonText, RawJson } from '../core/json.ts';
+import { jsonScalar } from './builder-json.ts';
 import type { Context } from './context.ts';
 import { parseTime, printTime } from './time.ts';
 
@@ -16,7 +17,8 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     /** Epoch milliseconds inside. */
     DateTime: { Input: number; Output: number };
-    JSON: { Input: unknown; Output: unknown };
+    /** Passes through as it is written. */
+    JSON: { Input: RawJson; Output: JsonText };
   };
 }>({ plugins: [ComplexityPlugin], defaultFieldNullability: false, complexity: { disabled: true } });
 
@@ -35,9 +37,7 @@ builder.scalarType('DateTime', {
 builder.scalarType('JSON', {
   description:
     'Any JSON value, opaque to callboard: it is neither looked into nor rewritten. As input it may be nested 200 deep.',
-  serialize: (value) => value,
-  parseValue: shallowJson,
-  parseLiteral: (node, variables) => shallowJson(valueFromASTUntyped(node, variables)),
+  ...jsonScalar,
 });
 
 builder.queryType({
@@ -51,17 +51,3 @@ builder.subscriptionType({
   description:
     'Live changes from now on, without replay. A subscription queues 100 events and drops the oldest; `missed` on the next event says how many.',
 });
-
-/** JSON that is nested too deep would overflow the stack of whoever writes it anew; refused here, before anything runs. */
-function shallowJson(value: unknown): unknown {
-  let level = [value].filter(isContainer);
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > JSON_DEPTH) throw new GraphQLError(`JSON may be nested ${JSON_DEPTH} deep.`);
-    level = level.flatMap((item) => Object.values(item).filter(isContainer));
-  }
-  return value;
-}
-
-function isContainer(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}

@@ -12,7 +12,6 @@ import {
 } from '../core/connections/connection.ts';
 import type { ConnectionChange, ConnectionEvent } from '../core/bus.ts';
 import { PREDECESSORS } from '../core/limits.ts';
-import { fromJson } from '../core/json.ts';
 import type { Live } from '../core/live.ts';
 import { builder } from './builder.ts';
 import { CONNECTION_SIZE } from './connections-size.ts';
@@ -102,7 +101,7 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
       nullable: true,
       description: 'What the client said of itself, kept as sent.',
       extensions: PURE,
-      resolve: ({ metadata }) => fromJson(metadata),
+      resolve: ({ metadata }) => metadata,
     }),
     connectedAt: t.expose('connectedAt', { type: 'DateTime', description: 'When this link was bound.' }),
     lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'The last sign of life.' }),

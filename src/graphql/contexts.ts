@@ -1,5 +1,4 @@
 import { contextStatus, type ContextStatus, type ExecutionContext, type Ownership } from '../core/contexts/context.ts';
-import { fromJson } from '../core/json.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { CommandType } from './delivery-command.ts';
@@ -51,7 +50,7 @@ export const ExecutionContextType = builder.objectRef<ExecutionContext>('Executi
       type: 'JSON',
       nullable: true,
       description: 'Whatever else the client said of it, kept as sent.',
-      resolve: ({ metadata }) => fromJson(metadata),
+      resolve: ({ metadata }) => metadata,
     }),
     reportedAt: t.expose('reportedAt', { type: 'DateTime', description: 'When it was last reported.' }),
   }),

@@ -1,7 +1,6 @@
 import type { CommandUpdate } from '../core/core.ts';
 import type { Command, Sighting } from '../core/delivery/command.ts';
 import { notFound } from '../core/errors.ts';
-import { fromJson } from '../core/json.ts';
 import { SIGHTINGS_PER_COMMAND } from '../core/limits.ts';
 import type { Live } from '../core/live.ts';
 import { andThen } from '../core/maybe.ts';
@@ -88,7 +87,7 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
       resolve: async (command, { reveal }, { core, auditPayload }) => {
         if (!reveal) return null;
         auditPayload(subjectOfCommand(command));
-        return fromJson(await core.delivery.result(command));
+        return core.delivery.result(command);
       },
     }),
     resultExpired: t.exposeBoolean('resultExpired', {
@@ -134,7 +133,7 @@ const CommandUpdateType = builder.objectRef<Live<CommandUpdate>>('CommandUpdate'
         'The progress that the client reported, where that is what moved. An administrator’s reading is written to the audit log.',
       resolve: ({ event }, _, { auditPayload }) => {
         if (event.progress !== null) auditPayload(subjectOfCommand(event.command));
-        return fromJson(event.progress);
+        return event.progress;
       },
     }),
     at: t.field({ type: 'DateTime', description: 'When it moved.', resolve: ({ event }) => event.at }),

@@ -99,10 +99,10 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
     }
-    const params = readParams(req, body);
-    if (!who) requireAnonymousQuery(params.query, introspection);
+    const { query, variables } = readParams(req, body);
+    if (!who) requireAnonymousQuery(query, introspection);
     if (req.method === 'POST') req.body = body;
-    server.answer(req, res, { who, notes });
+    server.answer(req, res, { who, variables, notes });
   };
 }
 

@@ -14,6 +14,7 @@ import {
   type ValidatedSubscriptionArgs,
   type ExecutionResult,
 } from 'graphql';
+import { inOneLine } from '../core/json.ts';
 import type { Live, Shared } from '../core/live.ts';
 import type { Maybe } from '../core/maybe.ts';
 import type { Mask } from './mask.ts';
@@ -95,7 +96,7 @@ function createFace(
   return {
     encode(live: Live<unknown>) {
       const written = write(live, nobody());
-      if (typeof written === 'string') return `{"data":${written}}`;
+      if (typeof written === 'string') return inOneLine(`{"data":${written}}`);
       const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: nobody() });
       if (result instanceof Promise) throw new TypeError('A field of a shareable type is not resolved at once.');
       return resultText(masked(result));

@@ -10,7 +10,7 @@ import {
 import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core, HangUp } from '../core/core.ts';
-import { CallboardError } from '../core/errors.ts';
+import { CallboardError, invalid } from '../core/errors.ts';
 import { QUERY_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import { andThen, orElse, type Maybe } from '../core/maybe.ts';
@@ -19,6 +19,7 @@ import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import { createPlans, type Plan, type Variables } from './plan.ts';
 import type { RequestNotes } from './request-notes.ts';
+import type { GivenVariables } from './request-variables.ts';
 import type { Joining } from './sse-group.ts';
 import { MAX_COERCION_ERRORS } from './plan-variables.ts';
 
@@ -38,7 +39,7 @@ export type MakeContext = (of: {
 export type Operation = {
   readonly document: DocumentNode;
   readonly operationName?: string | null | undefined;
-  readonly variables?: Variables | null | undefined;
+  readonly variables?: GivenVariables;
   readonly who: Principal | null;
   readonly signal?: HangUp | undefined;
   readonly notes?: RequestNotes | undefined;
@@ -54,6 +55,8 @@ export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefine
 export type Executor = {
   /** The kind of the operation; null when the document does not say which to run. */
   kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
+  /** The variables of an operation, built of their text where they came as such. Throws `invalid_argument`. */
+  variablesOf(operation: Pick<Operation, 'document' | 'operationName' | 'variables'>): Variables;
   /** Queries and mutations. */
   execute(operation: Operation): Promise<ExecutionResult>;
   /** As `execute`; the data as JSON text, where it comes without errors and can be written so. */
@@ -80,14 +83,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ who, signal, notes, variables }: Operation, plan: Plan): object =>
-    options.makeContext({ core, who, log, signal, notes, asks: plan.asks(variables ?? {}) });
-  const admit = (operation: Operation): Plan => {
+  const contextOf = ({ who, signal, notes }: Operation, { plan, variables }: Admitted): object =>
+    options.makeContext({ core, who, log, signal, notes, asks: plan.asks(variables) });
+  const admit = (operation: Operation): Admitted => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
-    const refused = refusalOf(plan, { who: operation.who, variables: operation.variables ?? {}, introspection });
+    const variables = plan.read(operation.variables);
+    const refused = refusalOf(plan, { who: operation.who, variables, introspection });
     if (refused) throw refused;
-    return plan;
+    return { plan, variables };
   };
   const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
   const nobody = (): object => options.makeContext({ core, who: null, log });
@@ -96,10 +100,13 @@ export function createExecutor(options: ExecutorOptions): Executor {
   return {
     mask,
     kindOf: ({ document, operationName }) => plans.of(document, operationName)?.operation ?? null,
+    variablesOf: ({ document, operationName, variables }) =>
+      plans.of(document, operationName)?.read(variables) ?? invalid('operationName', 'expected one of the document'),
     async execute(operation) {
       try {
-        const plan = admit(operation);
-        const answer = plan.run(contextOf(operation, plan), operation.variables);
+        const admitted = admit(operation);
+        const { plan, variables } = admitted;
+        const answer = plan.run(contextOf(operation, admitted), variables);
         return masked(await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer));
       } catch (error) {
         return { errors: [mask(error)] };
@@ -108,8 +115,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     answer(operation) {
       return orElse<Answer, Answer>(
         () => {
-          const plan = admit(operation);
-          const answer = answerOf(plan, contextOf(operation, plan), operation.variables);
+          const admitted = admit(operation);
+          const { plan, variables } = admitted;
+          const answer = answerOf(plan, contextOf(operation, admitted), variables);
           const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
           return andThen<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
         },
@@ -118,16 +126,18 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
     async subscribe(operation) {
       try {
-        const plan = admit(operation);
-        const wrong = plan.refused(operation.variables ?? {});
+        const admitted = admit(operation);
+        const { plan, variables } = admitted;
+        const wrong = plan.refused(variables);
         if (wrong) return masked({ errors: wrong });
-        const args = subscriptionArgs(operation, { schema, contextValue: contextOf(operation, plan) });
+        const contextValue = contextOf(operation, admitted);
+        const args = subscriptionArgs({ ...operation, variables }, { schema, contextValue });
         if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
         const joining = sharing ? await sharer.of(args) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return masked(source);
-        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, plan) });
+        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, admitted) });
       } catch (error) {
         return { errors: [mask(error)] };
       }
@@ -136,8 +146,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
 }
 
 type Answer = ExecutionResult | WrittenData;
+type Admitted = { readonly plan: Plan; readonly variables: Variables };
 
-function answerOf(plan: Plan, context: object, variables: Operation['variables']): Maybe<Answer> {
+function answerOf(plan: Plan, context: object, variables: Variables): Maybe<Answer> {
   const note = { wide: false };
   return andThen<string | null, Answer>(plan.write(context, variables, note), (written) =>
     written === null ? plan.run(context, variables) : { written, wide: note.wide },
@@ -149,7 +160,7 @@ function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
 }
 
 function subscriptionArgs(
-  { document, operationName, variables }: Operation,
+  { document, operationName, variables }: Operation & { readonly variables: Variables },
   { schema, contextValue }: { schema: GraphQLSchema; contextValue: object },
 ): ReturnType<typeof validateSubscriptionArgs> {
   return validateSubscriptionArgs({
@@ -157,7 +168,7 @@ function subscriptionArgs(
     document,
     contextValue,
     operationName: operationName ?? null,
-    variableValues: variables ?? {},
+    variableValues: variables,
     hideSuggestions: true,
     options: { maxCoercionErrors: MAX_COERCION_ERRORS },
   });

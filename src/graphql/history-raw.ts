@@ -1,6 +1,5 @@
 import { notFound } from '../core/errors.ts';
 import type { RawMessages } from '../core/history/raw.ts';
-import { fromJson } from '../core/json.ts';
 import { RAW_SAMPLE } from '../core/limits.ts';
 import { builder } from './builder.ts';
 import { CompletenessType } from './page.ts';
@@ -14,7 +13,7 @@ const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
       nullable: { list: false, items: true },
       description:
         'The newest first: stored messages, or payloads alone. A payload that is kept apart stands in a stored message as its reference; alone it is null where it cannot be read.',
-      resolve: ({ items }) => items.map(fromJson),
+      resolve: ({ items }) => items,
     }),
     completeness: t.expose('completeness', {
       type: CompletenessType,

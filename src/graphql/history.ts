@@ -8,7 +8,6 @@ import {
   type TerminalError,
 } from '../core/history/message.ts';
 import type { MessageOrder, StreamSummary } from '../core/history/store.ts';
-import { fromJson } from '../core/json.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
@@ -98,7 +97,7 @@ const MessageType = builder.objectRef<Message>('Message').implement({
       resolve: (message, { include }, { auditPayload, loaders }) => {
         if (!include || !hasPayload(message)) return null;
         auditPayload({ stream: streamKey(message.userId, message.suffix) });
-        return andThen(loaders.payload(message), ({ text }) => fromJson(text));
+        return andThen(loaders.payload(message), ({ text }) => text);
       },
     }),
     payloadState: t.field({

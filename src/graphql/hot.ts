@@ -65,10 +65,9 @@ export function createHotPath(executor: Executor, endpoint: string): HotPath {
     if (found) return found;
     const asked = read(body);
     if (asked?.kind !== 'query') return asked;
-    // It may be asked again: what is made of its variables is kept with them.
-    if (asked.variables) Object.freeze(asked.variables);
-    taken.set(body, asked);
-    return asked;
+    const repeated = withVariables(asked, executor);
+    if (repeated) taken.set(body, repeated);
+    return repeated;
   };
   return {
     take({ req, who, body, reply, notes, hungUp }, instead) {
@@ -90,6 +89,17 @@ export function createHotPath(executor: Executor, endpoint: string): HotPath {
     },
     knows: (body) => typeof body === 'object' && body !== null && taken.has(body),
   };
+}
+
+/** It may be asked again: its variables are built once, and what is made of them is kept with them. Null: as for `paramsOf`. */
+function withVariables(asked: Asked, executor: Executor): Asked | null {
+  if (!asked.variables) return asked;
+  try {
+    return { ...asked, variables: Object.freeze(executor.variablesOf(asked)) };
+  } catch (error) {
+    if (error instanceof CallboardError) return null;
+    throw error;
+  }
 }
 
 /** Null: they are wrong, and the long way says how. */

@@ -1,6 +1,6 @@
 import type { Fault } from '../core/errors.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../core/ingest/room.ts';
-import { toJson } from '../core/json.ts';
+import { trustJson, type RawJson } from '../core/json.ts';
 import { INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../core/limits.ts';
 import type { ProjectionRefusal } from '../core/sites/projector.ts';
 import { builder } from './builder.ts';
@@ -120,8 +120,8 @@ builder.mutationField('ingestMessages', (t) =>
   }),
 );
 
-type Given = Omit<IngestMessage, 'payload'> & { readonly payload?: unknown };
+type Given = Omit<IngestMessage, 'payload'> & { readonly payload?: RawJson | null | undefined };
 
 function messageOf({ payload, ...members }: Given): IngestMessage {
-  return { ...members, payload: payload === undefined ? null : toJson(payload) };
+  return { ...members, payload: payload === undefined ? null : (payload?.text ?? trustJson('null')) };
 }

@@ -15,10 +15,11 @@ import { createDeedWriter, type DeedWriter } from './writer-deed.ts';
 import { createFragmentStores, type FragmentStores } from './fragments.ts';
 import { MAX_COERCION_ERRORS, refusedVariables } from './plan-variables.ts';
 import { rootFields } from './plan-roots.ts';
+import { createVariablesReader, type ReadVariables, type Variables } from './request-variables.ts';
 import { createWriter, type Writer, type WriterSource } from './writer.ts';
 import type { Note } from './writer-values.ts';
 
-export type Variables = Readonly<Record<string, unknown>>;
+export type { Variables } from './request-variables.ts';
 
 /** How one operation of one document is run. Made once and kept with the document. */
 export type Plan = {
@@ -31,6 +32,8 @@ export type Plan = {
   asks(variables: Variables): ReadonlySet<string>;
   /** What is wrong with large variables, as `run` would answer it; null: nothing that could be told without running. */
   refused(variables: Variables): readonly GraphQLError[] | null;
+  /** The variables of a request, for what follows. Throws `invalid_argument`. */
+  readonly read: ReadVariables;
   /** The most that it may cost with these variables. Bad variables cost 0: running refuses them. */
   cost(variables: Variables): number;
   /**
@@ -102,6 +105,7 @@ function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
     asks: createAsks(document, operation),
     refused: (variables) => refusedVariables(schema, operation, variables),
+    read: createVariablesReader(schema, operation),
     cost: createCost(schema, document, operation),
     run: settled(run, operation),
     write,

@@ -1,17 +1,40 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallboardError, invalid } from '../core/errors.ts';
+import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText } from '../core/json.ts';
+import { readShaped } from '../core/json-shape.ts';
+import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { toGraphQLError } from './mask.ts';
-import type { Variables } from './plan.ts';
+import { VariablesText, type GivenVariables } from './request-variables.ts';
 
 /** The parameters of a GraphQL request, their types checked. */
 export type Params = {
   readonly query: string;
   readonly operationName?: string | null | undefined;
-  readonly variables?: Variables | null | undefined;
+  readonly variables?: GivenVariables;
   readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
-/** Of a JSON body, or of the URL of a GET. Throws `invalid_argument`. */
+/** The body of a POST, taken apart: only its members are built, and of its variables nothing. Throws `invalid_argument`. */
+export function readRequestBody(json: JsonText): unknown {
+  if (isArrayText(json)) return [];
+  if (!isObjectText(json)) return null;
+  const members = membersOf(json, ENVELOPE_PARTS) ?? invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
+  const variables = members.get('variables');
+  return {
+    query: valueOf('query', members.get('query')),
+    operationName: valueOf('operationName', members.get('operationName')),
+    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    extensions: valueOf('extensions', members.get('extensions')),
+  };
+}
+
+function valueOf(name: string, json: JsonText | undefined): unknown {
+  if (json === undefined) return undefined;
+  const read = readShaped(json, 'plain', ENVELOPE_PARTS);
+  return (read ?? invalid(name, `at most ${ENVELOPE_PARTS} members and items are read`)).value;
+}
+
+/** Of the body of a POST as `readRequestBody` gives it, or of the URL of a GET. Throws `invalid_argument`. */
 export function readParams(req: IncomingMessage, body: unknown): Params {
   return checkParams(req.method === 'GET' ? urlParams(req) : body);
 }
@@ -29,20 +52,16 @@ export function checkParams(value: unknown): Params {
 
 function urlParams(req: IncomingMessage): Record<string, unknown> {
   const search = searchOf(req);
-  const json = (name: string): unknown => {
+  const json = (name: string): JsonText | undefined => {
     const text = search.get(name);
-    if (text === null || text === '') return null;
-    try {
-      return JSON.parse(text);
-    } catch {
-      return invalid(name, 'expected JSON');
-    }
+    return text === null || text === '' ? undefined : (checkedJson(text) ?? invalid(name, 'expected JSON'));
   };
+  const variables = json('variables');
   return {
     query: search.get('query'),
     operationName: search.get('operationName') || null,
-    variables: json('variables'),
-    extensions: json('extensions'),
+    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    extensions: valueOf('extensions', json('extensions')),
   };
 }
 

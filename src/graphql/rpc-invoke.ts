@@ -1,9 +1,9 @@
 import type { CancelReceipt, Invocation } from '../core/core.ts';
 import { notFound } from '../core/errors.ts';
 import { endOf } from '../core/rpc/ended.ts';
-import { fromJson, toJson, type JsonText } from '../core/json.ts';
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../core/limits.ts';
 import { builder } from './builder.ts';
+import { textOfJson } from './builder-json.ts';
 import { commandArguments, CommandType, subjectOfCommand } from './delivery-command.ts';
 import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
 import { wireEnum } from './enums.ts';
@@ -47,7 +47,7 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
         'What the client reported as result. An administrator who awaits a command by its ids is written to the audit log.',
       resolve: (view, _, { auditPayload }) => {
         if (view.reread && view.result !== null) auditPayload(subjectOfCommand(view.command));
-        return fromJson(view.result);
+        return view.result;
       },
     }),
     error: t.field({
@@ -130,7 +130,7 @@ builder.mutationField('invokeAction', (t) =>
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command.' }) },
     extensions: DEED,
     resolve: (_, { input }, { core, who, signal, notes }) => {
-      const request = { ...input, params: paramsOf(input.params), paramsValue: input.params, signal };
+      const request = { ...input, params: textOfJson(input.params), signal };
       return core.rpc.invoke(who, request).then((invocation) => view(noteCommand(notes, invocation), false));
     },
   }),
@@ -158,10 +158,6 @@ builder.mutationField('awaitCommand', (t) =>
     },
   }),
 );
-
-export function paramsOf(params: unknown): JsonText | null {
-  return params === undefined || params === null ? null : toJson(params);
-}
 
 export function view(invocation: Invocation, reread: boolean): InvocationView | RefusalView {
   return invocation.kind === 'refused' ? invocation : { ...invocation, reread };

@@ -12,6 +12,7 @@ import { createYoga, type Plugin } from 'graphql-yoga';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
+import { writeJson } from '../core/json.ts';
 import {
   QUERY_CACHE,
   QUERY_CACHE_CHARS,
@@ -27,6 +28,7 @@ import { isNestedDeeper } from './limits-nesting.ts';
 import { shortened, toGraphQLError, type Mask } from './mask.ts';
 import type { Params } from './request.ts';
 import type { RequestNotes } from './request-notes.ts';
+import type { GivenVariables } from './request-variables.ts';
 
 export type GraphqlServer = {
   /**
@@ -53,6 +55,8 @@ export type Asked = {
   readonly who: Principal | null;
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
+  /** The variables of the request; left out where there is a result. */
+  readonly variables?: GivenVariables;
 };
 
 type ServerContext = Asked & { readonly req: IncomingMessage; readonly res: ServerResponse };
@@ -148,19 +152,24 @@ function validateWithinLimits(
   return found.map((error) => new GraphQLError(shortened(error.message), { nodes: error.nodes }));
 }
 
-/** Yoga asks a result for its text only through this member; nothing is given it with errors, whose masking comes after. */
+/** Yoga asks a result for its text through this member, and gives it the result as its own plugins left it. */
 function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
-  if (!('written' in answer)) return answer;
-  const written = { data: null, stringify: () => `{"data":${answer.written}}` };
-  return written;
+  if (!('written' in answer)) return withText(answer, ({ stringify: _, ...shown }) => writeJson(shown) ?? 'null');
+  return withText({ data: null }, () => `{"data":${answer.written}}`);
+}
+
+type Shown = ExecutionResult & { readonly stringify: (shown: Shown) => string };
+
+function withText(result: ExecutionResult, stringify: Shown['stringify']): Shown {
+  return { ...result, stringify };
 }
 
 function execution({ executor, onWritten }: GraphqlServerOptions): Plugin<ServerContext> {
   return {
     onExecute({ args, setExecuteFn }) {
-      const { document, operationName, variableValues: variables, contextValue } = args;
-      const { who, request, params, result, notes } = contextValue;
-      if (result) return setExecuteFn(() => result);
+      const { document, operationName, contextValue } = args;
+      const { who, request, params, result, variables, notes } = contextValue;
+      if (result) return setExecuteFn(() => asYogaTakesIt(result));
       const operation = { document, operationName, variables, who, notes };
       // Queries do not wait, and being told of a hang-up costs Yoga more than the rest of a small request.
       const waits = executor.kindOf(operation) === 'mutation';

@@ -1,14 +1,14 @@
 import { notFound } from '../core/errors.ts';
-import { fromJson } from '../core/json.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../core/limits.ts';
 import type { Live } from '../core/live.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
 import { builder } from './builder.ts';
+import { textOfJson } from './builder-json.ts';
 import type { Context } from './context.ts';
 import type { Share } from './executor-share.ts';
 import { fresh } from './live.ts';
 import { noteCommand } from './request-notes.ts';
-import { InvokeActionResult, paramsOf, view, waitFor } from './rpc-invoke.ts';
+import { InvokeActionResult, view, waitFor } from './rpc-invoke.ts';
 
 const SiteEventType = builder.objectRef<Live<SiteEvent>>('SiteEvent').implement({
   description:
@@ -20,7 +20,7 @@ const SiteEventType = builder.objectRef<Live<SiteEvent>>('SiteEvent').implement(
       type: 'JSON',
       nullable: true,
       description: 'What the host sent with it.',
-      resolve: ({ event }) => fromJson(event.data),
+      resolve: ({ event }) => event.data,
     }),
     messageId: t.id({
       description: 'The retained message: whoever may read history finds it there.',
@@ -97,7 +97,7 @@ builder.mutationField('invokeSiteAction', (t) =>
       'Invokes an allowed action on the host of a session’s site, and waits for what was asked to wait for. From admission on it is a command like any other, of the owner’s client.',
     args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The action.' }) },
     resolve: async (_, { input: { sessionId, ...request } }, { core, who, signal, notes }) => {
-      const params = paramsOf(request.params);
+      const params = textOfJson(request.params);
       const invocation = await core.sites.invoke(who, sessionId, { ...request, params, signal });
       return view(noteCommand(notes, invocation ?? notFound()), false);
     },

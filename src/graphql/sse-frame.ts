@@ -1,4 +1,5 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
+import { inOneLine, writeJson } from '../core/json.ts';
 
 /** What stands before and after a result in the frame that carries it. */
 export type Envelope = { readonly head: string; readonly tail: string };
@@ -22,7 +23,7 @@ export function completeFrame(id: string | null): string {
 /** A result as JSON text, without a line break. */
 export function resultText(result: ExecutionResult): string {
   const shown = result.errors ? { ...result, errors: result.errors.map(showError) } : result;
-  return JSON.stringify(shown);
+  return inOneLine(writeJson(shown) ?? 'null');
 }
 
 /** `extensions.http` is a word to the HTTP door and is not shown. */

@@ -11,6 +11,7 @@ import {
 } from 'graphql';
 import type { VariableValues } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
+import { isJsonScalar } from './builder-json.ts';
 
 /** One run of one operation. */
 export type Run = {
@@ -100,6 +101,7 @@ async function joined(start: string, pieces: readonly Maybe<Text>[], begun: bool
 }
 
 function leafWriter(type: GraphQLLeafType): WriteValue {
+  if (isJsonScalar(type)) return writeJsonText;
   const write: WriteValue = (value, run) => {
     if (value === null || value === undefined || value instanceof Error) return null;
     try {
@@ -110,6 +112,13 @@ function leafWriter(type: GraphQLLeafType): WriteValue {
   };
   return isEnumType(type) ? wordWriter(write) : write;
 }
+
+/** JSON text stands for itself. */
+const writeJsonText: WriteValue = (value, { note }) => {
+  if (typeof value !== 'string') return null;
+  note.wide ||= isWide(value);
+  return value;
+};
 
 /** As JSON.stringify gives it. */
 function textOf(coerced: unknown, { note }: Run): Text {

@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
-import { ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
+import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
 import { createRecent } from './recent.ts';
 
 const ADDRESSES = 10_000;
@@ -26,6 +27,28 @@ export function createAnonymousRate(clock: Clock): AnonymousRate {
         fail('rate_limited', 'Too many GraphQL requests without a token came from this address.', { retryAfterMs });
       }
       buckets.set(address, { tokens: tokens - 1, at: now });
+    },
+  };
+}
+
+/** What GraphQL takes without a token. */
+export type AnonymousGate = {
+  /** The largest body that is read. */
+  readonly bodyBytes: number;
+  /** Throws `rate_limited` as `AnonymousRate`, and `unauthenticated` where the announced body is one that only a token would have let in. */
+  admit(request: IncomingMessage, address: string): void;
+};
+
+/** `maxBodyBytes`: the largest body that is read with a token. */
+export function createAnonymousGate(clock: Clock, maxBodyBytes: number): AnonymousGate {
+  const rate = createAnonymousRate(clock);
+  const bodyBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
+  return {
+    bodyBytes,
+    admit({ headers }, address) {
+      rate.take(address);
+      const announced = Number(headers['content-length'] ?? 0);
+      if (announced > bodyBytes && announced <= maxBodyBytes) fail('unauthenticated', 'A bearer token is needed.');
     },
   };
 }

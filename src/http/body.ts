@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { CallboardError } from '../core/errors.ts';
+import { jsonFault, trustJson, type JsonText } from '../core/json.ts';
 import { JSON_DEPTH } from '../core/limits.ts';
 import type { Maybe } from '../core/maybe.ts';
 
@@ -9,11 +10,11 @@ import type { Maybe } from '../core/maybe.ts';
  * `payload_too_large`, `unsupported_media_type` or `invalid_argument`; what is left of the body is then not read, so the connection
  * must be closed after the answer. `parse` reads the bytes. `unannounced` is told the bytes of a body without a length as they come.
  */
-export function readBody(
+export function readBody<T>(
   request: IncomingMessage,
   maxBytes: number,
-  { parse = parseBody, unannounced }: ReadOptions = {},
-): Maybe<unknown> {
+  { parse, unannounced }: ReadOptions<T>,
+): Maybe<T | undefined> {
   if (!mayHaveBody(request)) return undefined;
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > 0) requireJson(request);
@@ -25,8 +26,8 @@ export function readBody(
   });
 }
 
-export type ReadOptions = {
-  readonly parse?: (bytes: Buffer) => unknown;
+export type ReadOptions<T> = {
+  readonly parse: (bytes: Buffer) => T;
   readonly unannounced?: ((bytes: number) => void) | undefined;
 };
 
@@ -78,44 +79,13 @@ function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: numb
   return promise;
 }
 
-/** Throws `invalid_argument`. */
-export function parseBody(bytes: Buffer): unknown {
+/** The body as JSON text. Throws `invalid_argument`. */
+export function parseBody(bytes: Buffer): JsonText {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   const text = bytes.toString('utf8');
-  if (deeperThan(text, JSON_DEPTH)) throw malformed(`The body is nested deeper than ${JSON_DEPTH} levels.`);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw malformed('The body is not JSON.');
-  }
-}
-
-/** Counts brackets outside of strings; on text that is not JSON the answer is only a bound. */
-function deeperThan(text: string, bound: number): boolean {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit === QUOTE) i = endOfString(text, i);
-    else if ((unit === BRACKET || unit === BRACE) && ++depth > bound) return true;
-    else if (unit === BRACKET_END || unit === BRACE_END) depth--;
-  }
-  return false;
-}
-
-const QUOTE = 0x22;
-const BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const BRACKET_END = 0x5d;
-const BRACE = 0x7b;
-const BRACE_END = 0x7d;
-
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++;
-    if (slashes % 2 === 0) return end;
-  }
-  return text.length;
+  const fault = jsonFault(text);
+  if (fault === null) return trustJson(text);
+  throw malformed(fault === 'depth' ? `The body is nested deeper than ${JSON_DEPTH} levels.` : 'The body is not JSON.');
 }
 
 function tooLarge(maxBytes: number): CallboardError {

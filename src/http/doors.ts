@@ -2,13 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
+import type { JsonText } from '../core/json.ts';
 import type { Maybe } from '../core/maybe.ts';
 import type { Reply } from '../graphql/reply.ts';
 import type { RequestNotes } from '../graphql/request-notes.ts';
 
 /** The GraphQL ring as the front uses it. */
 export interface GraphqlFace {
-  /** `body`: the parsed JSON body, undefined when there was none. */
+  /** `body`: the JSON body as `readRequestBody` gives it, undefined when there was none. */
   handle(
     request: IncomingMessage,
     response: ServerResponse,
@@ -37,7 +38,7 @@ export interface RestFace {
       readonly who: Principal | null;
       readonly path: string;
       readonly query: string;
-      readonly body: unknown;
+      readonly body: JsonText | undefined;
       readonly reply: Reply;
       readonly notes: RequestNotes;
     },

@@ -6,7 +6,6 @@ import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import { ANONYMOUS_BODY_BYTES } from '../core/limits.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { turnAway, type Turned } from '../gateway/doorstep.ts';
@@ -14,10 +13,11 @@ import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
+import { readRequestBody } from '../graphql/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess, type Access } from './access.ts';
 import type { Admission } from './admission.ts';
-import { createAnonymousRate } from './anonymous-rate.ts';
+import { createAnonymousGate } from './anonymous-rate.ts';
 import { createBodies } from './bodies.ts';
 import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
@@ -153,25 +153,25 @@ function createRouter(options: FrontOptions): Router {
 /** The doors behind which askers are known. */
 function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
   const bodies = createBodies();
-  const anonymous = createAnonymousRate(core.clock);
-  const anonymousBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
-  const read = ({ request, method, path }: Visit, who: Principal | null, parse = parseBody): Maybe<unknown> => {
+  const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
+  const read = <T>(
+    { request, method, path }: Visit,
+    who: Principal | null,
+    parse: (bytes: Buffer) => T,
+  ): Maybe<T | undefined> => {
     if (isReading(method) || !mayHaveBody(request)) return undefined;
     const rate = rateOf(inbound, who);
     if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
-    return readBody(request, who || !isGraphql(path) ? maxBodyBytes : anonymousBytes, { parse, unannounced });
+    return readBody(request, who || !isGraphql(path) ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
   };
   const toGraphql: Router = (visit, { access, reply }) => {
     const { request, response } = visit;
     const { who } = access;
-    if (!who && !wantsPage(request)) {
-      anonymous.take(networkOf(visit.address));
-      const announced = Number(request.headers['content-length'] ?? 0);
-      if (announced > anonymousBytes && announced <= maxBodyBytes) fail('unauthenticated', 'A bearer token is needed.');
-    }
+    if (!who && !wantsPage(request)) anonymous.admit(request, networkOf(visit.address));
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
-    const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;
+    const parse = (bytes: Buffer): unknown =>
+      bodies.recall(bytes) ?? (parsed = { bytes, body: readRequestBody(parseBody(bytes)) }).body;
     return andThen(read(visit, who, parse), (body) =>
       andThen(graphql.handle(request, response, { who, body, reply, notes: access }), () => {
         if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
@@ -184,7 +184,7 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(visit, asked);
     const { who } = asked.access;
-    return andThen(read(visit, who), (body) =>
+    return andThen(read(visit, who, parseBody), (body) =>
       andThen(
         rest.handle(request, response, { who, path, query, body, reply: asked.reply, notes: asked.access }),
         (found) => (found ? 'rest' : notFound()),

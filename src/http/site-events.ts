@@ -1,6 +1,7 @@
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
+import { inOneLine } from '../core/json.ts';
 import type { Live } from '../core/live.ts';
 import type { Log } from '../core/log.ts';
 import type { Maybe } from '../core/maybe.ts';
@@ -167,7 +168,7 @@ function siteFrame({ event, missed }: Live<SiteEvent>): string {
   const { name, data, messageId, publishedAt } = event;
   const rest = { message_id: messageId, published_at: new Date(publishedAt).toISOString(), missed };
   const json = `{"name":${JSON.stringify(name)},"data":${data ?? 'null'},${JSON.stringify(rest).slice(1)}`;
-  return eventFrame({ event: name, id: messageId, data: json });
+  return eventFrame({ event: name, id: messageId, data: inOneLine(json) });
 }
 
 function closedFrame(code: string): string {

@@ -1,3 +1,5 @@
+import { ownSlice } from './json.ts';
+
 /**
  * One text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The payload is never
  * written anew by the relay, so it is cut off as text here and only checked to be JSON by whoever must.
@@ -21,7 +23,7 @@ export const SUBPROTOCOL = 'callboard.v1';
 export function splitFrame(text: string): RawFrame | FrameFault {
   const cut = text.indexOf('\n');
   const head = cut < 0 ? text : text.slice(0, cut);
-  const payload = cut < 0 ? null : text.slice(cut + 1);
+  const payload = cut < 0 ? null : ownSlice(text, cut + 1, text.length);
   const header = parseObject(head);
   if (!header) return faultOf('the first line is not a JSON object', null, null);
   const { type } = header;
@@ -33,15 +35,6 @@ export function splitFrame(text: string): RawFrame | FrameFault {
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);
   return payload === null ? head : `${head}\n${payload}`;
-}
-
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export function faultOf(detail: string, frame: string | null, ref: string | null): FrameFault {

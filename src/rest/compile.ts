@@ -11,12 +11,13 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 import { CallboardError, type Fault } from '../core/errors.ts';
+import type { Shape } from '../core/json-shape.ts';
 import type { Plan, Plans } from '../graphql/plan.ts';
 import { findBody, withTypename, type Body } from './body.ts';
 import { REST_SDL, readDirective, type Report, type RestDirective } from './directive.ts';
 import type { DocumentText } from './documents.ts';
 import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
-import { readInputs, type Input, type OperationSource } from './inputs.ts';
+import { bodyShape, readInputs, type Input, type OperationSource } from './inputs.ts';
 import { aroundBody, type Around } from './written.ts';
 
 /** One operation of a document, ready to be served. */
@@ -26,6 +27,7 @@ export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' 
   /** Whether it may wait, and so end early when its caller hangs up. */
   readonly mutates: boolean;
   readonly inputs: ReadonlyMap<string, Input>;
+  readonly bodyShape: Shape;
   readonly body: Body;
   readonly itemRefusal: ItemRefusal | null;
   /** Where the data holds nothing but the body: what stands around it. */
@@ -116,6 +118,7 @@ function makeRoute({ operation, directive }: OperationSource, parts: Parts): Rou
     summary: operation.description?.value ?? null,
     mutates: operation.operation === 'mutation',
     inputs: new Map(inputs.map((input) => [input.name, input])),
+    bodyShape: bodyShape(inputs, bodyAs),
     body,
     itemRefusal,
     around: aroundBody(operation, body.path),

@@ -8,6 +8,7 @@ import {
   type GraphQLInputObjectType,
   type GraphQLInputType,
 } from 'graphql';
+import type { Shape } from '../core/json-shape.ts';
 import type { Report } from './directive.ts';
 import type { Faults } from './faults.ts';
 import { leafOf, type Bounds, type JsonSchema, type Leaf } from './leaf.ts';
@@ -16,13 +17,15 @@ import { snakeCase } from './names.ts';
 /** Reads a value out of a JSON body into what GraphQL variables take; what is wrong goes to `faults` under the name `at`. */
 export type JsonInput = {
   readonly schema: JsonSchema;
+  /** What is built of the JSON before it is read. */
+  readonly shape: Shape;
   read(value: unknown, at: string, faults: Faults): unknown;
 };
 
 type Build = { readonly report: Report; readonly inside: readonly string[]; readonly bounds: Bounds };
 type Member = { readonly field: string; readonly required: boolean; readonly input: JsonInput };
 
-const NOTHING: JsonInput = { schema: {}, read: () => undefined };
+const NOTHING: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
 
 /** The JSON form of an input type: snake_case members, wire words of enums, opaque JSON untouched. */
 export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: Report): JsonInput {
@@ -58,6 +61,7 @@ function build(type: GraphQLInputType, how: Build): JsonInput {
 function leafInput(leaf: Leaf): JsonInput {
   return {
     schema: leaf.schema,
+    shape: leaf.shape,
     read(value, at, faults) {
       const read = leaf.fromJson(value);
       if (read === undefined) faults.add(at, `expected ${leaf.expected}`);
@@ -71,6 +75,7 @@ function listInput(item: JsonInput): JsonInput {
   const several: JsonSchema = { type: 'array', items: item.schema };
   return {
     schema: { anyOf: [several, item.schema] },
+    shape: { item: item.shape },
     read(value, at, faults) {
       if (!Array.isArray(value)) return [item.read(value, at, faults)];
       return value.map((one: unknown, index) => item.read(one, `${at}[${index}]`, faults));
@@ -89,7 +94,12 @@ function objectInput(type: GraphQLInputObjectType, how: Build): JsonInput {
     const input = describe(build(field.type, { ...how, inside, bounds: boundsOf(field.extensions) }), field);
     members.set(snakeCase(field.name), { field: field.name, required: isRequired(field), input });
   }
-  return { schema: objectSchema(members), read: (value, at, faults) => readMembers(members, { value, at }, faults) };
+  const shapes = new Map([...members].map(([name, { input }]) => [name, input.shape]));
+  return {
+    schema: objectSchema(members),
+    shape: { members: shapes, others: 'plain' },
+    read: (value, at, faults) => readMembers(members, { value, at }, faults),
+  };
 }
 
 function describe(input: JsonInput, field: GraphQLInputField): JsonInput {

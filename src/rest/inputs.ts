@@ -18,6 +18,7 @@ import {
   type OperationDefinitionNode,
   type VariableDefinitionNode,
 } from 'graphql';
+import type { Shape } from '../core/json-shape.ts';
 import { textInput, type TextInput } from './coerce.ts';
 import { pathParameters, type Report, type RestDirective } from './directive.ts';
 import { boundsOf, jsonInput, type JsonInput } from './input.ts';
@@ -35,7 +36,7 @@ export type Input = {
   readonly goesInto: string | null;
 } & (
   | { readonly place: 'path' | 'query'; readonly read: TextInput['read']; readonly list: boolean }
-  | { readonly place: 'body'; readonly read: JsonInput['read'] }
+  | { readonly place: 'body'; readonly read: JsonInput['read']; readonly shape: Shape }
 );
 
 type Use = Pick<
@@ -65,6 +66,15 @@ export function readInputs(source: OperationSource, report: Report): readonly In
   return inputs;
 }
 
+/** What is built of the body of a request: of each member what its input needs, and nothing of those that there are not. */
+export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
+  const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
+    input.place === 'body' ? [[input.name, input.shape]] : [],
+  );
+  const members = new Map(shapes);
+  return bodyAs === null ? { members, others: 'plain' } : (members.get(bodyAs) ?? 'plain');
+}
+
 /** POST and PUT read their members from the body, GET and DELETE from the query. */
 export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
   return method === 'POST' || method === 'PUT';
@@ -92,8 +102,8 @@ function readInput({ definition, type, place, use }: Definition, report: Report)
   const stands = defaultValue === undefined ? defaultOf(use) : wireDefault(type, defaultValue);
   const shown = (schema: JsonSchema): JsonSchema => (stands === undefined ? schema : { ...schema, default: stands });
   if (place === 'body') {
-    const { schema, read } = jsonInput(type, bounds, explain);
-    return { ...common, place, schema: shown(schema), read };
+    const { schema, shape, read } = jsonInput(type, bounds, explain);
+    return { ...common, place, schema: shown(schema), shape, read };
   }
   const { schema, read, list } = textInput(type, bounds, explain);
   return { ...common, place, schema: shown(schema), read, list };

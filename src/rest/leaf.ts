@@ -16,6 +16,8 @@ export type Leaf = {
   /** Null: the type has no form in a path or a query. */
   readonly fromText: ((raw: string) => unknown) | null;
   readonly fromJson: (value: unknown) => unknown;
+  /** What `fromJson` is given: a value, or the text where it passes through. */
+  readonly shape: 'plain' | 'text';
 };
 
 const INT32 = 2_147_483_647;
@@ -33,6 +35,7 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
     expected: 'true or false',
     fromText: (raw) => (raw === 'true' ? true : raw === 'false' ? false : undefined),
     fromJson: (value) => (typeof value === 'boolean' ? value : undefined),
+    shape: 'plain',
   }),
   ID: () => textLeaf(ID_CHARS),
   String: () => textLeaf(TEXT_CHARS),
@@ -47,8 +50,9 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
     fromText: (raw) => (/^\d{1,15}$/.test(raw) ? fromEpoch(Number(raw)) : fromRfc3339(raw)),
     fromJson: (value) =>
       typeof value === 'number' ? fromEpoch(value) : typeof value === 'string' ? fromRfc3339(value) : undefined,
+    shape: 'plain',
   }),
-  JSON: () => ({ schema: {}, expected: 'JSON', fromText: null, fromJson: (value) => value }),
+  JSON: () => ({ schema: {}, expected: 'JSON', fromText: null, fromJson: (value) => value, shape: 'text' }),
 };
 
 /** Null: a scalar that REST has no form for. */
@@ -71,6 +75,7 @@ function enumLeaf(type: GraphQLEnumType): Leaf {
     expected: `one of ${words.join(', ')}`,
     fromText: (raw) => names.get(raw),
     fromJson: (value) => (typeof value === 'string' ? names.get(value) : undefined),
+    shape: 'plain',
   };
 }
 
@@ -83,6 +88,7 @@ function intLeaf({ minimum = -INT32 - 1, maximum = INT32 }: Bounds): Leaf {
     expected: bounded ? `an integer, ${minimum} to ${maximum}` : 'an integer',
     fromText: (raw) => (/^-?\d{1,10}$/.test(raw) ? check(Number(raw)) : undefined),
     fromJson: (value) => (typeof value === 'number' ? check(value) : undefined),
+    shape: 'plain',
   };
 }
 
@@ -93,6 +99,7 @@ function textLeaf(longest: number): Leaf {
     expected: `1 to ${longest} characters`,
     fromText: check,
     fromJson: (value) => (typeof value === 'string' ? check(value) : undefined),
+    shape: 'plain',
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { writeJson } from '../core/json.ts';
 import type { Reply } from '../graphql/reply.ts';
 import { PROBLEM_TYPE, type Answer } from './problem.ts';
 
@@ -7,7 +8,7 @@ export function send(res: ServerResponse, { status, body, text: written, headers
   if (res.destroyed) return;
   if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
     return reply.json('application/json; charset=utf-8', written);
-  const text = Buffer.from(written ?? JSON.stringify(body));
+  const text = Buffer.from(written ?? writeJson(body) ?? 'null');
   if (reply?.refuses(text.length)) return;
   reply?.open();
   res.writeHead(status, {

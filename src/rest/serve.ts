@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
+import { isArrayText, type JsonText } from '../core/json.ts';
 import { andThen } from '../core/maybe.ts';
 import type { Reply } from '../graphql/reply.ts';
 import type { RequestNotes } from '../graphql/request-notes.ts';
@@ -22,8 +23,8 @@ export type Exchange = {
   readonly path: string;
   /** Without the `?`. */
   readonly query: string;
-  /** The parsed JSON of a POST or PUT; undefined when there was no body. */
-  readonly body: unknown;
+  /** The JSON of a POST or PUT; undefined when there was no body. */
+  readonly body: JsonText | undefined;
   /** How to answer; absent: the response is as Node made it. */
   readonly reply?: Reply;
   readonly notes?: RequestNotes | undefined;
@@ -64,7 +65,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     const signal = route.mutates ? { signal: new HungUp(res) } : {};
     const { who, notes } = exchange;
     const context = serving.contextOf({ who, notes, asks: route.plan.asks(variables), ...signal });
-    const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
+    const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
     const answer = andThen(writtenData(route, context, variables), (data) =>

@@ -1,3 +1,6 @@
+import type { JsonText } from '../core/json.ts';
+import { readShaped, type Shape } from '../core/json-shape.ts';
+import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { decode, queryPairs } from './coerce.ts';
 import { collectFaults, type Faults } from './faults.ts';
 import { isRecord } from './input.ts';
@@ -5,13 +8,17 @@ import type { Input } from './inputs.ts';
 import type { Fault } from '../core/errors.ts';
 
 /** What a route needs to know to read a request. */
-export type Reading = { readonly inputs: ReadonlyMap<string, Input>; readonly bodyAs: string | null };
+export type Reading = {
+  readonly inputs: ReadonlyMap<string, Input>;
+  readonly bodyAs: string | null;
+  readonly bodyShape: Shape;
+};
 
-/** The parts of a request that hold its input. `path` values are still percent-encoded; `body` is undefined when there was none. */
+/** The parts of a request that hold its input. `path` values are still percent-encoded; `body` is its JSON, undefined when there was none. */
 export type RequestParts = {
   readonly path: Readonly<Record<string, string | undefined>>;
   readonly query: string;
-  readonly body: unknown;
+  readonly body: JsonText | undefined;
 };
 
 type Variables = Record<string, unknown>;
@@ -64,8 +71,12 @@ function readQuery({ inputs }: Reading, query: string, { variables, faults }: Ta
   }
 }
 
-function readBody({ inputs, bodyAs }: Reading, body: unknown, { variables, faults }: Target): void {
-  if (body === undefined) return;
+function readBody({ inputs, bodyAs, bodyShape }: Reading, json: RequestParts['body'], target: Target): void {
+  if (json === undefined) return;
+  const { variables, faults } = target;
+  const built = readShaped(json, bodyShape, ENVELOPE_PARTS);
+  if (built === null) return faults.add('body', `at most ${ENVELOPE_PARTS} members and items are read`);
+  const body = built.value;
   if (bodyAs !== null) {
     const input = inputs.get(bodyAs);
     if (input?.place === 'body') variables[bodyAs] = input.read(body, '', faults);

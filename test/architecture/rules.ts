@@ -6,7 +6,7 @@ import type { SourceFile } from './imports.ts';
  */
 export const RINGS: readonly { readonly of: string; readonly may: readonly string[] }[] = [
   { of: 'protocol/', may: [] },
-  { of: 'core/', may: ['protocol/codes.ts'] },
+  { of: 'core/', may: ['protocol/codes.ts', 'protocol/json.ts', 'protocol/json-'] },
   { of: 'platform/', may: ['core/'] },
   { of: 'backends/', may: ['core/'] },
   { of: 'graphql/', may: ['core/'] },
@@ -16,6 +16,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
       'graphql/',
       'generated/',
       'core/errors.ts',
+      'core/json',
       'core/limits.ts',
       'core/maybe.ts',
       'core/auth/',

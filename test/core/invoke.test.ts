@@ -165,6 +165,39 @@ describe('idempotency', () => {
     expect(client.sent).toHaveLength(1);
   });
 
+  it.each([
+    ['9007199254740992', '9007199254740993', 'another digit beyond 2^53'],
+    ['1e400', '1e401', 'another power beyond a double'],
+    ['{"a":1,"a":2}', '{"a":2,"a":1}', 'repeated members in another order'],
+    ['"\\ud800"', '"\\ud801"', 'another half character'],
+    [`"${'x'.repeat(16_384)}"`, ` "${'x'.repeat(16_384)}"`, 'another byte above 16 KiB'],
+  ])('is another request, though a double or an object of JavaScript may not tell: %#', async (one, other) => {
+    await using relay = await testCore();
+    await connect(relay.core, alice);
+    void invoke(relay.core, { commandId: 'c1', params: trustJson(`{"v":${one}}`) });
+    await settle();
+    expect(await invoke(relay.core, { commandId: 'c1', params: trustJson(`{"v":${other}}`) })).toMatchObject({
+      code: 'command_conflict',
+    });
+  });
+
+  it('is the same request in another order, spelling and white space up to 16 KiB, and as the same bytes above', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const long = trustJson(`{"b":"${'x'.repeat(16_384)}","a":1}`);
+    const same = [
+      ['c1', trustJson('{"10":1.0,"9":"\\u0041"}'), trustJson('{ "9":"A",\n"1\\u0030":10e-1 }')],
+      ['c2', long, long],
+    ] as const;
+    for (const [commandId, one, other] of same) {
+      const calls = [invoke(relay.core, { commandId, params: one }), invoke(relay.core, { commandId, params: other })];
+      await settle();
+      await client.result(client.last, 7);
+      for (const call of calls) expect(await call).toMatchObject({ kind: 'outcome', result: '7' });
+    }
+    expect(client.sent).toHaveLength(2);
+  });
+
   it('replays although the client has gone or no longer advertises the action', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);

@@ -1,5 +1,6 @@
 import { GraphQLError, execute, parse, validate, type ExecutionResult } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { writeJson } from '../../src/core/json.ts';
 import { createPlans } from '../../src/graphql/plan.ts';
 import { admin } from '../kit/core.ts';
 import { createWires, smallSchema as schema, type SmallContext } from './kit/small.ts';
@@ -130,7 +131,7 @@ describe('a plan', () => {
       const { data, errors } = await execute({ schema, document, contextValue, variableValues });
       const written = await eager?.write(contextValue, variables);
       if (errors) expect(written).toBeNull();
-      else expect([null, JSON.stringify(data)]).toContain(written);
+      else expect([null, writeJson(data)]).toContain(written);
       for (let run = 0; run < 3; run++)
         expect(shown((await lazy?.run(contextValue, variables)) ?? {})).toEqual(expected);
     },

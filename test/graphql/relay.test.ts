@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toJson } from '../../src/core/json.ts';
+import { RawJson, toJson, trustJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { openCore } from '../kit/topology-core.ts';
@@ -203,7 +203,7 @@ describe('subscriptions over the real rooms', () => {
     expect(seen).toEqual([
       { stage: 'DISPATCHED', outcome: null, progress: null },
       { stage: 'ACKNOWLEDGED', outcome: null, progress: null },
-      { stage: 'ACKNOWLEDGED', outcome: null, progress: { percent: 40 } },
+      { stage: 'ACKNOWLEDGED', outcome: null, progress: new RawJson(trustJson('{"percent":40}')) },
       { stage: 'TERMINAL', outcome: 'COMPLETED', progress: null },
     ]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { trustJson } from '../../src/core/json.ts';
+import { RawJson, trustJson } from '../../src/core/json.ts';
 import { SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
 import { fakeCore } from './kit/core.ts';
 import { command, pendingRpc, T0 } from './kit/rows.ts';
@@ -62,7 +62,9 @@ describe('commandUpdates', () => {
     expect((await events.next()).value).toEqual({ data: { commandUpdates: { progress: null } } });
     expect(audit).toEqual([]);
     updates.push(update({}, '{"percent":40}'));
-    expect((await events.next()).value).toEqual({ data: { commandUpdates: { progress: { percent: 40 } } } });
+    expect((await events.next()).value).toEqual({
+      data: { commandUpdates: { progress: new RawJson(trustJson('{"percent":40}')) } },
+    });
     expect(audit).toEqual([expect.objectContaining({ audit: 'payload', commandId: 'k1' })]);
   });
 

@@ -1,6 +1,6 @@
 import { executeSubscriptionEvent, parse, validateSubscriptionArgs } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { toJson } from '../../src/core/json.ts';
+import { toJson, writeJson } from '../../src/core/json.ts';
 import { schema } from '../../src/graphql/schema.ts';
 import { createEventWriter } from '../../src/graphql/writer-event.ts';
 
@@ -48,7 +48,7 @@ describe('the writer of events', () => {
         eventOf('x'),
       ]) {
         const result = executeSubscriptionEvent({ ...args, rootValue: event });
-        expect(write?.(event, contextValue)).toBe(JSON.stringify('data' in result && result.data));
+        expect(write?.(event, contextValue)).toBe(writeJson('data' in result && result.data));
       }
     }
   });

@@ -14,14 +14,15 @@ describe('what a user sends over HTTP', () => {
     const post = (token: string, more: Partial<Ask> = {}) => at.ask(path, postJson(body, { token, ...more }));
     for (let i = 0; i < 2; i++) expect((await post(alice)).json?.['code']).toBe('not_connected');
     const refused = await post(alice);
-    expect([refused.status, refused.json?.['code']]).toEqual([429, 'share_exceeded']);
+    expect(refused.status).toBe(429);
+    expect(refused.json).toMatchObject({ code: 'share_exceeded', share: 'inbound' });
     expect(refused.headers['retry-after']).toBe('1');
     expect(refused.headers.connection).toBe('close');
     const query = postJson({ query: '{ __typename }' }, { token: alice });
     const graphql = await at.ask('/graphql', query);
     expect([graphql.status, graphql.json]).toMatchObject([
       429,
-      { errors: [{ extensions: { code: 'share_exceeded' } }] },
+      { errors: [{ extensions: { code: 'share_exceeded', share: 'inbound' } }] },
     ]);
     expect((await at.ask('/users?limit=1', { token: alice })).status).not.toBe(429);
     expect((await post(bob)).status).toBe(404);

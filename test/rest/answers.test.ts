@@ -99,6 +99,7 @@ describe('errors', () => {
 describe('several errors', () => {
   const answering = {
     inputs: new Map(),
+    bodyShape: 'plain',
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
     onlyItem: null,
     reads: false,
@@ -227,8 +228,16 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     summary: null,
     mutates: true,
     inputs: new Map(),
+    bodyShape: 'plain',
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
-    plan: { ...whole, asks: () => new Set<string>(), refused: () => null, cost: () => 0, ...plan },
+    plan: {
+      ...whole,
+      asks: () => new Set<string>(),
+      refused: () => null,
+      cost: () => 0,
+      read: (given) => ({ ...given }),
+      ...plan,
+    },
   };
   return { resource: { routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };
 }

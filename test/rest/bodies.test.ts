@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { RawJson, trustJson } from '../../src/core/json.ts';
 import { startSmall } from './small.ts';
 
 describe('bodies', () => {
@@ -19,7 +20,7 @@ describe('bodies', () => {
         input: {
           id: 'a',
           color: 'dark-blue',
-          params,
+          params: new RawJson(trustJson(JSON.stringify(params))),
           at: '1970-01-01T00:00:00.000Z',
           capabilityProfile: { actionInvocation: true, sharing: false },
           times: 3,
@@ -90,7 +91,7 @@ describe('bodies', () => {
     await relay.ask({ ...put, body: { client_id: 'c', payload: { client_id: 1 } } });
     expect(relay.small.seen).toEqual([
       { items: [{ clientId: 'a' }, { clientId: 'b', colors: ['red'] }] },
-      { items: [{ clientId: 'c', payload: { client_id: 1 } }] },
+      { items: [{ clientId: 'c', payload: new RawJson(trustJson('{"client_id":1}')) }] },
     ]);
     const bad = await relay.ask({ ...put, body: [{ client_id: 'a' }, { clientId: 'b' }, 7] });
     expect(bad.body.errors).toEqual([

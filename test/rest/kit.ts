@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import { expect } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
+import { checkedJson, type JsonText } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/context.ts';
 import { createMask } from '../../src/graphql/mask.ts';
@@ -111,10 +112,10 @@ export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promi
   };
 }
 
-async function readBody(req: IncomingMessage): Promise<unknown> {
+async function readBody(req: IncomingMessage): Promise<JsonText | undefined> {
   let text = '';
   for await (const chunk of req.setEncoding('utf8')) text += String(chunk);
-  return text === '' ? undefined : JSON.parse(text);
+  return text === '' ? undefined : (checkedJson(text) ?? undefined);
 }
 
 async function ask(port: number, { method = 'GET', path, who = 'admin', body }: Asked): Promise<Reply> {

@@ -1,5 +1,6 @@
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
+import { jsonOf } from '../link/raw.ts';
 import type { LinkFrame } from '../link/session.ts';
 import { CallerError } from './errors.ts';
 import { toInvocation } from './invocation.ts';
@@ -50,7 +51,7 @@ export function invokeFrames(
   const trace = { trace_id: more.traceId, parent_span_id: more.parentSpanId };
   const asked = { action: target.action, instance_id: target.instanceId, wait_for: more.waitFor, ...stagesOf(more) };
   const fields = { ...idsOf(handle), ...asked, ...budgets, ...trace };
-  const payload = JSON.stringify(more.params);
+  const payload = jsonOf(more.params) ?? null;
   return {
     frame: (ref) => upFrame({ type: 'invoke', ref, ...fields }, payload),
     again: (ref, leftMs) => awaitFrames(handle, more).again(ref, leftMs),

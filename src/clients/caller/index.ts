@@ -15,6 +15,7 @@ export type {
   Target,
 } from './types.ts';
 export type { Clock } from '../link/clock.ts';
+export { rawJson, type RawJson } from '../link/raw.ts';
 export type { LinkStatus, Welcome } from '../link/status.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';
 export type { TokenSource } from '../link/token.ts';

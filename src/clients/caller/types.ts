@@ -71,7 +71,7 @@ export type Receipt = { readonly handle: Handle; readonly state: 'cancelled' | '
  * relay refused, or there was no relay to ask) or the reason of the signal that was aborted.
  */
 export interface Caller extends AsyncDisposable {
-  /** `params`: an object, {} where left out. Sent again, under the same id, when a connection breaks. */
+  /** `params`: an object, or one as `rawJson(text)`; {} where left out. Sent again, under the same id, when a connection breaks. */
   invoke<T = unknown>(target: Target, params?: object, options?: InvokeOptions): Promise<Invocation<T>>;
   await<T = unknown>(handle: Handle, options?: AwaitOptions): Promise<Invocation<T>>;
   cancel(handle: Handle, reason?: string): Promise<Receipt>;

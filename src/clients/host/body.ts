@@ -1,9 +1,15 @@
 import type { IncomingMessage } from 'node:http';
+import { readMembers } from '../../protocol/json.ts';
+import { RawJson } from '../../protocol/json-value.ts';
 import { Refusal } from './problem.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
 
-/** The JSON object of a body, {} without one. Judges by the headers first; throws Refusal, and then the rest of the body is left unread. */
+/** What is sent on as it is written. */
+const PASSED_ON: ReadonlySet<string> = new Set(['data']);
+const MAX_MEMBERS = 100;
+
+/** The JSON object of a body, {} without one; an event's `data` as a RawJson. Judges by the headers first; throws Refusal, and then the rest of the body is left unread. */
 export async function readObject(request: IncomingMessage, goOn: () => void): Promise<Record<string, unknown>> {
   const { headers } = request;
   const length = Number(headers['content-length'] ?? 0);
@@ -45,8 +51,11 @@ async function collect(request: IncomingMessage): Promise<Uint8Array> {
 
 function parse(bytes: Uint8Array): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+    const members = readMembers(new TextDecoder('utf-8', { fatal: true }).decode(bytes), MAX_MEMBERS);
+    if (members !== null && typeof members !== 'string')
+      return Object.fromEntries(
+        [...members].map(([name, json]) => [name, PASSED_ON.has(name) ? new RawJson(json) : JSON.parse(json)]),
+      );
   } catch {
     // Said below.
   }

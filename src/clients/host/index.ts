@@ -7,3 +7,4 @@ export { HostError, type HostErrorDetails } from './errors.ts';
 export { SiteRefusedError } from '../runtime/errors.ts';
 export type { Runtime, SiteDefinition, SiteRegistration } from '../runtime/types.ts';
 export type { Clock } from '../link/clock.ts';
+export { rawJson, type RawJson } from '../link/raw.ts';

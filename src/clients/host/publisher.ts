@@ -1,6 +1,7 @@
 import { askRelay, textOf, type HttpAnswer } from '../link/ask.ts';
 import type { Clock } from '../link/clock.ts';
 import { randomId } from '../link/random.ts';
+import { jsonOf } from '../link/raw.ts';
 import { checkId } from '../runtime/options.ts';
 import type { Runtime } from '../runtime/types.ts';
 import { HostError } from './errors.ts';
@@ -23,7 +24,7 @@ export type PublisherOptions = {
 
 export type NewSiteEvent = {
   readonly name: string;
-  /** Any JSON; left out, null. */
+  /** Any JSON, or `rawJson(text)`; left out, null. */
   readonly data?: unknown;
   /** Made anew unless given. The relay retains and publishes the same id once. */
   readonly messageId?: string;
@@ -57,7 +58,7 @@ export function createSiteEventPublisher({ runtime, siteId, url, ...options }: P
   const base = url ?? baseOf(runtime.url);
   return {
     async publish({ name, data = null, messageId = randomId('m-') }, { signal } = {}) {
-      if (JSON.stringify(data) === undefined) throw new TypeError('data: JSON expected');
+      if (jsonOf(data) === undefined) throw new TypeError('data: JSON expected');
       requireLink(runtime, messageId);
       const { clientId, instanceId } = runtime;
       const body = {

@@ -1,3 +1,4 @@
+import { writeJson } from '../../protocol/json-value.ts';
 import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
 import { sleep, systemClock, type Clock } from './clock.ts';
 import { takeToken, type TokenSource } from './token.ts';
@@ -111,7 +112,7 @@ async function askOnce(options: AskOptions, request: AskRequest, token: string):
       method,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...typeOf(body) },
       signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
-      ...(body ? { body: JSON.stringify(body) } : {}),
+      ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
     return read(response, await response.text());
   } finally {

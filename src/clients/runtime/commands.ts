@@ -160,6 +160,7 @@ function requestOf(
     commandId: frame.command_id,
     action: frame.action,
     params,
+    paramsText: frame.payload ?? '{}',
     signal,
     site,
     deadline: now + Math.max(0, frame.remaining_ms),

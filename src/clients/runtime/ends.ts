@@ -1,4 +1,5 @@
 import { upFrame } from '../link/frame.ts';
+import { jsonOf } from '../link/raw.ts';
 import { ActionCancelled, ActionError, messageOf } from './errors.ts';
 import { fits } from './limits.ts';
 
@@ -51,7 +52,7 @@ export function endFrame(commandId: string, end: End, maxBytes: number): string 
 export function toJson(value: unknown): string | null | undefined {
   if (value === undefined) return null;
   try {
-    return JSON.stringify(value);
+    return jsonOf(value);
   } catch {
     return undefined;
   }

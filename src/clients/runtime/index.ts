@@ -21,5 +21,6 @@ export type {
 export type { ReportedContext, ReportedWindow } from './report-rows.ts';
 export type { ReportChanges } from './report-shelf.ts';
 export type { Clock } from '../link/clock.ts';
+export { rawJson, type RawJson } from '../link/raw.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';
 export type { TokenSource } from '../link/token.ts';

@@ -17,6 +17,8 @@ export type SiteCall = { readonly sessionId: string; readonly siteId: string };
 export type Call = {
   readonly commandId: string;
   readonly action: string;
+  /** The params as they were written: JSON text with the digits that a number may have lost, and with the relay's own two members of a site's call. */
+  readonly paramsText: string;
   /** Aborted when the command is cancelled, when its deadline passes, when its action's `timeoutMs` is over, or when the runtime closes. */
   readonly signal: AbortSignal;
   /** Epoch milliseconds of the local clock: the relay's remaining time, counted from the arrival, or the end of `timeoutMs` if that is earlier. */
@@ -31,7 +33,7 @@ export type Call = {
 };
 
 /**
- * What it returns (or resolves to) is the command's result, as JSON; undefined counts as null. What it throws fails the command: see
+ * What it returns (or resolves to) is the command's result, as JSON; undefined counts as null, and `rawJson(text)` is sent as that text. What it throws fails the command: see
  * ActionError and ActionCancelled. A handler that was cancelled and returns all the same has completed.
  */
 export type Handler = (params: Params, call: Call) => unknown;

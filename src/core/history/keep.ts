@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Crypto } from '../crypto.ts';
 import { CallboardError } from '../errors.ts';
-import { utf8Length, type JsonText } from '../json.ts';
+import { longerThan, utf8Length, type JsonText } from '../json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Maybe } from '../maybe.ts';
@@ -33,8 +33,7 @@ export interface Keeper {
 
 /** Whether a payload goes to the spill store. */
 export function isLarge(text: JsonText): boolean {
-  if (text.length > INLINE_PAYLOAD_BYTES) return true;
-  return text.length * 3 > INLINE_PAYLOAD_BYTES && utf8Length(text) > INLINE_PAYLOAD_BYTES;
+  return longerThan(text, INLINE_PAYLOAD_BYTES);
 }
 
 export function createKeeper(parts: KeeperParts): Keeper {

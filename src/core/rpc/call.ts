@@ -7,9 +7,8 @@ import type { JsonText } from '../json.ts';
 
 export type InvokeRequest = ClientKey & {
   readonly action: string;
+  /** Forwarded as it is written. Must be JSON; what is no object is refused. */
   readonly params: JsonText | null;
-  /** What `params` say, where the asker has parsed them: they are then not parsed again. */
-  readonly paramsValue?: unknown;
   readonly commandId?: string | null | undefined;
   readonly instanceId?: string | null | undefined;
   readonly waitFor?: WaitFor | null | undefined;

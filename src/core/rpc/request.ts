@@ -4,8 +4,9 @@ import type { WaitFor } from '../delivery/waiter.ts';
 import { fail, invalid } from '../errors.ts';
 import { collectFaults, optional } from '../faults.ts';
 import { id, name, trace } from '../ids.ts';
-import { canonicalJson, trustJson, type JsonText } from '../json.ts';
-import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../limits.ts';
+import { canonicalText } from '../json-canonical.ts';
+import { forEachName, isEmptyObject, isObjectText, longerThan, trustJson, type JsonText } from '../json.ts';
+import { CONNECT_WITHIN_MS, DIGEST_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
 import { within } from '../range.ts';
 
 /** An invocation whose every input was checked, with defaults filled in. */
@@ -47,14 +48,36 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
     traceId: check(() => optional(request.traceId, (text) => trace('trace_id', text))) ?? null,
     parentSpanId: check(() => optional(request.parentSpanId, (text) => trace('parent_span_id', text))) ?? null,
   };
-  const params = check(() => readParams(request.params, request.paramsValue));
+  check(() => request.params === null || isObjectText(request.params) || invalid('params', 'expected an object'));
   throwIfAny();
-  const reserved = Object.keys(params ?? {}).find(isReserved);
-  if (reserved !== undefined) fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
-  const { action, namedInstanceId } = checked;
-  const digested = [action, params ?? {}, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : [])];
-  const digest = crypto.sha256(canonicalJson(digested));
-  return { ...checked, params: site ? withSite(request.params, params ?? {}, site) : request.params, digest };
+  const { params } = request;
+  if (params !== null && holdsReserved(params))
+    fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
+  const digest = crypto.sha256(digestedText(checked, site));
+  return { ...checked, params: site ? withSite(params, site) : params, digest };
+}
+
+/**
+ * What makes two invocations of one id the same: action, params, the instance that was named, and of a site's call its session and grant. Params of
+ * up to DIGEST_BYTES count by what they say (`canonicalText`), larger ones as they are written: sorting them would take long.
+ */
+function digestedText(
+  { action, params, namedInstanceId }: Omit<CheckedInvoke, 'digest'>,
+  site: SitePart | null,
+): string {
+  const said = params === null ? '{}' : longerThan(params, DIGEST_BYTES) ? params : canonicalText(params);
+  const rest = [action, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : [])];
+  return `${JSON.stringify(rest)}${said}`;
+}
+
+/** Names are looked at only where the text holds what each spelling of a reserved one must hold. */
+function holdsReserved(params: JsonText): boolean {
+  if (!params.includes('__') && !params.includes('\\u')) return false;
+  let found = false;
+  forEachName(params, (name) => {
+    found ||= isReserved(name);
+  });
+  return found;
 }
 
 /** The letters are compared only where the first one fits. */
@@ -63,24 +86,8 @@ function isReserved(key: string): boolean {
 }
 
 /** What the caller wrote stays as it is written. */
-function withSite(text: JsonText | null, params: Record<string, unknown>, { sessionId, siteId }: SitePart): JsonText {
+function withSite(params: JsonText | null, { sessionId, siteId }: SitePart): JsonText {
   const own = `"${RESERVED}session_id":${JSON.stringify(sessionId)},"${RESERVED}id":${JSON.stringify(siteId)}}`;
-  if (text === null || Object.keys(params).length === 0) return trustJson(`{${own}`);
-  return trustJson(`${text.slice(0, text.lastIndexOf('}'))},${own}`);
-}
-
-function readParams(text: JsonText | null, known: unknown): Record<string, unknown> {
-  if (text === null) return {};
-  const value: unknown = known === undefined ? parse(text) : known;
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : invalid('params', 'expected an object');
-}
-
-function parse(text: JsonText): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return invalid('params', 'expected JSON');
-  }
+  if (params === null || isEmptyObject(params)) return trustJson(`{${own}`);
+  return trustJson(`${params.slice(0, params.lastIndexOf('}'))},${own}`);
 }

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { Message } from '../history/message.ts';
-import { toJson, type JsonText, type JsonValue } from '../json.ts';
+import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';
 import { andThen, type Maybe } from '../maybe.ts';
 import { isEventName } from './definition.ts';
 import { siteKeyText, siteStream, type Site, type SiteEvent } from './site.ts';
@@ -11,6 +11,9 @@ export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
 /** `refusedBy` is null where it was published, and where the message does not stand under `sites/` at all. */
 export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
 
+/** The longest JSON text of a name: 128 characters, each of which may be escaped, in quotes. */
+const NAME_TEXT = 128 * 6 + 2;
+
 /** Puts retained events of sites onto their bus. */
 export interface Projector {
   /** Called once for each message that ingestion retained, never for a duplicate. `payload` is its whole text, wherever it lies. */
@@ -20,7 +23,7 @@ export interface Projector {
 /** What the four rules are asked about. The message's user is the one whose token ingested it. */
 export type ProjectionFacts = {
   readonly message: Pick<Message, 'userId' | 'suffix' | 'kind'>;
-  readonly payload: JsonValue;
+  readonly payload: JsonText | null;
   readonly site: Site | null;
 };
 
@@ -33,10 +36,11 @@ export function projectSiteEvent({ message, payload, site }: ProjectionFacts): P
   const siteId = siteOfStream(message.suffix);
   if (siteId === null || message.kind !== 'event') return { refusedBy: 'stream' };
   if (site?.siteId !== siteId || site.userId !== message.userId) return { refusedBy: 'owner' };
-  const { name, data } = isRecord(payload) ? payload : {};
+  const members = payload !== null && isObjectText(payload) ? payload : null;
+  const name = members && nameIn(members);
   if (!isEventName(name)) return { refusedBy: 'name' };
   if (site.eventNames.length > 0 && !site.eventNames.includes(name)) return { refusedBy: 'allowlist' };
-  return { refusedBy: null, event: { name, data: toJson(data) } };
+  return { refusedBy: null, event: { name, data: (members && memberOf(members, 'data')) ?? null } };
 }
 
 /** A site has one stream, of its owner; only there are events published. */
@@ -48,8 +52,7 @@ export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
       const siteId = siteOfStream(suffix);
       const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
       return andThen(found, ([site = null]) => {
-        const payload: JsonValue = text === null ? null : JSON.parse(text);
-        const verdict = projectSiteEvent({ message, payload, site });
+        const verdict = projectSiteEvent({ message, payload: text, site });
         if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
         if (site) {
           const event = { ...verdict.event, messageId: message.id, publishedAt: message.at };
@@ -67,6 +70,8 @@ function siteOfStream(suffix: string): string | null {
   return siteId !== '' && suffix === siteStream(siteId) ? siteId : null;
 }
 
-function isRecord(value: JsonValue): value is { readonly [key: string]: JsonValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** A longer text is no name; nothing is built of it. */
+function nameIn(payload: JsonText): unknown {
+  const name = memberOf(payload, 'name') ?? null;
+  return name !== null && name.length <= NAME_TEXT ? fromJson(name) : null;
 }

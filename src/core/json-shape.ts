@@ -1,0 +1,104 @@
+import {
+  BRACE,
+  BRACKET,
+  endOfArray,
+  endOfObject,
+  endOfValue,
+  QUOTE,
+  skipSpace,
+  STOPPED,
+} from '../protocol/json-scan.ts';
+import { nameOf } from '../protocol/json.ts';
+import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.ts';
+
+/**
+ * What is built of a JSON text: a value (`plain`), a RawJson that keeps the text (`text`; null where that says null), nothing (`skipped`), or a
+ * list or an object whose parts have shapes of their own. A single value where a list may be is built as an item of it; what is no object is built as plain.
+ */
+export type Shape = 'plain' | 'text' | 'skipped' | ListShape | ObjectShape;
+export type ListShape = { readonly item: Shape };
+export type ObjectShape = {
+  readonly members: ReadonlyMap<string, Shape>;
+  /** Of members that are not named. */
+  readonly others: 'plain' | 'skipped';
+};
+
+/**
+ * Builds what the shape says. Of members with one name the last counts, as for JSON.parse. Null: more than `most` members and items would have to
+ * be built, and nothing was.
+ */
+export function readShaped(json: JsonText, shape: Shape, most: number): { readonly value: unknown } | null {
+  const reader = new ShapedReader(json, most);
+  return reader.read(skipSpace(json, 0), shape) < 0 ? null : { value: reader.value };
+}
+
+/** Reads a text that is JSON, in one pass. */
+class ShapedReader {
+  readonly #json: JsonText;
+  #left: number;
+  /** What was built last. */
+  value: unknown = undefined;
+
+  constructor(json: JsonText, most: number) {
+    this.#json = json;
+    this.#left = most;
+  }
+
+  /** Where the value ends. */
+  read(at: number, shape: Shape): number {
+    if (typeof shape === 'string') return this.#leaf(at, shape);
+    const unit = this.#json.charCodeAt(at);
+    if ('members' in shape) return unit === BRACE ? this.#object(at, shape) : this.#leaf(at, 'plain');
+    return unit === BRACKET ? this.#list(at, shape.item) : this.read(at, shape.item);
+  }
+
+  #leaf(at: number, shape: 'plain' | 'text' | 'skipped'): number {
+    const json = this.#json;
+    const end = endOfValue(json, at, 0);
+    if (shape === 'skipped') return end;
+    const text = trustJson(ownSlice(json, at, end));
+    if (shape === 'text') {
+      this.value = text === 'null' ? null : new RawJson(text);
+      return end;
+    }
+    const unit = json.charCodeAt(at);
+    if (unit === BRACE || unit === BRACKET) this.#left -= countParts(text, this.#left);
+    if (this.#left < 0) return STOPPED;
+    // Most values are texts without an escape.
+    this.value = unit === QUOTE ? nameOf(json, at, end) : JSON.parse(text);
+    return end;
+  }
+
+  #object(at: number, { members, others }: ObjectShape): number {
+    const built: Record<string, unknown> = {};
+    const end = endOfObject(this.#json, at, 1, (nameStart, nameEnd, from) => {
+      const name = nameOf(this.#json, nameStart, nameEnd);
+      const shape = members.get(name) ?? others;
+      if (shape !== 'skipped' && --this.#left < 0) return STOPPED;
+      const to = this.read(from, shape);
+      if (to >= 0 && shape !== 'skipped') put(built, name, this.value);
+      return to;
+    });
+    this.value = built;
+    return end;
+  }
+
+  #list(at: number, item: Shape): number {
+    const built: unknown[] = [];
+    const end = endOfArray(this.#json, at, 1, (from) => {
+      if (--this.#left < 0) return STOPPED;
+      const to = this.read(from, item);
+      if (to >= 0) built.push(this.value);
+      return to;
+    });
+    this.value = built;
+    return end;
+  }
+}
+
+/** As JSON.parse does: a member called `__proto__` is one like others. */
+function put(built: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__')
+    Object.defineProperty(built, name, { value, enumerable: true, writable: true, configurable: true });
+  else built[name] = value;
+}

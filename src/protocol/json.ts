@@ -1,0 +1,145 @@
+/**
+ * JSON text that passes through: it is checked, and parts of it are cut out as they are written, so that numbers, member order and white space
+ * stay.
+ */
+import {
+  BRACE,
+  BRACE_END,
+  BRACKET,
+  COMMA,
+  DEPTH,
+  endOfArray,
+  endOfObject,
+  endOfString,
+  endOfValue,
+  QUOTE,
+  skipSpace,
+  STOPPED,
+} from './json-scan.ts';
+
+/** JSON text that was checked, or that this process wrote. */
+export type JsonText = string & { readonly __json: true };
+
+/** Marks a text that was checked already, or that JSON.stringify has just written. */
+export function trustJson(text: string): JsonText {
+  return text as JsonText;
+}
+
+/**
+ * A part of a text. One that is small beside its text is copied: a plain slice would keep the whole text in memory as long as it is kept itself,
+ * so that few counted bytes could hold many.
+ */
+export function ownSlice(text: string, from: number, to: number): string {
+  const part = text.slice(from, to);
+  return text.length > 1024 && 2 * part.length < text.length ? ` ${part}`.slice(1) : part;
+}
+
+/** Why a text is refused: it is not JSON (`syntax`), it has more than JSON_DEPTH levels (`depth`), or an object has too many members (`members`). */
+export type JsonFault = 'syntax' | 'depth' | 'members';
+
+/** What is wrong with this text; null when it is JSON. */
+export function jsonFault(text: string): JsonFault | null {
+  return faultOf(text, endOfValue(text, skipSpace(text, 0), 0));
+}
+
+/** Null when the text is not JSON, or has more than JSON_DEPTH levels. */
+export function checkedJson(text: string): JsonText | null {
+  return jsonFault(text) === null ? trustJson(text) : null;
+}
+
+/** The members of an object by their names, each value as it is written. Of members with one name the last counts, as for JSON.parse. */
+export type Members = ReadonlyMap<string, JsonText>;
+
+/** Checks a text and takes its members apart in one pass. `most`: members that it may have. Null: JSON, but not an object. */
+export function readMembers(text: string, most: number): Members | JsonFault | null {
+  const start = skipSpace(text, 0);
+  if (text.charCodeAt(start) !== BRACE) return jsonFault(text);
+  const members = new Map<string, JsonText>();
+  let count = 0;
+  const end = endOfObject(text, start, 1, (nameStart, nameEnd, from) => {
+    if (++count > most) return STOPPED;
+    const to = endOfValue(text, from, 1);
+    if (to >= 0) members.set(nameOf(text, nameStart, nameEnd), cut(text, from, to));
+    return to;
+  });
+  return faultOf(text, end) ?? members;
+}
+
+/** The members of an object. Null: it has more than `most`. */
+export function membersOf(object: JsonText, most: number): Members | null {
+  const members = readMembers(object, most);
+  return members === null || typeof members === 'string' ? null : members;
+}
+
+/** Of an object the value of this member, as it is written; undefined where it has none. Nothing is built of the other members. */
+export function memberOf(object: JsonText, name: string): JsonText | undefined {
+  let found: JsonText | undefined;
+  forEachName(object, (given, from, to) => {
+    if (given === name) found = cut(object, from, to);
+  });
+  return found;
+}
+
+/** Calls `visit` for each member of an object, in order, with its name and where its value stands. */
+export function forEachName(object: JsonText, visit: (name: string, from: number, to: number) => void): void {
+  endOfObject(object, skipSpace(object, 0), 1, (nameStart, nameEnd, from) => {
+    const to = endOfValue(object, from, 1);
+    visit(nameOf(object, nameStart, nameEnd), from, to);
+    return to;
+  });
+}
+
+/** The items of an array, each as it is written. Null: it has more than `most`. */
+export function itemsOf(array: JsonText, most: number): readonly JsonText[] | null {
+  const items: JsonText[] = [];
+  const end = endOfArray(array, skipSpace(array, 0), 1, (from) => {
+    if (items.length >= most) return STOPPED;
+    const to = endOfValue(array, from, 1);
+    items.push(cut(array, from, to));
+    return to;
+  });
+  return end < 0 ? null : items;
+}
+
+/** Whether this JSON is an object. */
+export function isObjectText(json: JsonText): boolean {
+  return json.charCodeAt(skipSpace(json, 0)) === BRACE;
+}
+
+export function isArrayText(json: JsonText): boolean {
+  return json.charCodeAt(skipSpace(json, 0)) === BRACKET;
+}
+
+/** Whether this JSON is an object without members. */
+export function isEmptyObject(json: JsonText): boolean {
+  const start = skipSpace(json, 0);
+  return json.charCodeAt(start) === BRACE && json.charCodeAt(skipSpace(json, start + 1)) === BRACE_END;
+}
+
+/** How many members and items a JSON text has, all levels together, but for the first of each object and array. Counts no further than `most` + 1. */
+export function countParts(json: JsonText, most: number): number {
+  let count = 0;
+  for (let at = 0; at < json.length && count <= most; at++) {
+    const unit = json.charCodeAt(at);
+    if (unit === QUOTE) at = endOfString(json, at) - 1;
+    else if (unit === COMMA) count++;
+  }
+  return count;
+}
+
+/** `end`: where the value of the whole text ends, or why it has no end. */
+function faultOf(text: string, end: number): JsonFault | null {
+  if (end === DEPTH) return 'depth';
+  if (end === STOPPED) return 'members';
+  return end >= 0 && skipSpace(text, end) === text.length ? null : 'syntax';
+}
+
+/** The name that is written between these places, quotes included. */
+export function nameOf(text: string, start: number, end: number): string {
+  const bare = text.slice(start + 1, end - 1);
+  return bare.includes('\\') ? String(JSON.parse(text.slice(start, end))) : bare;
+}
+
+function cut(text: string, from: number, to: number): JsonText {
+  return trustJson(ownSlice(text, from, to));
+}

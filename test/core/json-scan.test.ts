@@ -1,0 +1,176 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  checkedJson,
+  countParts,
+  isArrayText,
+  isEmptyObject,
+  isObjectText,
+  itemsOf,
+  jsonFault,
+  memberOf,
+  membersOf,
+  readMembers,
+  trustJson,
+} from '../../src/core/json.ts';
+import { JSON_DEPTH } from '../../src/core/limits.ts';
+
+/** Long enough to come to every rule; the seed keeps what it finds. */
+const RUNS = { numRuns: 20_000, seed: 9 };
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const space = fc.constantFrom('', '', '', ' ', '\n', '\t', '\r\n', '  \n ');
+const number = fc.constantFrom(
+  ...['0', '-0', '1', '-12', '1.5', '1E5', '1e+5', '0.1000000000000000055', '9007199254740993', '1e400', '1e-99999'],
+);
+const string = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 6 }).map((text) => JSON.stringify(text)),
+  fc.constantFrom('"\\u0041\\/"', '"\\ud800"', '"__proto__"', '"10"', '"9"', '""', '"\u2028\u007f"'),
+);
+const leaf = fc.oneof(number, string, fc.constantFrom('true', 'false', 'null'));
+
+/** JSON text as a hostile hand might write it. */
+const json = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    leaf,
+    fc
+      .tuple(fc.array(tie('value'), { maxLength: 4 }), space)
+      .map(([items, gap]) => `[${gap}${items.join(`${gap},${gap}`)}${gap}]`),
+    fc
+      .tuple(fc.array(fc.tuple(string, tie('value')), { maxLength: 4 }), space)
+      .map(
+        ([members, gap]) =>
+          `{${gap}${members.map(([name, value]) => `${name}${gap}:${gap}${value}`).join(`${gap},${gap}`)}${gap}}`,
+      ),
+  ),
+})).value;
+
+/** What may stand where something else did. */
+const scrap = fc.constantFrom(
+  ...[
+    '',
+    ' ',
+    ',',
+    ':',
+    '"',
+    '\\',
+    '{',
+    '}',
+    '[',
+    ']',
+    '0',
+    '-',
+    '+',
+    '.',
+    'e',
+    'E',
+    'u',
+    'tru',
+    'null',
+    'NaN',
+    '\u0000',
+  ],
+  ...['\u001f', '\u00a0', '\ufeff', '\u2028', '\ud800', "'", '//', '01', '1.', '.1', '-', '\\u12', '\\x41', '\v', '\f'],
+);
+const mutated = fc
+  .tuple(json, fc.array(fc.tuple(fc.nat(), fc.nat(2), scrap), { minLength: 1, maxLength: 3 }))
+  .map(([text, edits]) =>
+    edits.reduce((whole, [place, length, put]) => {
+      const at = place % (whole.length + 1);
+      return whole.slice(0, at) + put + whole.slice(at + length);
+    }, text),
+  );
+
+describe('the scanner', () => {
+  it('accepts what JSON.parse accepts', () => {
+    fc.assert(
+      fc.property(json, space, (text, gap) => {
+        expect(parses(text)).toBe(true);
+        expect(checkedJson(gap + text + gap)).toBe(gap + text + gap);
+      }),
+      RUNS,
+    );
+  });
+
+  it('refuses what JSON.parse refuses', () => {
+    let refused = 0;
+    fc.assert(
+      fc.property(mutated, (text) => {
+        if (!parses(text)) refused++;
+        expect(jsonFault(text)).toBe(parses(text) ? null : 'syntax');
+      }),
+      RUNS,
+    );
+    expect(refused).toBeGreaterThan(RUNS.numRuns / 3);
+  });
+
+  it('agrees with JSON.parse on any few characters', () => {
+    const characters = fc.constantFrom(...'{}[]":,\\/ -+.0123456789eEtrufalsn\n\u0000x');
+    fc.assert(
+      fc.property(fc.array(characters, { maxLength: 7 }), (list) => {
+        const text = list.join('');
+        expect(jsonFault(text) === null).toBe(parses(text));
+      }),
+      { ...RUNS, numRuns: 50_000 },
+    );
+  });
+
+  it('bounds the depth, and says so', () => {
+    const nest = (levels: number, open = '[', close = ']'): string => open.repeat(levels) + close.repeat(levels);
+    expect(jsonFault(nest(JSON_DEPTH))).toBeNull();
+    expect(jsonFault(nest(JSON_DEPTH + 1))).toBe('depth');
+    expect(jsonFault(nest(500_000))).toBe('depth');
+    expect(jsonFault('{"a":'.repeat(JSON_DEPTH) + '1' + '}'.repeat(JSON_DEPTH))).toBeNull();
+    expect(jsonFault('{"a":'.repeat(JSON_DEPTH + 1) + '1' + '}'.repeat(JSON_DEPTH + 1))).toBe('depth');
+    expect(jsonFault(`"${nest(300)}"`)).toBeNull();
+    expect(jsonFault(`[${Array.from({ length: 500 }, () => '[]').join()}]`)).toBeNull();
+  });
+
+  it('cuts members and items as JSON.parse sees them, each as it is written', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(string, json), { maxLength: 6 }), space, (given, gap) => {
+        const object = trustJson(`${gap}{${given.map(([name, value]) => `${gap}${name}:${value}${gap}`).join()}}`);
+        const expected = new Map(given.map(([name, value]) => [String(JSON.parse(name)), value]));
+        expect(membersOf(object, Infinity)).toEqual(expected);
+        expect(readMembers(object, Infinity)).toEqual(expected);
+        for (const [name, value] of expected) expect(memberOf(object, name)).toBe(value);
+        expect(memberOf(object, 'there is none')).toBeUndefined();
+        const array = trustJson(`${gap}[${given.map(([, value]) => gap + value + gap).join()}]`);
+        expect(itemsOf(array, Infinity)).toEqual(given.map(([, value]) => value));
+        expect([isObjectText(object), isArrayText(object), isObjectText(array), isArrayText(array)]).toEqual([
+          ...[true, false, false, true],
+        ]);
+        expect(isEmptyObject(object)).toBe(given.length === 0);
+      }),
+      { ...RUNS, numRuns: 3000 },
+    );
+  });
+
+  it('stops at the first member or item too many, wherever the text breaks after it', () => {
+    const members = Array.from({ length: 1001 }, (_, i) => `"k${i}":1`).join();
+    expect(readMembers(`{${members}}`, 1001)).toHaveProperty('size', 1001);
+    expect(readMembers(`{${members}}`, 1000)).toBe('members');
+    expect(readMembers(`{${members},`, 1000)).toBe('members');
+    expect(readMembers(`{${members},`, 2000)).toBe('syntax');
+    expect(readMembers('{"a":1} x', 2)).toBe('syntax');
+    expect(readMembers('[1]', 2)).toBeNull();
+    expect(readMembers('[1', 2)).toBe('syntax');
+    expect(itemsOf(trustJson('[1,2,3]'), 3)).toEqual(['1', '2', '3']);
+    expect(itemsOf(trustJson('[1,2,3]'), 2)).toBeNull();
+  });
+
+  it('counts members and items at every level, and nothing inside texts', () => {
+    expect(countParts(trustJson('[{"a":1,"b":[1,2]},",,,{"]'), 100)).toBe(3);
+    expect(countParts(trustJson(JSON.stringify('",",'.repeat(100))), 100)).toBe(0);
+    expect(countParts(trustJson(`[${'1,'.repeat(500)}1]`), 10)).toBe(11);
+  });
+});

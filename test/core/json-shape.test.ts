@@ -1,0 +1,84 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { inOneLine, ownSlice, RawJson, trustJson, writeJson } from '../../src/core/json.ts';
+import { readShaped, type Shape } from '../../src/core/json-shape.ts';
+
+const raw = (text: string): RawJson => new RawJson(trustJson(text));
+const read = (text: string, shape: Shape, most = 1000): unknown => readShaped(trustJson(text), shape, most)?.value;
+const members = (entries: Record<string, Shape>, others: 'plain' | 'skipped' = 'plain'): Shape => ({
+  members: new Map(Object.entries(entries)),
+  others,
+});
+
+describe('what is built of a JSON text', () => {
+  it('is what JSON.parse builds, where all of it is plain', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(read(text, 'plain')).toEqual(JSON.parse(text));
+        expect(read(text, { item: 'plain' })).toEqual(JSON.parse(text));
+      }),
+      { numRuns: 2000, seed: 9 },
+    );
+  });
+
+  it('keeps the text of what passes through, wherever a shape says so', () => {
+    const shape = members({ input: members({ params: 'text', list: { item: members({ payload: 'text' }) } }) });
+    const text =
+      '{ "input" : {"params": {"9":1.0, "a":1e400 } ,"list":[{"payload":[ -0 ]},{"payload":null},{"n":1}], "n":1}, "x":[1]}';
+    expect(read(text, shape)).toEqual({
+      input: {
+        params: raw('{"9":1.0, "a":1e400 }'),
+        list: [{ payload: raw('[ -0 ]') }, { payload: null }, { n: 1 }],
+        n: 1,
+      },
+      x: [1],
+    });
+  });
+
+  it('builds a single value as an item of the list, and what is no object as plain', () => {
+    expect(read('{"p":1.0}', { item: members({ p: 'text' }) })).toEqual({ p: raw('1.0') });
+    expect(read('[1]', members({ p: 'text' }))).toEqual([1]);
+    expect(read('"x"', members({ p: 'text' }))).toBe('x');
+  });
+
+  it('counts the last of repeated members, and takes __proto__ for a name', () => {
+    const built = read('{"a":1,"__proto__":{"x":1},"a":2}', members({ a: 'text' }));
+    expect(Object.keys(Object(built))).toEqual(['a', '__proto__']);
+    expect(Object.getPrototypeOf(built)).toBe(Object.prototype);
+    expect(built).toHaveProperty('a', raw('2'));
+  });
+
+  it('builds nothing of what is skipped, and stops before it builds too much', () => {
+    const many = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"k${i}":1`).join()}}`;
+    expect(read(many(5000), members({ k7: 'plain' }, 'skipped'), 10)).toEqual({ k7: 1 });
+    expect(read(`{"t":${many(5000)}}`, members({ t: 'text' }), 10)).toEqual({ t: raw(many(5000)) });
+    expect(read(many(10), members({}), 10)).toEqual(JSON.parse(many(10)));
+    for (const over of [many(11), `{"a":[${'1,'.repeat(20)}1]}`, `{"a":{"b":${many(20)}}}`])
+      expect(readShaped(trustJson(over), members({}), 10)).toBeNull();
+    expect(readShaped(trustJson(`[${'1,'.repeat(20)}1]`), { item: 'text' }, 10)).toBeNull();
+  });
+});
+
+describe('writing JSON', () => {
+  it('is what JSON.stringify writes, with each raw text in its place', () => {
+    fc.assert(
+      fc.property(fc.anything({ withDate: true, withNullPrototype: true }), (value) => {
+        expect(writeJson(value)).toBe(JSON.stringify(value));
+      }),
+      { numRuns: 3000, seed: 9 },
+    );
+    expect(writeJson({ a: [raw('1.0'), undefined], b: undefined, c: raw('{ "9":1e400 }') })).toBe(
+      '{"a":[1.0,null],"c":{ "9":1e400 }}',
+    );
+  });
+
+  it('folds line breaks between tokens and changes nothing else', () => {
+    expect(inOneLine('{"a":\r\n 1,\n\n"b":"\\n"}')).toBe('{"a":  1, "b":"\\n"}');
+  });
+});
+
+it('a short part of a long text does not keep the text', () => {
+  const part = ownSlice(`"${'x'.repeat(100_000)}"`, 10, 30);
+  expect(part).toBe('x'.repeat(20));
+  expect(ownSlice('abc', 1, 2)).toBe('b');
+});
