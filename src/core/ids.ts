@@ -1,12 +1,12 @@
 import { fail, invalid } from './errors.ts';
-import { TRACE_MAX_CHARS, USER_MAX_CHARS } from './limits.ts';
+import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, TRACE_MAX_CHARS, USER_GIVEN_CHARS, USER_MAX_CHARS } from './limits.ts';
 
 /** Ids of clients, instances, commands, sites, windows, contexts and tasks. */
 const ID = /^[A-Za-z0-9_.:@~-]{1,128}$/;
 /** Names of actions and events. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
-const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
+const SPACE = /\s/;
 
 export function isId(text: string): boolean {
   return ID.test(text);
@@ -32,21 +32,39 @@ export function name(parameter: string, text: string): string {
   return NAME.test(text) ? text : invalid(parameter, 'expected a letter, then up to 127 of A-Z a-z 0-9 _ . : -');
 }
 
+/** The ids of a stream suffix, as they are joined by `/`. Null: longer, or more of them, than any suffix is. Says nothing of the ids. */
+export function suffixSegments(text: string): readonly string[] | null {
+  if (text.length > STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1)) return null;
+  const segments = text.split('/');
+  return segments.length <= STREAM_SUFFIX_SEGMENTS ? segments : null;
+}
+
+const USER_FORM = 'A user is 1 to 128 characters without control characters and without "/".';
+
 /**
  * The canonical form of a user: NFC, no surrounding space, lower case where it is an e-mail address. Throws `invalid_user` where no
- * form exists: empty, over 128 characters, a control character, a lone surrogate or a `/`.
+ * form exists: empty, over 128 characters, a control character, a lone surrogate or a `/`; and where the text itself is over 512
+ * characters, which is checked before anything else is done with it.
  */
 export function canonicalUser(text: string): string {
+  if (text.length > USER_GIVEN_CHARS) fail('invalid_user', USER_FORM);
   const tidy = text.normalize('NFC').trim();
   // Lower case may compose anew with what follows it, so the form is taken again.
-  const user = EMAIL.test(tidy) ? tidy.toLowerCase().normalize('NFC') : tidy;
+  const user = isEmail(tidy) ? tidy.toLowerCase().normalize('NFC') : tidy;
   const bad =
     user.length === 0 ||
     user.length > USER_MAX_CHARS ||
     user.includes('/') ||
     CONTROL.test(user) ||
     !user.isWellFormed();
-  return bad ? fail('invalid_user', 'A user is 1 to 128 characters without control characters and without "/".') : user;
+  return bad ? fail('invalid_user', USER_FORM) : user;
+}
+
+/** One `@` with something before it, behind it a dot inside of the rest, and no space: in one pass over each part. */
+function isEmail(text: string): boolean {
+  const at = text.indexOf('@');
+  if (at < 1 || text.includes('@', at + 1) || SPACE.test(text)) return false;
+  return text.slice(at + 2, -1).includes('.');
 }
 
 export function isCanonicalUser(text: string): boolean {

@@ -1,4 +1,5 @@
 /** Every bound of callboard in one place. Times are milliseconds, sizes are bytes, unless a name says otherwise. */
+import { JSON_DEPTH } from '../protocol/json-scan.ts';
 
 // --- pages and samples -----------------------------------------------------------------------------------------------
 /** The documented interface: `limit` of /connections is 1 to 1000; every page of callboard takes the same range. */
@@ -7,9 +8,17 @@ export const PAGE_DEFAULT = 100;
 /** `/actions`: a bounded sample, of at most this many advertisements from at most this many connections. */
 export const ACTION_SAMPLE = 1000;
 export const ACTION_SAMPLE_CONNECTIONS = 200;
+export const ACTION_SAMPLE_BYTES = 4 * 1024 * 1024;
 /** The raw sample is bounded by count and bytes. */
 export const RAW_SAMPLE = 100;
 export const RAW_SAMPLE_BYTES = 1024 * 1024;
+/**
+ * An answer's lists end early, and say so, at this many bytes of a page, and of all lists of an answer together. A row counts with so many
+ * bytes besides what of it may be large, since writing it takes time too.
+ */
+export const ANSWER_PAGE_BYTES = 4 * 1024 * 1024;
+export const ANSWER_BYTES = 8 * 1024 * 1024;
+export const ANSWER_ROW_BYTES = 1024;
 /** Bytes of large payloads that one answer fetches; those beyond stay redacted. */
 export const ANSWER_SPILL_BYTES = 16 * 1024 * 1024;
 /** Counts scan at most this many rows before they say that they are incomplete. */
@@ -17,6 +26,8 @@ export const COUNT_SCAN = 100_000;
 
 // --- names -----------------------------------------------------------------------------------------------------------
 export const USER_MAX_CHARS = 128;
+/** As a user is given: it may become shorter (spaces, composed characters). */
+export const USER_GIVEN_CHARS = 4 * USER_MAX_CHARS;
 export const ID_MAX_CHARS = 128;
 export const STREAM_SUFFIX_SEGMENTS = 8;
 export const TRACE_MAX_CHARS = 256;
@@ -76,7 +87,7 @@ export const READ_NOTHING_MS = 15_000;
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
 /** JSON that is nested deeper is refused where it enters: it would overflow the stack of a program that reads it later. */
-export { JSON_DEPTH } from '../protocol/json-scan.ts';
+export { JSON_DEPTH };
 /** Members and items that the relay builds of one request or frame, payloads left out: building many takes long. */
 export const ENVELOPE_PARTS = 1000;
 /** Params up to this many bytes are compared by what they say, larger ones as they are written. */
@@ -140,9 +151,25 @@ export const SSE_PING_MS = 20_000;
 // --- documents -------------------------------------------------------------------------------------------------------
 export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
+/** Braces, brackets and parentheses within one another: beside fields, the values of arguments. As deep as JSON may be. */
+export const QUERY_NESTING = JSON_DEPTH;
 export const QUERY_ALIASES = 100;
 export const QUERY_ROOT_FIELDS = 10;
 export const QUERY_DIRECTIVES = 50;
+export const QUERY_OPERATIONS = 50;
+export const QUERY_FRAGMENTS = 50;
+/** Steps of comparing fields of one name that are merged, fragments counted wherever they are spread. */
+export const QUERY_MERGES = 10_000;
+/** Characters of a document: checked before it is parsed. Larger values belong into variables. */
+export const QUERY_CHARS = 64 * 1024;
+/** What validation says at most is wrong with one document. */
+export const QUERY_FAULTS = 10;
+/** Without a token: characters of a document that is parsed at all, bytes of its body, and requests of one address (a second, and at once). */
+export const ANONYMOUS_QUERY_CHARS = 256;
+export const ANONYMOUS_INTROSPECTION_CHARS = 4 * 1024;
+export const ANONYMOUS_BODY_BYTES = 16 * 1024;
+export const ANONYMOUS_RATE = 5;
+export const ANONYMOUS_BURST = 300;
 export const QUERY_COST_USER = 20_000;
 export const QUERY_COST_ADMIN = 500_000;
 export const QUERY_MS = 10_000;

@@ -14,6 +14,7 @@ import type { ConnectionChange, ConnectionEvent } from '../core/bus.ts';
 import { PREDECESSORS } from '../core/limits.ts';
 import type { Live } from '../core/live.ts';
 import { builder } from './builder.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
 import { wireEnum } from './enums.ts';
 import { DERIVED, ENTITY, PURE, timedEntity } from './nature.ts';
 import { fresh } from './live.ts';
@@ -141,11 +142,10 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
   }),
 });
 
-export const ConnectionSnapshotConnection = connectionOf(
-  'ConnectionSnapshot',
-  ConnectionSnapshot,
-  'connection snapshots',
-);
+export const ConnectionSnapshotConnection = connectionOf('ConnectionSnapshot', ConnectionSnapshot, {
+  rows: 'connection snapshots',
+  size: CONNECTION_SIZE,
+});
 
 builder.queryFields((t) => ({
   connections: t.field({

@@ -4,6 +4,7 @@ import type { Core, HangUp } from '../core/core.ts';
 import { canonicalJson } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
 import { createLoaders, type Loaders } from './loaders.ts';
+import { AnswerBudget, type Asks } from './page-budget.ts';
 import type { RequestNotes } from './request-notes.ts';
 
 /** What one request's resolvers work with. Never shared by two requests: the loaders remember what this asker was shown. */
@@ -12,6 +13,8 @@ export type Context = {
   /** Null: no token was given. */
   readonly who: Principal | null;
   readonly loaders: Loaders;
+  /** What the lists of this answer may still hold. */
+  readonly budget: AnswerBudget;
   /** Aborted when the caller hung up: ends its waits, never its commands. */
   readonly signal: HangUp | undefined;
   /**
@@ -28,6 +31,8 @@ export type ContextOptions = {
   readonly who: Principal | null;
   readonly log: Log;
   readonly signal?: HangUp | undefined;
+  /** The fields that the operation asks for; absent: not known. */
+  readonly asks?: Asks | undefined;
   readonly notes?: RequestNotes | undefined;
 };
 
@@ -41,10 +46,13 @@ class OwnContext implements Context {
   readonly who: Principal | null;
   readonly signal: HangUp | undefined;
   readonly auditPayload: Context['auditPayload'];
+  readonly #asks: Asks;
   readonly notes: RequestNotes | undefined;
   #loaders: Loaders | null = null;
+  #budget: AnswerBudget | null = null;
 
-  constructor({ core, who, log, signal, notes }: ContextOptions) {
+  constructor({ core, who, log, signal, notes, asks = null }: ContextOptions) {
+    this.#asks = asks;
     this.core = core;
     this.who = who;
     this.signal = signal;
@@ -55,6 +63,10 @@ class OwnContext implements Context {
   /** Made when one is asked for: commands need none. */
   get loaders(): Loaders {
     return (this.#loaders ??= createLoaders(this.core, this.who));
+  }
+
+  get budget(): AnswerBudget {
+    return (this.#budget ??= new AnswerBudget(this.#asks));
   }
 }
 

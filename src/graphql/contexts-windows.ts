@@ -96,7 +96,7 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
   }),
 });
 
-const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType, 'browser windows');
+const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType, { rows: 'browser windows' });
 
 const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
   description: 'Which windows to show; each member narrows.',

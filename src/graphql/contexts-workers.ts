@@ -7,7 +7,7 @@ import type { Maybe } from '../core/maybe.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum } from './connections.ts';
 import type { Context } from './context.ts';
-import { ExecutionContextType } from './contexts.ts';
+import { CONTEXT_SIZE, ExecutionContextType } from './contexts.ts';
 import { CompletenessType, pageCost, pageOf } from './page.ts';
 import { User } from './users.ts';
 
@@ -18,15 +18,33 @@ function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerVi
   return loaders.workers({ ...whose, ...view }, first);
 }
 
+/** As much of it as there is room for in the answer. */
+async function boundedListOf(
+  context: Context,
+  asked: Asked,
+  view: WorkerView,
+): Promise<Pick<WorkerList, 'completeness'>> {
+  return context.budget.list(await listOf(context, asked, view), CONTEXT_SIZE);
+}
+
+async function itemsOf(context: Context, asked: Asked, view: WorkerView): Promise<WorkerList['items']> {
+  return context.budget.items(await listOf(context, asked, view), CONTEXT_SIZE);
+}
+
 const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
   description: 'Workers in order of client and context, not paged.',
   fields: (t) => ({
-    items: t.expose('items', {
+    items: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'The workers.',
+      resolve: (list, _, { budget }) => budget.items(list, CONTEXT_SIZE),
     }),
-    completeness: t.expose('completeness', { type: CompletenessType, description: 'What was and was not observed.' }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'What was and was not observed.',
+      resolve: (list, _, { budget }) => budget.list(list, CONTEXT_SIZE).completeness,
+    }),
   }),
 });
 
@@ -38,20 +56,20 @@ const WorkersType = builder.objectRef<Asked>('Workers').implement({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'Those without a task.',
-      resolve: async (asked, _, context) => (await listOf(context, asked, { view: 'idle' })).items,
+      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'idle' }),
     }),
     assigned: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
       description: 'Those assigned to a task now, each with when that was first reported.',
-      resolve: async (asked, _, context) => (await listOf(context, asked, { view: 'assigned' })).items,
+      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'assigned' }),
     }),
     completeness: t.field({
       type: CompletenessType,
       description: 'What was and was not observed: for `idle` first, then for `assigned`.',
       resolve: async (asked, _, context) => {
-        const idle = listOf(context, asked, { view: 'idle' });
-        const assigned = listOf(context, asked, { view: 'assigned' });
+        const idle = boundedListOf(context, asked, { view: 'idle' });
+        const assigned = boundedListOf(context, asked, { view: 'assigned' });
         return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
       },
     }),

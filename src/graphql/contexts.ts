@@ -4,6 +4,7 @@ import { ClientTypeEnum, ConnectionSnapshot } from './connections.ts';
 import { CommandType } from './delivery-command.ts';
 import { wireEnum } from './enums.ts';
 import { connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
+import type { RowSize } from './page-budget.ts';
 import { User } from './users.ts';
 
 export const ContextStatusEnum = wireEnum<ContextStatus>('ContextStatus', 'How an execution context stands.', {
@@ -55,7 +56,15 @@ export const ExecutionContextType = builder.objectRef<ExecutionContext>('Executi
   }),
 });
 
-export const ExecutionContextConnection = connectionOf('ExecutionContext', ExecutionContextType, 'execution contexts');
+export const CONTEXT_SIZE: RowSize<ExecutionContext> = {
+  fields: ['metadata'],
+  bytes: ({ metadata }, asks) => (asks('metadata') ? (metadata?.length ?? 0) : 0),
+};
+
+export const ExecutionContextConnection = connectionOf('ExecutionContext', ExecutionContextType, {
+  rows: 'execution contexts',
+  size: CONTEXT_SIZE,
+});
 
 const ContextFilter = builder.inputType('ContextFilter', {
   description: 'Which contexts to show; each member narrows.',

@@ -1,12 +1,16 @@
 import { complexityFromQuery } from '@pothos/plugin-complexity';
 import {
   Kind,
-  getVariableValues,
+  getNullableType,
+  isLeafType,
+  typeFromAST,
   visit,
   type DocumentNode,
   type GraphQLSchema,
   type OperationDefinitionNode,
 } from 'graphql';
+import { JSON_SCALAR } from './plan-misfit.ts';
+import { coerceVariables } from './plan-variables.ts';
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -25,20 +29,21 @@ export function createCost(
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
   const sizes = argumentVariables(alone);
+  const leaves = jsonVariables(schema, operation);
   const known = new Map<string, number>();
-  const isBad = (variables: Variables): boolean =>
-    getVariableValues(schema, operation.variableDefinitions ?? [], variables).errors !== undefined;
   return (variables) => {
-    const key = keyOf(sizes, variables);
+    const key = keyOf(sizes, leaves, variables);
     const remembered = key === null ? undefined : known.get(key);
     if (remembered !== undefined) return remembered;
+    // The count below coerces too, and would collect every error there is.
+    if (coerceVariables(schema, operation, variables).errors) return 0;
     try {
       const { complexity } = complexityFromQuery(alone, { schema, ctx: {}, variables: { ...variables } });
       if (known.size >= REMEMBERED) known.clear();
       if (key !== null) known.set(key, complexity);
       return complexity;
     } catch {
-      return isBad(variables) ? 0 : Infinity;
+      return Infinity;
     }
   };
 }
@@ -52,13 +57,25 @@ function argumentVariables(document: DocumentNode): readonly string[] {
   return [...names];
 }
 
-/** Costs follow sizes, so texts count only by being there. Null: a variable is an object or a list, whose inside may matter. */
-function keyOf(names: readonly string[], variables: Variables): string | null {
+/** What is inside of a JSON value is no size; an object in any other scalar's place is coerced to be refused. */
+function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
+  const leaves = new Set<string>();
+  for (const { variable, type: node } of operation.variableDefinitions ?? []) {
+    const type = typeFromAST(schema, node);
+    const named = getNullableType(type);
+    if (isLeafType(named) && named.name === JSON_SCALAR) leaves.add(variable.name.value);
+  }
+  return leaves;
+}
+
+/** Costs follow sizes, so texts count only by being there. Null: a variable is an input object or a list, whose inside may matter. */
+function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {
   let key = '';
   for (const name of names) {
     const value = variables[name];
-    if (typeof value === 'object' && value !== null) return null;
-    key += typeof value === 'string' ? '|text' : `|${String(value)}`;
+    const holds = typeof value === 'object' && value !== null;
+    if (holds && !leaves.has(name)) return null;
+    key += holds ? '|json' : typeof value === 'string' ? '|text' : `|${String(value)}`;
   }
   return key;
 }

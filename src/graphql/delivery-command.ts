@@ -3,8 +3,10 @@ import type { Command, Sighting } from '../core/delivery/command.ts';
 import { notFound } from '../core/errors.ts';
 import { SIGHTINGS_PER_COMMAND } from '../core/limits.ts';
 import type { Live } from '../core/live.ts';
+import { andThen } from '../core/maybe.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
 import { MessageConnection, orderArgument, TerminalErrorType } from './history.ts';
 import { fresh } from './live.ts';
@@ -63,7 +65,8 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The target’s connection as it is now, which need not be the one that the command went to.',
-      resolve: (command, _, { loaders }) => loaders.connection(command),
+      resolve: (command, _, { loaders, budget }) =>
+        andThen(loaders.connection(command), (connection) => connection && budget.row(connection, CONNECTION_SIZE)),
     }),
     outcome: t.expose('outcome', {
       type: OutcomeEnum,

@@ -54,7 +54,7 @@ const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySumm
   }),
 });
 
-const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, 'delivery records');
+const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
 
 const DeliveryFilter = builder.inputType('DeliveryFilter', {
   description: 'Which commands to list; each member narrows.',

@@ -58,7 +58,7 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   }),
 });
 
-export const DispatcherNodeConnection = connectionOf('DispatcherNode', DispatcherNode, 'dispatcher nodes');
+export const DispatcherNodeConnection = connectionOf('DispatcherNode', DispatcherNode, { rows: 'dispatcher nodes' });
 
 builder.mutationField('drainNode', (t) =>
   t.field({

@@ -39,4 +39,4 @@ const CapacityScope = builder.objectRef<ScopeView>('CapacityScope').implement({
   }),
 });
 
-export const CapacityScopeConnection = connectionOf('CapacityScope', CapacityScope, 'capacity scopes');
+export const CapacityScopeConnection = connectionOf('CapacityScope', CapacityScope, { rows: 'capacity scopes' });

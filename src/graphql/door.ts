@@ -5,6 +5,7 @@ import type { Core } from '../core/core.ts';
 import { CallboardError, fail } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import { requireAnonymousQuery } from './limits-anonymous.ts';
 import { createContext } from './context.ts';
 import { createExecutor, type MakeContext } from './executor.ts';
 import { createHotPath, type HotPath } from './hot.ts';
@@ -65,7 +66,7 @@ export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
   const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint, onWritten });
   const sse = createSseDoor({ server, executor, clock: core.clock, fastPath });
   const page = createGraphiqlPage(endpoint);
-  const query = createQuery(server);
+  const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
   return {
     handle(req, res, exchange) {
@@ -91,14 +92,15 @@ export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
 
 type PostRequest = IncomingMessage & { body?: unknown };
 
-function createQuery(server: GraphqlServer) {
+function createQuery(server: GraphqlServer, introspection: Introspection) {
   return (req: PostRequest, res: ServerResponse, { who, body, notes }: Exchange): void => {
     // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
     }
-    const { variables } = readParams(req, body);
+    const { query, variables } = readParams(req, body);
+    if (!who) requireAnonymousQuery(query, introspection);
     if (req.method === 'POST') req.body = body;
     server.answer(req, res, { who, variables, notes });
   };

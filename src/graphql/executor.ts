@@ -21,6 +21,7 @@ import { createPlans, type Plan, type Variables } from './plan.ts';
 import type { RequestNotes } from './request-notes.ts';
 import type { GivenVariables } from './request-variables.ts';
 import type { Joining } from './sse-group.ts';
+import { MAX_COERCION_ERRORS } from './plan-variables.ts';
 
 /** What resolvers are given, made anew for each request and for each event of a subscription. */
 export type MakeContext = (of: {
@@ -29,6 +30,8 @@ export type MakeContext = (of: {
   readonly log: Log;
   /** Aborted when the asker hangs up. */
   readonly signal?: HangUp | undefined;
+  /** The fields that the operation asks for; absent: not known. */
+  readonly asks?: ReadonlySet<string> | undefined;
   readonly notes?: RequestNotes | undefined;
 }) => object;
 
@@ -80,8 +83,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ who, signal, notes }: Operation): object =>
-    options.makeContext({ core, who, log, signal, notes });
+  const contextOf = (
+    { who, signal, notes }: Operation,
+    { plan, variables }: { readonly plan: Plan; readonly variables: Variables },
+  ): object => options.makeContext({ core, who, log, signal, notes, asks: plan.asks(variables) });
   const admit = (operation: Operation): Admitted => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
@@ -101,8 +106,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
       plans.of(document, operationName)?.read(variables) ?? invalid('operationName', 'expected one of the document'),
     async execute(operation) {
       try {
-        const { plan, variables } = admit(operation);
-        const answer = plan.run(contextOf(operation), variables);
+        const admitted = admit(operation);
+        const { plan, variables } = admitted;
+        const answer = plan.run(contextOf(operation, admitted), variables);
         return masked(await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer));
       } catch (error) {
         return { errors: [mask(error)] };
@@ -111,8 +117,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     answer(operation) {
       return orElse<Answer, Answer>(
         () => {
-          const { plan, variables } = admit(operation);
-          const answer = answerOf(plan, contextOf(operation), variables);
+          const admitted = admit(operation);
+          const { plan, variables } = admitted;
+          const answer = answerOf(plan, contextOf(operation, admitted), variables);
           const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
           return andThen<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
         },
@@ -121,14 +128,18 @@ export function createExecutor(options: ExecutorOptions): Executor {
     },
     async subscribe(operation) {
       try {
-        const { variables } = admit(operation);
-        const args = subscriptionArgs({ ...operation, variables }, { schema, contextValue: contextOf(operation) });
-        if (!('schema' in args)) return masked({ errors: args });
+        const admitted = admit(operation);
+        const { plan, variables } = admitted;
+        const wrong = plan.refused(variables);
+        if (wrong) return masked({ errors: wrong });
+        const contextValue = contextOf(operation, admitted);
+        const args = subscriptionArgs({ ...operation, variables }, { schema, contextValue });
+        if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
         const joining = sharing ? await sharer.of(args) : null;
         if (joining) return joining;
         const source = await createSourceEventStream(args);
         if (!(Symbol.asyncIterator in source)) return masked(source);
-        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation) });
+        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, admitted) });
       } catch (error) {
         return { errors: [mask(error)] };
       }
@@ -161,6 +172,7 @@ function subscriptionArgs(
     operationName: operationName ?? null,
     variableValues: variables,
     hideSuggestions: true,
+    options: { maxCoercionErrors: MAX_COERCION_ERRORS },
   });
 }
 

@@ -12,6 +12,7 @@ import { andThen, type Maybe } from '../core/maybe.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import type { RowSize } from './page-budget.ts';
 
 const MessageKindEnum = wireEnum<MessageKind>('MessageKind', 'What a retained message says.', {
   command: 'A command was admitted.',
@@ -63,7 +64,7 @@ const Stream = builder.objectRef<StreamSummary>('Stream').implement({
   }),
 });
 
-export const StreamConnection = connectionOf('Stream', Stream, 'streams');
+export const StreamConnection = connectionOf('Stream', Stream, { rows: 'streams' });
 
 const includeArgument = builder.args((t) => ({
   include: t.boolean({
@@ -138,7 +139,13 @@ function hasPayload({ payload, spill }: Message): boolean {
   return payload !== null || spill !== null;
 }
 
-export const MessageConnection = connectionOf('Message', MessageType, 'messages');
+/** Payloads that are kept apart have a bound of their own (ANSWER_SPILL_BYTES), and are redacted beyond it. */
+const MESSAGE_SIZE: RowSize<Message> = {
+  fields: ['payload'],
+  bytes: ({ payload }, asks) => (asks('payload') ? (payload?.length ?? 0) : 0),
+};
+
+export const MessageConnection = connectionOf('Message', MessageType, { rows: 'messages', size: MESSAGE_SIZE });
 
 builder.queryFields((t) => ({
   streams: t.field({

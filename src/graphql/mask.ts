@@ -4,6 +4,9 @@ import { CallboardError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 
+/** GraphQL prints the value that an error is about, whatever its size: longer messages are cut. */
+const MESSAGE_CHARS = 1000;
+
 /** The error as the asker may see it. The same error is answered with the same object, so it is logged once. */
 export type Mask = (error: unknown) => GraphQLError;
 
@@ -77,8 +80,16 @@ function passes(error: unknown): GraphQLError | null {
 /** GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. */
 function coded(error: GraphQLError): GraphQLError {
   const { message, extensions } = error;
-  if (extensions['code'] !== undefined) return error;
-  return new GraphQLError(message, { ...place(error), extensions: { ...extensions, code: 'invalid_argument' } });
+  if (extensions['code'] !== undefined && message.length <= MESSAGE_CHARS) return error;
+  return new GraphQLError(shortened(message), {
+    ...place(error),
+    extensions: { code: 'invalid_argument', ...extensions },
+  });
+}
+
+/** A message of GraphQL that is fit to be shown. */
+export function shortened(message: string): string {
+  return message.length <= MESSAGE_CHARS ? message : `${message.slice(0, MESSAGE_CHARS).toWellFormed()}...`;
 }
 
 function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | undefined }): GraphQLError {

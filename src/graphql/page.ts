@@ -6,6 +6,7 @@ import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../core/limits.ts';
 import type { Completeness, EvidenceSource, IncompleteReason, ObservedSource, Page } from '../core/page.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
+import type { RowSize } from './page-budget.ts';
 
 type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : SchemaTypes;
 
@@ -127,8 +128,15 @@ export function pageCost({ first }: AskedPage): { field: number; multiplier: num
 
 type Edge<Row> = { readonly node: Row; readonly page: Page<Row>; readonly index: number };
 
-/** The Relay connection type `<name>Connection`, with its edge type, over pages that core made. */
-export function connectionOf<Row>(name: string, row: ObjectRef<Types, Row>, rows: string) {
+/**
+ * The Relay connection type `<name>Connection`, with its edge type, over pages that core made. `size` says what of a row may be large: a page
+ * that is too large for the answer ends early.
+ */
+export function connectionOf<Row>(
+  name: string,
+  row: ObjectRef<Types, Row>,
+  { rows, size = null }: { readonly rows: string; readonly size?: RowSize<Row> | null },
+) {
   const edge = builder.objectRef<Edge<Row>>(`${name}Edge`).implement({
     description: `One of the ${rows}, with its place in the listing.`,
     fields: (t) => ({
@@ -146,24 +154,35 @@ export function connectionOf<Row>(name: string, row: ObjectRef<Types, Row>, rows
         type: [edge],
         complexity: { field: 1, multiplier: 1 },
         description: 'The rows with their cursors.',
-        resolve: (page) => page.nodes.map((node, index): Edge<Row> => ({ node, page, index })),
+        resolve: (whole, _, { budget }) => {
+          const page = budget.written(whole, size);
+          return page.nodes.map((node, index): Edge<Row> => ({ node, page, index }));
+        },
       }),
       nodes: t.field({
         type: [row],
         complexity: { field: 1, multiplier: 1 },
         description: 'The rows alone.',
-        resolve: (page) => page.nodes,
+        resolve: (page, _, { budget }) => budget.written(page, size).nodes,
       }),
-      pageInfo: t.field({ type: PageInfoType, description: 'Where this page stands.', resolve: (page) => page }),
+      pageInfo: t.field({
+        type: PageInfoType,
+        description: 'Where this page stands.',
+        resolve: (page, _, { budget }) => budget.page(page, size),
+      }),
       nextCursor: t.string({
         nullable: true,
-        description: 'What to give as `after` for the next page; null on the last one.',
-        resolve: (page) => (page.hasNextPage ? page.cursors.end() : null),
+        description:
+          'What to give as `after` for the next page; null on the last one, and on an empty page for which the answer had no room left: `hasNextPage` is true then, so ask for that page alone.',
+        resolve: (whole, _, { budget }) => {
+          const page = budget.page(whole, size);
+          return page.hasNextPage ? page.cursors.end() : null;
+        },
       }),
       completeness: t.field({
         type: CompletenessType,
         description: 'What was and was not observed.',
-        resolve: (page) => page.completeness,
+        resolve: (page, _, { budget }) => budget.page(page, size).completeness,
       }),
     }),
   });

@@ -1,19 +1,21 @@
 import {
   GraphQLError,
-  Kind,
   execute,
   getOperationAST,
   type DocumentNode,
   type ExecutionResult,
   type GraphQLSchema,
   type OperationDefinitionNode,
-  type SelectionSetNode,
 } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 import { createCost } from './cost.ts';
+import { restartBudget } from './page-budget.ts';
+import { createAsks } from './plan-asks.ts';
 import { createDeedWriter, type DeedWriter } from './writer-deed.ts';
 import { createFragmentStores, type FragmentStores } from './fragments.ts';
 import { createVariablesReader, type ReadVariables, type Variables } from './request-variables.ts';
+import { MAX_COERCION_ERRORS, refusedVariables } from './plan-variables.ts';
+import { rootFields } from './plan-roots.ts';
 import { createWriter, type Writer, type WriterSource } from './writer.ts';
 import type { Note } from './writer-values.ts';
 
@@ -28,6 +30,10 @@ export type Plan = {
   readonly onlyMeta: boolean;
   /** The variables of a request, for what follows. Throws `invalid_argument`. */
   readonly read: ReadVariables;
+  /** The fields that it may ask for with these variables, by name. */
+  asks(variables: Variables): ReadonlySet<string>;
+  /** What is wrong with large variables, as `run` would answer it; null: nothing that could be told without running. */
+  refused(variables: Variables): readonly GraphQLError[] | null;
   /** The most that it may cost with these variables. Bad variables cost 0: running refuses them. */
   cost(variables: Variables): number;
   /**
@@ -98,6 +104,8 @@ function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
     introspects: roots.has('__schema') || roots.has('__type'),
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
     read: createVariablesReader(schema, operation),
+    asks: createAsks(document, operation),
+    refused: (variables) => refusedVariables(schema, operation, variables),
     cost: createCost(schema, document, operation),
     run: settled(run, operation),
     write,
@@ -128,32 +136,15 @@ function writeFromSecond(make: () => Writer | null, eager: boolean): Plan['write
   };
 }
 
-function rootFields(document: DocumentNode, root: SelectionSetNode): ReadonlySet<string> {
-  const fields = new Set<string>();
-  const seen = new Set<SelectionSetNode>();
-  const collect = (set: SelectionSetNode): void => {
-    if (seen.has(set)) return;
-    seen.add(set);
-    for (const selection of set.selections) {
-      if (selection.kind === Kind.FIELD) fields.add(selection.name.value);
-      else if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet);
-      else fragmentOf(document, selection.name.value).forEach(collect);
-    }
-  };
-  collect(root);
-  return fields;
-}
-
-function fragmentOf(document: DocumentNode, name: string): readonly SelectionSetNode[] {
-  return document.definitions.flatMap((node) =>
-    node.kind === Kind.FRAGMENT_DEFINITION && node.name.value === name ? [node.selectionSet] : [],
-  );
-}
-
 function runByJs({ schema, document, operation }: Source): Run {
   const operationName = operation.name?.value ?? null;
-  return (contextValue, variableValues) =>
-    execute({ schema, document, operationName, contextValue, variableValues, hideSuggestions: true });
+  const options = { maxCoercionErrors: MAX_COERCION_ERRORS };
+  return (contextValue, variableValues) => {
+    const errors = refusedVariables(schema, operation, variableValues);
+    if (errors) return { errors };
+    const args = { schema, document, operationName, contextValue, variableValues, options };
+    return execute({ ...args, hideSuggestions: true });
+  };
 }
 
 /** One form for every failure: a thrown one becomes an error, and an answer without data says that the request was at fault. */
@@ -165,6 +156,7 @@ function settled(run: Run, operation: OperationDefinitionNode): Plan['run'] {
     ],
   });
   return (context, variables) => {
+    restartBudget(context);
     try {
       const answer = run(context, variables ?? {});
       if (answer instanceof Promise) return answer.then((result) => badRequest(result, operation), failed);
@@ -181,7 +173,7 @@ function asError(error: unknown): Error {
 
 function badRequest(result: ExecutionResult, operation: OperationDefinitionNode): ExecutionResult {
   if (!result.errors || 'data' in result) return result;
-  const errors = result.errors.map(
+  const errors = result.errors.slice(0, MAX_COERCION_ERRORS).map(
     (error) =>
       new GraphQLError(error.message, {
         nodes: error.nodes ?? operation,

@@ -87,7 +87,7 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
   }),
 });
 
-export const PendingRpcConnection = connectionOf('PendingRpc', PendingRpcType, 'pending RPCs');
+export const PendingRpcConnection = connectionOf('PendingRpc', PendingRpcType, { rows: 'pending RPCs' });
 
 const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
   description: 'Which waits to show; each member narrows.',

@@ -13,11 +13,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import { writeJson } from '../core/json.ts';
-import { QUERY_CACHE, QUERY_CACHE_CHARS, QUERY_TOKENS } from '../core/limits.ts';
+import {
+  QUERY_CACHE,
+  QUERY_CACHE_CHARS,
+  QUERY_CHARS,
+  QUERY_FAULTS,
+  QUERY_NESTING,
+  QUERY_TOKENS,
+} from '../core/limits.ts';
 import { createDocumentCache } from './cache.ts';
 import type { Executor, WrittenData } from './executor.ts';
-import { shapeFaults } from './limits.ts';
-import { toGraphQLError, type Mask } from './mask.ts';
+import { shapeFaults } from './limits-shape.ts';
+import { isNestedDeeper } from './limits-nesting.ts';
+import { shortened, toGraphQLError, type Mask } from './mask.ts';
 import type { Params } from './request.ts';
 import type { RequestNotes } from './request-notes.ts';
 import type { GivenVariables } from './request-variables.ts';
@@ -106,20 +114,31 @@ function documentLimits(): Plugin {
 }
 
 function parseWithinLimits(source: string | Source): DocumentNode {
+  const { length } = typeof source === 'string' ? source : source.body;
+  if (length > QUERY_CHARS) {
+    throw tooComplex(`A document has at most ${QUERY_CHARS} characters.`);
+  }
+  if (isNestedDeeper(source, QUERY_NESTING, QUERY_TOKENS)) {
+    throw tooComplex(`A document nests braces, brackets and parentheses at most ${QUERY_NESTING} deep.`);
+  }
   try {
     return parse(source, { maxTokens: QUERY_TOKENS });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
     // graphql-js has no code for it.
     if (error.message.includes('Document contains more than')) {
-      throw toGraphQLError(new CallboardError('too_complex', `A document has at most ${QUERY_TOKENS} tokens.`), error);
+      throw tooComplex(`A document has at most ${QUERY_TOKENS} tokens.`, error);
     }
-    throw new GraphQLError(error.message, {
+    throw new GraphQLError(shortened(error.message), {
       source: error.source,
       positions: error.positions,
       extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400, spec: true } },
     });
   }
+}
+
+function tooComplex(message: string, at: GraphQLError | null = null): GraphQLError {
+  return toGraphQLError(new CallboardError('too_complex', message), at);
 }
 
 function validateWithinLimits(
@@ -129,7 +148,8 @@ function validateWithinLimits(
 ): readonly GraphQLError[] {
   const faults = shapeFaults(document);
   if (faults.length > 0) return faults.map((fault) => toGraphQLError(fault));
-  return validate(schema, document, rules, { hideSuggestions: true });
+  const found = validate(schema, document, rules, { hideSuggestions: true, maxErrors: QUERY_FAULTS });
+  return found.map((error) => new GraphQLError(shortened(error.message), { nodes: error.nodes }));
 }
 
 /** Yoga asks a result for its text through this member, and gives it the result as its own plugins left it. */

@@ -6,6 +6,7 @@ import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { Refusal, refusalOf } from './refusal.ts';
+import { SESSION_SIZE } from './sites-size.ts';
 import { SiteType } from './sites.ts';
 
 const SessionStateEnum = wireEnum<SessionState>('SessionState', 'Whether a session can be used, derived on reading.', {
@@ -79,7 +80,10 @@ const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement(
   }),
 });
 
-const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, 'sessions of a site');
+const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, {
+  rows: 'sessions of a site',
+  size: SESSION_SIZE,
+});
 
 builder.objectField(SiteType, 'sessions', (t) =>
   t.field({

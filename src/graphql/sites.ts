@@ -1,11 +1,14 @@
 import { notFound } from '../core/errors.ts';
 import { SITES_PER_USER } from '../core/limits.ts';
+import { andThen } from '../core/maybe.ts';
 import type { SiteView } from '../core/sites/room.ts';
 import type { CapabilityProfile } from '../core/sites/site.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { Refusal, refusalOf } from './refusal.ts';
+import { SITE_SIZE } from './sites-size.ts';
 import { User } from './users.ts';
 
 const CapabilityProfileType = builder.objectRef<CapabilityProfile>('CapabilityProfile').implement({
@@ -56,8 +59,10 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
       type: ConnectionSnapshot,
       nullable: true,
       description: 'The connection of its client, if there is one; null for the holder of a grant.',
-      resolve: ({ userId, clientId, seen }, _, { loaders }) =>
-        seen === 'whole' ? loaders.connection({ userId, clientId }) : null,
+      resolve: ({ userId, clientId, seen }, _, { loaders, budget }) =>
+        seen === 'whole'
+          ? andThen(loaders.connection({ userId, clientId }), (host) => host && budget.row(host, CONNECTION_SIZE))
+          : null,
     }),
     registeredAt: t.field({
       type: 'DateTime',
@@ -68,7 +73,7 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
   }),
 });
 
-export const SiteConnection = connectionOf('Site', SiteType, 'sites');
+export const SiteConnection = connectionOf('Site', SiteType, { rows: 'sites', size: SITE_SIZE });
 
 builder.queryFields((t) => ({
   sites: t.field({

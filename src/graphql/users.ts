@@ -4,6 +4,7 @@ import { andThen, both } from '../core/maybe.ts';
 import type { ObservedSource, Page } from '../core/page.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshotConnection, ConnectionStatusEnum } from './connections.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
 import { StreamConnection } from './history.ts';
 import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { PendingRpcConnection } from './rpc.ts';
@@ -25,10 +26,13 @@ export const User = builder.objectRef<UserView>('User').implement({
       description:
         'Which of the user’s connections and streams do not fit on a first page of this size, or were not seen.',
       args: { first: pageArguments.first },
-      resolve: ({ id }, asked, { loaders }) => {
+      resolve: ({ id }, asked, { loaders, budget }) => {
         const { first } = pageOf(asked);
         return both(loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first), (connections, streams) =>
-          completenessOf([...cutSources(connections, first), ...cutSources(streams, first)]),
+          completenessOf([
+            ...cutSources(budget.page(connections, CONNECTION_SIZE), first),
+            ...cutSources(budget.page(streams, null), first),
+          ]),
         );
       },
     }),
@@ -85,7 +89,7 @@ function cutSources({ completeness, hasNextPage, nodes }: Page<unknown>, first: 
   return [{ ...own, complete: false, observed: nodes.length, limit: first, reason: 'limit_reached' }, ...gaps];
 }
 
-const UserConnection = connectionOf('User', User, 'users');
+const UserConnection = connectionOf('User', User, { rows: 'users' });
 
 builder.queryFields((t) => ({
   users: t.field({

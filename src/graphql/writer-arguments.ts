@@ -3,7 +3,6 @@ import {
   coerceInputValue,
   getArgumentValues,
   getNullableType,
-  getVariableValues,
   isInputObjectType,
   isInputType,
   isNonNullType,
@@ -16,6 +15,7 @@ import {
   type ValueNode,
   type VariableValues,
 } from 'graphql';
+import { coerceVariables } from './plan-variables.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
@@ -59,7 +59,7 @@ export function createArgumentReader(source: ArgumentsOf, plain: boolean): ReadA
 }
 
 function readByJs({ schema, operation, field, node }: ArgumentsOf, given: Arguments): ReturnType<ReadArguments> {
-  const { variableValues: variables } = getVariableValues(schema, operation.variableDefinitions ?? [], given);
+  const { values: variables } = coerceVariables(schema, operation, given);
   if (!variables) return null;
   try {
     return { args: getArgumentValues(field, node, variables), variables };

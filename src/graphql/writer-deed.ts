@@ -14,6 +14,7 @@ import {
 } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 import { isDeed } from './nature.ts';
+import { MAX_COERCION_ERRORS } from './plan-variables.ts';
 import type { Writer, WriterSource } from './writer.ts';
 import { createArgumentReader } from './writer-arguments.ts';
 import { NO_INFO, compileObject, type Compiling } from './writer-compile.ts';
@@ -150,7 +151,7 @@ function replay(
   const operationName = operation.name?.value ?? null;
   const rootValue = { outcome };
   const args = { document, operationName, contextValue, variableValues, rootValue, hideSuggestions: true };
-  return execute({ schema: replaying(schema), ...args });
+  return execute({ schema: replaying(schema), ...args, options: { maxCoercionErrors: MAX_COERCION_ERRORS } });
 }
 
 const made = new WeakMap<GraphQLSchema, GraphQLSchema>();

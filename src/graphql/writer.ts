@@ -1,7 +1,6 @@
 import {
   GraphQLError,
   Kind,
-  getVariableValues,
   type DocumentNode,
   type GraphQLSchema,
   type OperationDefinitionNode,
@@ -9,6 +8,7 @@ import {
 } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 import type { FragmentStores } from './fragments.ts';
+import { coerceVariables } from './plan-variables.ts';
 import { compileObject, type Compiling } from './writer-compile.ts';
 import { conditionVariables, createCollect } from './writer-fields.ts';
 import type { Note, Run, Text } from './writer-values.ts';
@@ -47,9 +47,9 @@ export function createWriter(source: WriterSource): Writer | null {
   };
   if (conditions.length === 0 && variantOf(NO_VARIABLES) === null) return null;
   const read = (given: Given): Prepared | null => {
-    const { variableValues } = getVariableValues(schema, operation.variableDefinitions ?? [], given);
-    const write = variableValues && variantOf(variableValues);
-    return write ? { write, variables: variableValues, args: [] } : null;
+    const { values } = coerceVariables(schema, operation, given);
+    const write = values && variantOf(values);
+    return write ? { write, variables: values, args: [] } : null;
   };
   const known = new WeakMap<Given, Prepared>();
   const prepare = (given: Given): Prepared | null => {

@@ -6,9 +6,11 @@ import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { ANONYMOUS_BODY_BYTES } from '../core/limits.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
-import { turnAway, type Turned } from '../gateway/doorstep.ts';
+import { turnAway } from '../gateway/doorstep.ts';
+import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
@@ -16,6 +18,7 @@ import { readRequestBody } from '../graphql/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess, type Access } from './access.ts';
 import type { Admission } from './admission.ts';
+import { createAnonymousRate } from './anonymous-rate.ts';
 import { createBodies } from './bodies.ts';
 import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
@@ -24,6 +27,7 @@ import { admitBody, rateOf } from './inbound.ts';
 import { createHouse, type HouseRoute } from './house.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
 import { createReply } from './reply.ts';
+import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireReading } from './request-form.ts';
 import type { SiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
 import type { UnreadBytes } from './unread.ts';
@@ -149,10 +153,12 @@ function createRouter(options: FrontOptions): Router {
 }
 
 /** The doors behind which askers are known. */
-function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
+function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
   const bodies = createBodies();
+  const anonymous = createAnonymousRate(core.clock);
+  const anonymousBytes = Math.min(maxBodyBytes, ANONYMOUS_BODY_BYTES);
   const read = <T>(
-    { request, method }: Visit,
+    { request, method, path }: Visit,
     who: Principal | null,
     parse: (bytes: Buffer) => T,
   ): Maybe<T | undefined> => {
@@ -160,11 +166,16 @@ function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptio
     const rate = rateOf(inbound, who);
     if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
-    return readBody(request, maxBodyBytes, { parse, unannounced });
+    return readBody(request, who || !isGraphql(path) ? maxBodyBytes : anonymousBytes, { parse, unannounced });
   };
   const toGraphql: Router = (visit, { access, reply }) => {
     const { request, response } = visit;
     const { who } = access;
+    if (!who && !wantsPage(request)) {
+      anonymous.take(networkOf(visit.address));
+      const announced = Number(request.headers['content-length'] ?? 0);
+      if (announced > anonymousBytes && announced <= maxBodyBytes) fail('unauthenticated', 'A bearer token is needed.');
+    }
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
     const parse = (bytes: Buffer): unknown =>
       bodies.recall(bytes) ?? (parsed = { bytes, body: readRequestBody(parseBody(bytes)) }).body;
@@ -187,39 +198,6 @@ function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptio
       ),
     );
   };
-}
-
-/** HTTP/1.0 has no such header; of later requests without one nobody knows what they are for (RFC 9112, 3.2). */
-function requireHost({ request, response }: Visit): void {
-  if (request.headers.host !== undefined || request.httpVersionMinor === 0) return;
-  response.setHeader('connection', 'close');
-  fail('invalid_argument', 'A request needs a Host header.');
-}
-
-function refuseExpectation({ response }: Visit): never {
-  response.setHeader('connection', 'close');
-  fail('invalid_argument', 'Of expectations only 100-continue is understood.', { status: 417 });
-}
-
-const NO_TUNNELS: Turned = {
-  status: 405,
-  code: 'method_not_allowed',
-  detail: 'This is no proxy.',
-  headers: ['Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS'],
-};
-
-function isGraphql(path: string | null): boolean {
-  return path === '/graphql' || path === '/graphql/stream';
-}
-
-function isReading(method: string): boolean {
-  return method === 'GET' || method === 'HEAD';
-}
-
-function requireReading({ method, response }: Visit): void {
-  if (isReading(method)) return;
-  response.setHeader('allow', 'GET, HEAD');
-  fail('method_not_allowed', 'This path can only be read.');
 }
 
 /** What was not meant to be thrown is logged under the request's id and shown as nothing but that id. */

@@ -36,6 +36,7 @@ export type Serving = {
   readonly contextOf: (asked: {
     readonly who: Principal | null;
     readonly signal?: HungUp;
+    readonly asks: ReadonlySet<string>;
     readonly notes?: RequestNotes | undefined;
   }) => unknown;
   readonly explain: Explain;
@@ -62,7 +63,8 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     if (faults.length > 0) return answered(problem(invalidInput(faults)));
     // Only what may wait listens for the asker hanging up: reading is over before that could matter.
     const signal = route.mutates ? { signal: new HungUp(res) } : {};
-    const context = serving.contextOf({ who: exchange.who, notes: exchange.notes, ...signal });
+    const { who, notes } = exchange;
+    const context = serving.contextOf({ who, notes, asks: route.plan.asks(variables), ...signal });
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);

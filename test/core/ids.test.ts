@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { canonicalUser, id, isCanonicalUser, isId, isName, name } from '../../src/core/ids.ts';
+import { canonicalUser, id, isCanonicalUser, isId, isName, name, suffixSegments } from '../../src/core/ids.ts';
+import { USER_GIVEN_CHARS } from '../../src/core/limits.ts';
 
 function refusal(read: () => unknown): CallboardError | undefined {
   try {
@@ -98,6 +99,36 @@ describe('the canonical user', () => {
         expect(user).not.toContain('/');
       }),
       { numRuns: 2000 },
+    );
+  });
+});
+
+describe('texts that are longer than what they stand for may be', () => {
+  it('are no users, whatever they would become', () => {
+    expect(canonicalUser(`${' '.repeat(USER_GIVEN_CHARS - 1)}x`)).toBe('x');
+    expect(refusal(() => canonicalUser(`${' '.repeat(USER_GIVEN_CHARS)}x`))?.code).toBe('invalid_user');
+    expect(refusal(() => canonicalUser('e\u0301'.repeat(USER_GIVEN_CHARS / 2)))?.code).toBe('invalid_user');
+    expect(canonicalUser('e\u0301'.repeat(128))).toBe('\u00e9'.repeat(128));
+  });
+
+  it('are not cut into the segments of a suffix', () => {
+    expect(suffixSegments('a/b')).toEqual(['a', 'b']);
+    expect(suffixSegments('a'.repeat(8 * 129))).toHaveLength(1);
+    expect(suffixSegments('a'.repeat(8 * 129 + 1))).toBeNull();
+    expect(suffixSegments('a/b/c/d/e/f/g/h/i')).toBeNull();
+    expect(suffixSegments(Array.from({ length: 8 }, () => 'x'.repeat(128)).join('/'))).toHaveLength(8);
+  });
+
+  it('an e-mail address is what it ever was', () => {
+    const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
+    const texts = fc.array(fc.constantFrom('A', 'b', '@', '.', ' ', '\n', '\u00a0', '-'), { maxLength: 12 });
+    fc.assert(
+      fc.property(texts, (parts) => {
+        const tidy = parts.join('').trim();
+        if (tidy === '' || /[\u0000-\u001f]/.test(tidy)) return;
+        expect(canonicalUser(tidy)).toBe(EMAIL.test(tidy) ? tidy.toLowerCase() : tidy);
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

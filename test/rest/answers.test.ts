@@ -230,7 +230,14 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     inputs: new Map(),
     bodyShape: 'plain',
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
-    plan: { ...whole, cost: () => 0, read: (given) => ({ ...given }), ...plan },
+    plan: {
+      ...whole,
+      asks: () => new Set<string>(),
+      refused: () => null,
+      cost: () => 0,
+      read: (given) => ({ ...given }),
+      ...plan,
+    },
   };
   return { resource: { routes: new Map([['GET', route]]), allow: 'GET' }, path: {} };
 }

@@ -95,7 +95,7 @@ export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promi
     schema: wireSchema,
     plans: createPlans(wireSchema, { eager: true }),
     mask: createMask({ log: silentLog }),
-    contextOf: ({ who, signal }) => createContext({ core, who, log: silentLog, signal }),
+    contextOf: ({ who, signal, asks }) => createContext({ core, who, log: silentLog, signal, asks }),
     besides: [SITE_EVENTS_DESCRIPTION],
   });
   const started = await startDoor(door);

@@ -1,10 +1,10 @@
 import { requireAdmin } from '../auth/principal.ts';
-import { isLive, type Connection } from '../connections/connection.ts';
+import { advertisedBytes, isLive, type Connection } from '../connections/connection.ts';
 import type { Actions, ActionSample, AdvertisedAction } from '../core.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { name as checkName } from '../ids.ts';
-import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
+import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
 import { andThen } from '../maybe.ts';
 import { SCAN_BUDGET, type ObservedSource, type Position } from '../page.ts';
 import { silentSources } from '../silence.ts';
@@ -14,7 +14,7 @@ export function createActions(deps: Deps): Actions {
   return {
     async sample(who, name) {
       requireAdmin(who);
-      const taken: Taken = { items: [], connections: 0, cut: null };
+      const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
       const [gaps, silent] = await Promise.all([fill(deps, taken, wanted), silentSources(deps, 'connections')]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
@@ -28,7 +28,12 @@ export function createActions(deps: Deps): Actions {
 }
 
 /** `cut` names the source of which something was left out. */
-type Taken = { readonly items: AdvertisedAction[]; connections: number; cut: 'connections' | 'actions' | null };
+type Taken = {
+  readonly items: AdvertisedAction[];
+  connections: number;
+  bytes: number;
+  cut: 'connections' | 'actions' | null;
+};
 
 /**
  * Reads the registry in its order until something had to be left out, or all was seen. A sample that is just full is known to be whole
@@ -60,7 +65,12 @@ function take(taken: Taken, { userId, clientId, instanceId, actions }: Connectio
   if (offered.length === 0 || room === 0) return;
   if (taken.connections === ACTION_SAMPLE_CONNECTIONS) return void (taken.cut = 'connections');
   taken.connections++;
-  taken.items.push(...offered.slice(0, room).map((action) => ({ userId, clientId, instanceId, action })));
+  for (const action of offered.slice(0, room)) {
+    taken.bytes += advertisedBytes(action);
+    // One is always shown, so that a sample of one large advertisement is not empty.
+    if (taken.bytes > ACTION_SAMPLE_BYTES && taken.items.length > 0) return void (taken.cut = 'actions');
+    taken.items.push({ userId, clientId, instanceId, action });
+  }
 }
 
 function answer({ items, connections, cut }: Taken, gaps: readonly ObservedSource[], asOf: number): ActionSample {

@@ -115,3 +115,10 @@ export function derivedChangeAt({ lastSeenAt, replacedAt }: Connection, now: num
   if (replacedAt !== null) moments.push(replacedAt + RECENT_REPLACEMENT_MS);
   return Math.min(...moments.filter((moment) => moment > now));
 }
+
+/** About as many bytes as one advertisement has as JSON: the lengths of its texts, and some for their names. */
+export function advertisedBytes(action: ActionAdvertisement): number {
+  const { name, summary, description, version, schema, metadata } = action;
+  const texts = [name, summary, description, version, schema, metadata];
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 128);
+}

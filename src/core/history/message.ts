@@ -1,4 +1,4 @@
-import { isId } from '../ids.ts';
+import { isId, suffixSegments } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { SpillRef } from './spill.ts';
@@ -58,6 +58,5 @@ export function splitStreamKey(key: string): { readonly userId: string; readonly
 export const STREAM_FORM = `expected <user>/<suffix>, the suffix 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/"`;
 
 export function isSuffix(text: string): boolean {
-  const segments = text.split('/');
-  return segments.length <= STREAM_SUFFIX_SEGMENTS && segments.every(isId);
+  return suffixSegments(text)?.every(isId) ?? false;
 }

@@ -2,7 +2,7 @@ import type { Crypto } from '../crypto.ts';
 import { fail, invalid } from '../errors.ts';
 import { collectFaults, optional } from '../faults.ts';
 import type { IngestedMessage } from '../history/store.ts';
-import { id, isId, trace } from '../ids.ts';
+import { id, isId, suffixSegments, trace } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { IngestMessage } from './room.ts';
@@ -40,9 +40,8 @@ export function checkMessage(crypto: Crypto, userId: string, message: IngestMess
 
 /** Null where the text is no suffix. */
 export function readSuffix(text: string): string | null {
-  const segments = text.split('/');
-  const good = segments.every((segment) => isId(segment) && segment !== '.' && segment !== '..');
-  return good && segments.length <= STREAM_SUFFIX_SEGMENTS ? text : null;
+  const good = suffixSegments(text)?.every((segment) => isId(segment) && segment !== '.' && segment !== '..');
+  return good ? text : null;
 }
 
 function checkSuffix(text: string): string {

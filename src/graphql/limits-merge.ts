@@ -1,0 +1,74 @@
+import { Kind, type DocumentNode, type FieldNode, type FragmentDefinitionNode, type SelectionSetNode } from 'graphql';
+
+/** Deeper than any document that passes the limit of depth; introspection, which that limit leaves out, has its own in graphql-js. */
+const DEPTH = 32;
+
+/**
+ * How many steps it takes to compare fields that are merged with one another (the rule `OverlappingFieldsCanBeMerged` of graphql-js, which
+ * compares in pairs): one for each selection, fragments counted wherever they are spread, and for each field one for each selection below
+ * it and each field of the same name before it, as for each field of a fragment and each fragment before it. Stops counting soon after `most`, so that the count is bounded too.
+ */
+export function mergeSteps(document: DocumentNode, most: number): number {
+  return new MergeCount(document, most).count();
+}
+
+type Same = { count: number; readonly sets: SelectionSetNode[] };
+type Together = { readonly names: Map<string, Same>; readonly spread: Set<string> };
+
+class MergeCount {
+  readonly #document: DocumentNode;
+  readonly #most: number;
+  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  #steps = 0;
+
+  constructor(document: DocumentNode, most: number) {
+    this.#document = document;
+    this.#most = most;
+  }
+
+  count(): number {
+    const { definitions } = this.#document;
+    for (const node of definitions)
+      if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node);
+    for (const node of definitions) {
+      const executable = node.kind === Kind.OPERATION_DEFINITION || node.kind === Kind.FRAGMENT_DEFINITION;
+      if (executable) this.#merge([node.selectionSet], 0);
+    }
+    return this.#steps;
+  }
+
+  #merge(sets: readonly SelectionSetNode[], depth: number): void {
+    if (depth > DEPTH) return;
+    const together: Together = { names: new Map(), spread: new Set() };
+    for (const set of sets) this.#collect(set, together);
+    for (const { sets: below } of together.names.values()) {
+      if (below.length > 0 && this.#steps <= this.#most) this.#merge(below, depth + 1);
+    }
+  }
+
+  #collect(set: SelectionSetNode, together: Together): void {
+    for (const selection of set.selections) {
+      if (++this.#steps > this.#most) return;
+      if (selection.kind === Kind.FIELD) this.#field(selection, together);
+      else if (selection.kind === Kind.INLINE_FRAGMENT) this.#collect(selection.selectionSet, together);
+      else this.#spread(selection.name.value, together);
+    }
+  }
+
+  #spread(name: string, together: Together): void {
+    const fragment = this.#fragments.get(name);
+    if (!fragment || together.spread.has(name)) return;
+    this.#steps += together.spread.size * fragment.selectionSet.selections.length;
+    together.spread.add(name);
+    this.#collect(fragment.selectionSet, together);
+  }
+
+  #field({ name, alias, selectionSet }: FieldNode, { names }: Together): void {
+    const key = (alias ?? name).value;
+    const same = names.get(key) ?? { count: 0, sets: [] };
+    names.set(key, same);
+    this.#steps += same.count * (1 + (selectionSet?.selections.length ?? 0));
+    same.count++;
+    if (selectionSet) same.sets.push(selectionSet);
+  }
+}

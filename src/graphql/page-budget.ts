@@ -1,0 +1,145 @@
+import { CallboardError } from '../core/errors.ts';
+import { completenessOf } from '../core/cursor.ts';
+import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../core/limits.ts';
+import type { Completeness, Page } from '../core/page.ts';
+
+/** The names of the fields that an operation asks for and that may be large; null: not known, so any of them. */
+export type Asks = ReadonlySet<string> | null;
+
+/** What of a row may be large: the fields that show it, and its bytes where some of these are asked for. */
+export type RowSize<Row> = {
+  readonly fields: readonly string[];
+  /** About as many bytes as the asked fields have as JSON, from lengths that are known: cheap, and called once for each row. */
+  readonly bytes: (row: Row, asks: (field: string) => boolean) => number;
+};
+
+/** After the first list of an answer each takes at most this part of what is left, so that one of many leaves something for the others. */
+const SHARE = 8;
+
+/**
+ * The bytes that all lists of one answer may hold together. A list that meets the bound of a page, or the end of the budget, ends early and
+ * says so. While anything is left a list has at least one row, so that paging makes progress; after that lists are empty.
+ */
+export class AnswerBudget {
+  readonly #asks: Asks;
+  readonly #parts = new Map<object, Part>();
+  #left = ANSWER_BYTES;
+
+  constructor(asks: Asks) {
+    this.#asks = asks;
+  }
+
+  /** The page, or the beginning of it that there is room for: always the same beginning of the same page. */
+  page<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
+    const { kept } = this.#partOf(page, page.nodes, size);
+    if (kept === page.nodes.length) return page;
+    const { cursors } = page;
+    return {
+      nodes: page.nodes.slice(0, kept),
+      cursors: { at: cursors.at, end: () => (kept === 0 ? null : cursors.at(kept - 1)) },
+      hasNextPage: true,
+      completeness: cutShort(page.completeness, kept),
+    };
+  }
+
+  /** The page as it is written row by row. Each time but the first counts again: one page may stand in several places of an answer. */
+  written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
+    this.#write(this.#partOf(page, page.nodes, size));
+    return this.page(page, size);
+  }
+
+  /** A list that has no pages. */
+  list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
+    list: List,
+    size: RowSize<Row>,
+  ): Pick<List, 'items' | 'completeness'> {
+    const { kept } = this.#partOf(list, list.items, size);
+    if (kept === list.items.length) return list;
+    return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
+  }
+
+  /** Its rows as they are written. */
+  items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
+    this.#write(this.#partOf(list, list.items, size));
+    return this.list(list, size).items;
+  }
+
+  /** Counts a row that stands alone. Throws `too_complex` where nothing is left: what has no list cannot end early. */
+  row<Row>(row: Row, size: RowSize<Row>): Row {
+    this.#spend(this.#bytesOf(row, this.#sizeOf(size)));
+    return row;
+  }
+
+  /** Begins anew, for an operation that is run again from its start. */
+  restart(): void {
+    this.#left = ANSWER_BYTES;
+    this.#parts.clear();
+  }
+
+  #partOf<Row>(key: object, rows: readonly Row[], given: RowSize<Row> | null): Part {
+    const known = this.#parts.get(key);
+    if (known) return known;
+    const size = given && this.#sizeOf(given);
+    const room = Math.min(ANSWER_PAGE_BYTES, this.#parts.size === 0 ? this.#left : this.#left / SHARE);
+    const part = { ...(room <= 0 ? NOTHING : size ? this.#fit(rows, size, room) : fitPlain(rows.length, room)) };
+    this.#left -= part.bytes;
+    this.#parts.set(key, part);
+    return part;
+  }
+
+  #fit<Row>(rows: readonly Row[], size: RowSize<Row>, room: number): Part {
+    let bytes = 0;
+    let kept = 0;
+    for (const row of rows) {
+      const more = this.#bytesOf(row, size);
+      if (kept > 0 && bytes + more > room) break;
+      bytes += more;
+      kept++;
+    }
+    return { kept, bytes, written: false };
+  }
+
+  #write(part: Part): void {
+    if (part.written && part.bytes > 0) this.#spend(part.bytes);
+    part.written = true;
+  }
+
+  #spend(bytes: number): void {
+    if (this.#left <= 0) {
+      throw new CallboardError('too_complex', `The answer exceeds ${ANSWER_BYTES} bytes. Ask for shorter lists.`);
+    }
+    this.#left -= bytes;
+  }
+
+  #bytesOf<Row>(row: Row, size: RowSize<Row> | null): number {
+    return ANSWER_ROW_BYTES + (size ? size.bytes(row, this.#isAsked) : 0);
+  }
+
+  /** Null: nothing that may be large is asked for. */
+  #sizeOf<Row>(size: RowSize<Row>): RowSize<Row> | null {
+    return size.fields.some(this.#isAsked) ? size : null;
+  }
+
+  readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
+}
+
+/** How many rows of a list are shown, and what they count; counted once before they are written. */
+type Part = { readonly kept: number; readonly bytes: number; written: boolean };
+const NOTHING: Part = { kept: 0, bytes: 0, written: false };
+
+function fitPlain(rows: number, room: number): Part {
+  const kept = Math.min(rows, Math.max(1, Math.floor(room / ANSWER_ROW_BYTES)));
+  return { kept, bytes: kept * ANSWER_ROW_BYTES, written: false };
+}
+
+/** An operation is run from its start, in a context in which it may have been run in part before. */
+export function restartBudget(context: unknown): void {
+  if (typeof context !== 'object' || context === null || !('budget' in context)) return;
+  if (context.budget instanceof AnswerBudget) context.budget.restart();
+}
+
+function cutShort({ sources }: Completeness, kept: number): Completeness {
+  const [own, ...gaps] = sources;
+  if (!own) return { complete: false, sources };
+  return completenessOf([{ ...own, complete: false, observed: kept, limit: kept, reason: 'limit_reached' }, ...gaps]);
+}

@@ -1,0 +1,31 @@
+import type { Clock } from '../core/clock.ts';
+import { fail } from '../core/errors.ts';
+import { ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
+import { createRecent } from './recent.ts';
+
+const ADDRESSES = 10_000;
+
+/** How often an address may ask for GraphQL without a token. */
+export type AnonymousRate = {
+  /** Counts one request of this address. Throws `rate_limited` with the time to wait, and then counts nothing. */
+  take(address: string): void;
+};
+
+/** A token bucket for each of at most 10 000 addresses; beyond, those that asked longest ago are forgotten. */
+export function createAnonymousRate(clock: Clock): AnonymousRate {
+  // A bucket that nobody took from for so long is full, so that it may be forgotten.
+  const ms = Math.ceil((ANONYMOUS_BURST / ANONYMOUS_RATE) * 1000);
+  const buckets = createRecent<{ readonly tokens: number; readonly at: number }>({ clock, size: ADDRESSES, ms });
+  return {
+    take(address) {
+      const now = clock.now();
+      const { tokens: before, at } = buckets.get(address) ?? { tokens: ANONYMOUS_BURST, at: now };
+      const tokens = Math.min(ANONYMOUS_BURST, before + ((now - at) / 1000) * ANONYMOUS_RATE);
+      if (tokens < 1) {
+        const retryAfterMs = Math.ceil(((1 - tokens) / ANONYMOUS_RATE) * 1000);
+        fail('rate_limited', 'Too many GraphQL requests without a token came from this address.', { retryAfterMs });
+      }
+      buckets.set(address, { tokens: tokens - 1, at: now });
+    },
+  };
+}

@@ -1,0 +1,239 @@
+import { parse } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';
+import { trustJson } from '../../src/core/json.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/core/limits.ts';
+import type { Page } from '../../src/core/page.ts';
+import { createContext } from '../../src/graphql/context.ts';
+import { AnswerBudget, type RowSize } from '../../src/graphql/page-budget.ts';
+import { createPlans, type Plan, type Variables } from '../../src/graphql/plan.ts';
+import { schema } from '../../src/graphql/schema.ts';
+import { admin, testCore } from '../kit/core.ts';
+
+const USERS = 4;
+const CLIENTS = 10;
+/** As JSON as large as one client may make it: what one frame holds. */
+const CLIENT_BYTES = 1024 * 1024;
+const PARTS = 16;
+const SCHEMA = trustJson(`{"x":"${'y'.repeat(CLIENT_BYTES / PARTS - 200)}"}`);
+
+const action = (i: number): ActionAdvertisement => ({
+  name: `a${i}`,
+  summary: null,
+  description: null,
+  version: null,
+  checksArguments: null,
+  schema: SCHEMA,
+  metadata: null,
+});
+
+let test: Awaited<ReturnType<typeof testCore>>;
+
+beforeAll(async () => {
+  test = await testCore();
+  for (let u = 0; u < USERS; u++) {
+    for (let c = 0; c < CLIENTS; c++) {
+      await test.backend.connections.connect({
+        userId: `user${u}`,
+        clientId: `client${String(c).padStart(2, '0')}`,
+        instanceId: 'i',
+        nodeId: 'n1',
+        clientType: 'browser',
+        host: false,
+        metadata: trustJson(`"${'m'.repeat(15_000)}"`),
+        actions: Array.from({ length: PARTS }, (_, i) => action(i)),
+      });
+    }
+  }
+});
+afterAll(() => test[Symbol.asyncDispose]());
+
+const plans = createPlans(schema, { eager: true });
+
+function planOf(text: string): Plan {
+  const plan = plans.of(parse(text));
+  if (!plan) throw new Error('no operation');
+  return plan;
+}
+
+/** The data as text, by graphql-js and by the writer, which must be alike. */
+async function answerOf(text: string, variables: Variables = {}): Promise<string> {
+  const plan = planOf(text);
+  const context = () => createContext({ core: test.core, who: admin, log: silentLog, asks: plan.asks(variables) });
+  const { data, errors } = await plan.run(context(), variables);
+  expect(errors).toBeUndefined();
+  const run = JSON.stringify(data);
+  expect(await plan.write(context(), variables)).toBe(run);
+  return run;
+}
+
+const LISTED = `query ($first: Int!, $after: String) { connections(first: $first, after: $after) {
+  nodes { userId clientId actions { items { name schema } } } nextCursor pageInfo { hasNextPage endCursor }
+  completeness { complete sources { source observed limit reason } } } }`;
+
+describe('a page of large rows', () => {
+  it('ends early, says so, and goes on where it ended until every row was shown once', async () => {
+    const seen: string[] = [];
+    let after: string | null = null;
+    let pages = 0;
+    do {
+      const text = await answerOf(LISTED, { first: 1000, after });
+      expect(text.length).toBeLessThan(ANSWER_PAGE_BYTES + 64 * 1024);
+      const { nodes, nextCursor, pageInfo, completeness } = JSON.parse(text).connections;
+      expect(nodes.length).toBeGreaterThan(0);
+      expect(pageInfo.hasNextPage).toBe(nextCursor !== null);
+      expect(completeness.complete).toBe(nextCursor === null);
+      if (nextCursor !== null) {
+        expect(pageInfo.endCursor).toBe(nextCursor);
+        expect(completeness.sources[0]).toEqual({
+          source: 'CONNECTIONS',
+          observed: nodes.length,
+          limit: nodes.length,
+          reason: 'LIMIT_REACHED',
+        });
+      }
+      seen.push(...nodes.map(({ userId, clientId }: Record<string, string>) => `${userId}/${clientId}`));
+      after = nextCursor;
+      pages++;
+    } while (after !== null);
+    expect(seen).toHaveLength(USERS * CLIENTS);
+    expect(new Set(seen).size).toBe(USERS * CLIENTS);
+    expect(pages).toBeGreaterThan(5);
+  });
+
+  it('is whole where nothing large is asked for', async () => {
+    const text = await answerOf(
+      '{ connections(first: 1000) { nodes { clientId } nextCursor completeness { complete } } }',
+    );
+    const { nodes, nextCursor, completeness } = JSON.parse(text).connections;
+    expect([nodes.length, nextCursor, completeness.complete]).toEqual([USERS * CLIENTS, null, true]);
+  });
+
+  it('holds edges, cursors and counts alike, whichever of them are asked for', async () => {
+    const text = await answerOf(
+      '{ connections(first: 1000) { pageInfo { startCursor endCursor } edges { cursor node { metadata actions { items { schema } } } } } }',
+    );
+    const { edges, pageInfo } = JSON.parse(text).connections;
+    expect([pageInfo.startCursor, pageInfo.endCursor]).toEqual([edges[0].cursor, edges.at(-1).cursor]);
+    expect(edges.length).toBeLessThan(CLIENTS);
+  });
+});
+
+describe('an answer of many pages', () => {
+  const nested = `{ users(first: 100) { nodes { id
+    summaryCompleteness(first: 50) { complete }
+    connections(first: 50) { nodes { clientId actions { items { schema } } } nextCursor completeness { complete } } } } }`;
+
+  it('is bounded in all', async () => {
+    const users = 'user(id: "user0") { connections(first: 50) { nodes { actions { items { schema } } } nextCursor } }';
+    const pages = Array.from(
+      { length: 9 },
+      (_, i) => `p${i}: connections(first: ${i + 20}) { nodes { ...C } nextCursor }`,
+    );
+    const text = await answerOf(
+      `{ u: ${users} ${pages.join(' ')} } fragment C on ConnectionSnapshot { actions { items { schema } } }`,
+    );
+    expect(text.length).toBeLessThan(ANSWER_BYTES + 2 * CLIENT_BYTES);
+    expect(text.length).toBeGreaterThan(ANSWER_BYTES / 2);
+    const { p8 } = JSON.parse(text);
+    expect(p8.nodes.length).toBeLessThanOrEqual(1);
+  });
+
+  it('is refused where one page stands in it again and again', async () => {
+    const again = Array.from({ length: 9 }, (_, i) => `u${i}: user(id: "user0") { ...U }`);
+    const text = `{ ${again.join(' ')} } fragment U on User { connections(first: 50) { nodes { actions { items { schema } } } } }`;
+    const plan = planOf(text);
+    const context = () => createContext({ core: test.core, who: admin, log: silentLog, asks: plan.asks({}) });
+    expect(await plan.write(context(), {})).toBeNull();
+    const { errors } = await plan.run(context(), {});
+    expect(errors?.[0]?.originalError).toMatchObject({ code: 'too_complex' });
+  });
+
+  it('shows in a summary what was cut', async () => {
+    const { nodes } = JSON.parse(await answerOf(nested)).users;
+    expect(nodes).toHaveLength(USERS);
+    for (const user of nodes) {
+      expect(user.connections.nodes.length).toBeLessThan(CLIENTS);
+      expect([user.summaryCompleteness.complete, user.connections.completeness.complete]).toEqual([false, false]);
+    }
+  });
+});
+
+describe('the sample of actions', () => {
+  it('is bounded by bytes and says that it is not complete', async () => {
+    const text = await answerOf(
+      '{ actions { items { userId action { name schema } } complete completeness { sources { source reason } } } }',
+    );
+    const { items, complete, completeness } = JSON.parse(text).actions;
+    expect(text.length).toBeLessThan(ANSWER_PAGE_BYTES + 64 * 1024);
+    expect(items.length).toBeGreaterThan(0);
+    expect(complete).toBe(false);
+    expect(completeness.sources).toContainEqual({ source: 'ACTIONS', reason: 'LIMIT_REACHED' });
+  });
+});
+
+describe('the budget of an answer', () => {
+  const size: RowSize<number> = { fields: ['big'], bytes: (row) => row };
+  const page = (nodes: readonly number[]): Page<number> => ({
+    nodes,
+    cursors: { at: (index) => `c${index}`, end: () => 'end' },
+    hasNextPage: false,
+    completeness: { complete: true, sources: [] },
+  });
+
+  it('gives one row however large, while anything is left, and none after that', () => {
+    const budget = new AnswerBudget(new Set(['big']));
+    const one = budget.page(page([ANSWER_BYTES, 1]), size);
+    expect([one.nodes, one.hasNextPage, one.cursors.end()]).toEqual([[ANSWER_BYTES], true, 'c0']);
+    const none = budget.page(page([1]), size);
+    expect([none.nodes, none.hasNextPage, none.cursors.end(), none.completeness.complete]).toEqual([
+      [],
+      true,
+      null,
+      false,
+    ]);
+    expect(() => budget.row(1, size)).toThrow(expect.objectContaining({ code: 'too_complex' }));
+    budget.restart();
+    expect(budget.page(page([1]), size).nodes).toEqual([1]);
+    expect(budget.row(1, size)).toBe(1);
+  });
+
+  it('counts a page once, however many fields ask for it', () => {
+    const budget = new AnswerBudget(null);
+    const large = page(Array.from({ length: 10 }, () => ANSWER_PAGE_BYTES / 4));
+    for (let i = 0; i < 100; i++) expect(budget.page(large, size).nodes).toHaveLength(3);
+    expect(budget.page(page([1]), size).nodes).toEqual([1]);
+  });
+
+  it('leaves something for the lists that come after large ones', () => {
+    const budget = new AnswerBudget(null);
+    const large = Array.from({ length: 1000 }, () => 16 * 1024);
+    for (let i = 0; i < 12; i++) expect(budget.page(page(large), size).hasNextPage).toBe(true);
+    expect(budget.page(page(Array.from({ length: 100 }, () => 1)), size).nodes).toHaveLength(100);
+  });
+
+  it('counts rows without anything large too', () => {
+    const budget = new AnswerBudget(new Set());
+    const rows = Array.from({ length: 1000 }, () => ANSWER_BYTES);
+    let given = 0;
+    for (let i = 0; i < 500; i++) given += budget.page(page(rows), size).nodes.length;
+    expect(given).toBeLessThanOrEqual(ANSWER_BYTES / ANSWER_ROW_BYTES);
+    expect(given).toBeGreaterThan(ANSWER_BYTES / ANSWER_ROW_BYTES - 1000);
+  });
+});
+
+describe('what an operation asks for', () => {
+  const asks = (text: string, variables: Variables = {}) => [...planOf(text).asks(variables)];
+
+  it('counts payloads only where they are included', () => {
+    const text = 'query ($with: Boolean!) { messages(userId: "a") { nodes { id payload(include: $with) } } }';
+    expect(asks(text, { with: true })).toContain('payload');
+    expect(asks(text, { with: false })).not.toContain('payload');
+    expect(asks('{ messages(userId: "a") { nodes { payload(include: true) } } }')).toContain('payload');
+    expect(asks('{ messages(userId: "a") { nodes { ...F } } } fragment F on Message { payload }')).toContain('payload');
+    const byDefault = 'query ($w: Boolean! = true) { messages(userId: "a") { nodes { payload(include: $w) } } }';
+    expect(asks(byDefault)).toContain('payload');
+    expect(asks(byDefault, { w: false })).not.toContain('payload');
+  });
+});
