@@ -16,6 +16,7 @@ export type Settings = Partial<
     | 'streamMaxMessages'
     | 'maxBodyBytes'
     | 'unauthenticatedSockets'
+    | 'inboundBytesPerSecond'
     | 'rawMessages'
     | 'spillDir'
     | 'allowedOrigins'

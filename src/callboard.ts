@@ -19,13 +19,7 @@ import type { Crypto } from './core/crypto.ts';
 import { fail } from './core/errors.ts';
 import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
-import {
-  DRAIN_MS,
-  MAX_BODY_BYTES,
-  RETENTION_MS,
-  STREAM_MESSAGES,
-  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
-} from './core/limits.ts';
+import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
 import type { Shares } from './core/shares/shares.ts';
 import { createFaces, type Faces } from './http/faces.ts';
@@ -158,7 +152,8 @@ function compose(options: CallboardOptions, { backend, spill, crypto, clock, sha
     randomId: crypto.randomId,
     basePath,
     maxBodyBytes: config.maxBodyBytes ?? MAX_BODY_BYTES,
-    unauthenticatedSockets: config.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+    unauthenticatedSockets: config.unauthenticatedSockets,
+    inboundBytesPerSecond: config.inboundBytesPerSecond,
     origins: { allowedOrigins: config.allowedOrigins ?? [], trustProxy: config.trustProxy ?? false },
     introspection: config.introspection ?? 'admin',
     fastPath: config.fastPath ?? true,

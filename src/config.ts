@@ -60,6 +60,8 @@ export type Config = {
   readonly maxBodyBytes: number;
   /** Open sockets of one address over which no good token came. Not applied where `trustProxy` is set. */
   readonly unauthenticatedSockets: number;
+  /** What one user may send a second, over links and HTTP bodies together. */
+  readonly inboundBytesPerSecond: number;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
   /** Where large payloads lie; null: in memory. */
@@ -195,6 +197,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
     ),
     maxBodyBytes: settings.MAX_BODY_BYTES,
     unauthenticatedSockets: settings.UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+    inboundBytesPerSecond: settings.INBOUND_BYTES_PER_SECOND,
     rawMessages: settings.RAW_MESSAGES,
     spillDir: settings.SPILL_DIR ?? null,
     allowedOrigins: settings.ALLOWED_ORIGINS,

@@ -7,6 +7,7 @@ import {
   TERMINAL_MS,
   TERMINAL_RANGE_MS,
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+  INBOUND_BYTES_PER_SECOND,
 } from './core/limits.ts';
 import { SHARE_ROWS, whole } from './settings-shares.ts';
 
@@ -59,7 +60,8 @@ export const SETTINGS = z.object({
   IDEMPOTENCY_WINDOW_MS: whole(TERMINAL_RANGE_MS.min, TERMINAL_RANGE_MS.max).default(TERMINAL_MS),
   STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
   ...SHARE_ROWS,
-  UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 1_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
+  INBOUND_BYTES_PER_SECOND: whole(1024, 1024 * 1024 * MIB).default(INBOUND_BYTES_PER_SECOND),
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 10_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   MAX_BODY_BYTES: whole(1024, 64 * MIB).default(MAX_BODY_BYTES),
   ALLOWED_ORIGINS: list
     .pipe(z.array(z.string().refine(isOrigin, 'expected exact origins as https://app.example, no path and no *')))

@@ -66,6 +66,28 @@ describe('the house', () => {
   });
 });
 
+describe('the programs in faults', () => {
+  const programs = readSource('faults');
+
+  it('are read, and reach each other, the sources and the kits of tests alone', () => {
+    expect(programs.length).toBeGreaterThan(20);
+    const strange = programs.flatMap(({ path, own }) =>
+      own.filter((to) => !/^(\.\.\/(src|test)\/|[a-z]+\/)/.test(to)).map((to) => `${path}: ${to}`),
+    );
+    expect(strange).toEqual([]);
+  });
+
+  it('are imported by nothing in src', () => {
+    const users = files.filter(({ text }) => /from '[./]*\.\.\/faults\//.test(text)).map(({ path }) => path);
+    expect(users).toEqual([]);
+  });
+
+  it(`are in files of at most ${LINES_MAX} lines, without cycles`, () => {
+    const long = programs.filter(({ text }) => text.trimEnd().split('\n').length > LINES_MAX).map(({ path }) => path);
+    expect([long, findCycle(programs)]).toEqual([[], null]);
+  });
+});
+
 describe('rooms', () => {
   it('are the folders of core', () => {
     const rooms = new Set(files.map(({ path }) => roomOf(path)).filter((room) => room !== null));

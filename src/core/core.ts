@@ -14,7 +14,7 @@ import type { Counted } from './delivery/waiters.ts';
 import type { Dedup } from './dedup/dedup.ts';
 import type { Message, MessageKind, ShownPayload, TerminalError } from './history/message.ts';
 import type { RawMessages, RawQuery } from './history/raw.ts';
-import type { StreamSummary } from './history/store.ts';
+import type { MessageOrder, StreamSummary } from './history/store.ts';
 import type { ClientKey, CommandKey } from './ids.ts';
 import type { Ingest } from './ingest/room.ts';
 import type { JsonText } from './json.ts';
@@ -110,6 +110,8 @@ export type ActionSample = {
 export interface Actions {
   /** Admin. A bounded sample over live connections; `name` keeps one action. */
   sample(who: Who, name: string | null): Promise<ActionSample>;
+  /** For nested fields, after the connection was authorised: what was observed of its own advertisements. */
+  completeness(connection: Connection): Maybe<Completeness>;
 }
 
 // --- commands --------------------------------------------------------------------------------------------------------
@@ -158,6 +160,9 @@ export interface Deliveries extends DeliveryObservation, DeliveryDeeds {
 }
 
 // --- history ---------------------------------------------------------------------------------------------------------
+/** Without an order, `oldest_first`. A cursor opens only for the order in which it was given. */
+export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
+
 export type MessageQuery = {
   readonly stream: string;
   readonly afterTime?: number | null | undefined;
@@ -170,8 +175,8 @@ export interface Histories {
   /** For nested fields: the page that `streams` gives without a prefix, of each user. One round trip. */
   ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<StreamSummary>[]>;
   /** Null: no such stream, or a foreign one. */
-  messages(who: Who, query: MessageQuery, page: PageArgs): Promise<Page<Message> | null>;
-  ofCommand(who: Who, userId: string, commandId: string, page: PageArgs): Promise<Page<Message>>;
+  messages(who: Who, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
+  ofCommand(who: Who, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
   /** For nested fields, after the messages were authorised and their payloads asked for: one answer per message, large ones fetched. */
   payloads(messages: readonly Message[]): Promise<readonly ShownPayload[]>;
   /** Admin, where the deployment allows it (`raw_history_disabled`). Null: no such stream. */

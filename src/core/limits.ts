@@ -51,9 +51,13 @@ export const DEAD_MS = 60_000;
 /** How long a disconnected row is still shown, and for how long a replacement counts as recent. */
 export const FORGET_MS = 60_000;
 export const RECENT_REPLACEMENT_MS = 60_000;
+/** Instances before the present one that a connection names. */
+export const PREDECESSORS = 10;
 export const HELLO_MS = 5_000;
 export const IN_FLIGHT = 32;
 export const CALLER_UNANSWERED = 256;
+/** Of one user, over links and HTTP bodies together, a second. */
+export const INBOUND_BYTES_PER_SECOND = 32 * 1024 * 1024;
 /** Unsolicited frames: tokens a second, and how many may come at once. */
 export const FRAME_RATE = 100;
 export const FRAME_BURST = 200;
@@ -109,6 +113,10 @@ export const DEED_LOOK_MS = 50;
 // --- nodes -----------------------------------------------------------------------------------------------------------
 export const NODE_LEASE_MS = 8_000;
 export const NODE_BEAT_MS = 2_000;
+/** A node whose last beat is this old is silent: two beats are missing, with a second to spare. Less than a lease. */
+export const NODE_SILENT_MS = 5_000;
+/** A node that died is listed this much longer than its lease lasted, as stale. */
+export const NODE_GONE_MS = 30_000;
 /** A loop of a node counts as alive while its last turn is younger than this. */
 export const LOOP_ALIVE_MS = 5_000;
 /** What a node keeps for a store that is away, how often it tries again, and how much of it at once. */

@@ -21,6 +21,7 @@ export const COUNTERS = {
   links_closed: 'Client links closed, by cause.',
   frames_refused: 'Frames refused, by code.',
   requests: 'HTTP requests, by door.',
+  inbound_limited: 'Times that a user sent more bytes a second than allowed, by way.',
   sockets_refused: 'Connections refused because too many are open without a token, by bound.',
   unread_cut: 'Connections cut because their user left more bytes unread than their share.',
   sockets_cut: 'Connections cut because their peer read nothing of an answer.',

@@ -6,3 +6,21 @@ export function addressOf(request: IncomingMessage, trustProxy: boolean): string
   const text = Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '');
   return text.split(',').at(-1)?.trim().slice(0, 64) || (request.socket.remoteAddress ?? '');
 }
+
+/**
+ * What one peer is counted as: its IPv4 address, or the /64 of its IPv6 address, of which a single machine has all. A text that is no address
+ * counts as itself.
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
+  if (mapped !== undefined) return mapped;
+  const [front = '', back] = address.replace(/%.*$/, '').split('::');
+  const groups = front === '' ? [] : front.split(':');
+  const behind = back ? back.split(':') : [];
+  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind.length);
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...behind];
+  if (all.length !== 8 || !all.every((group) => /^[\da-f]{1,4}$/i.test(group))) return address;
+  const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}

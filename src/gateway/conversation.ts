@@ -38,6 +38,7 @@ export class Conversation {
   readonly #kind: LinkKind;
   readonly #holdings: Holdings;
   #principal: Principal;
+  readonly #openedAt: number;
   #leaving = false;
 
   constructor({ parts, ends, address }: ConversationParts, { principal, session, holdings }: Opened) {
@@ -48,6 +49,8 @@ export class Conversation {
     this.#kind = session ? 'client' : 'caller';
     this.#principal = principal;
     this.#holdings = holdings;
+    this.#openedAt = parts.clock.now();
+    if (!session) parts.log.debug({ who: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 
   /** Whether the token ran out, by the wall clock. */
@@ -123,12 +126,19 @@ export class Conversation {
   async end(cause: DisconnectCause): Promise<void> {
     this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
-    if (!this.#session) return this.#parts.metrics.count('links_closed', cause);
+    if (!this.#session) return this.#callerLeft(cause);
     try {
       await this.#session.closed(cause);
     } catch (error) {
       this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
     }
+  }
+
+  #callerLeft(cause: DisconnectCause): void {
+    const { clock, core, log, metrics } = this.#parts;
+    metrics.count('links_closed', cause);
+    const durationMs = Math.max(0, clock.now() - this.#openedAt);
+    log.debug({ who: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
   }
 
   #asking(): Callers {

@@ -4,8 +4,10 @@ import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Code } from '../core/errors.ts';
+import { INBOUND_BYTES_PER_SECOND } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import { statusOf } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
@@ -26,6 +28,8 @@ export type GatewayOptions = OriginRule & {
   readonly clock: Clock;
   /** Sockets at once that were not welcomed yet; default: as many as the total of the share `links`. */
   readonly maxUnopened?: number;
+  /** What users may send a second; default INBOUND_BYTES_PER_SECOND for each. */
+  readonly inbound?: ByteRates;
   /** Called once for each link that is welcomed, with its socket and whose it is. */
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
@@ -62,7 +66,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: LinkParts = { onWelcome() {}, ...options, turnEnd: createTurnEnd(), beat: () => beat, onDone };
+  const parts: LinkParts = {
+    onWelcome() {},
+    inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
+    ...options,
+    turnEnd: createTurnEnd(),
+    beat: () => beat,
+    onDone,
+  };
   const stopBeating = clock.every(BEAT_MS, () => {
     beat++;
     for (const link of links) link.onBeat();

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
+import type { Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import { HEADER_CHARS, HELLO_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
@@ -8,6 +9,7 @@ import { SocketLink, type SocketLinkOwner } from './client-link.ts';
 import { causeOfReason, reasonOfRefusal } from './close.ts';
 import { Conduct } from './conduct.ts';
 import { Conversation } from './conversation.ts';
+import { Inbound } from './inbound.ts';
 import { openLink, type HelloFrame, type Opened } from './opening.ts';
 import type { LinkParts, OpenLink } from './parts.ts';
 import { Pulse } from './pulse.ts';
@@ -27,6 +29,9 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   readonly #parts: LinkParts;
   readonly #socket: Duplex;
   readonly #address: string;
+  readonly #ws: LinkSocket;
+  /** The rate of its user; null before `welcome`, and for an administrator. */
+  #inbound: Inbound | null = null;
   readonly #wire: Wire;
   readonly #conduct: Conduct;
   readonly #reports: Reports;
@@ -43,6 +48,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: LinkParts) {
     const { clock, metrics, turnEnd } = parts;
     this.#parts = parts;
+    this.#ws = ws;
     this.#socket = socket;
     this.#address = address;
     this.#wire = new Wire({ ws, socket, turnEnd, metrics, owner: this });
@@ -61,6 +67,8 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   /** The gateway's beat: pings, and closes what is silent, behind or expired. */
   onBeat(): void {
     if (!this.#wire.open || this.#expired()) return;
+    // A peer that is not read cannot be heard.
+    if (this.#inbound?.paused) this.#pulse.hear(this.#parts.beat());
     const due = this.#pulse.due(this.#parts.beat(), this.#wire.behind);
     if (due === 'ping') this.#ping();
     else if (due !== 'nothing') this.close(due);
@@ -68,6 +76,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   }
 
   message(data: RawData, isBinary: boolean): void {
+    this.#inbound?.charge(Buffer.isBuffer(data) ? data.length : data.toString().length);
     try {
       this.#receive(data.toString(), isBinary);
     } catch (error) {
@@ -101,6 +110,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
 
   ending(): void {
     this.#wire.lost();
+    this.#inbound?.release();
     this.#over('client_closed');
   }
 
@@ -163,10 +173,17 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     if (this.#end !== null) return conversation.end(this.#end);
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#parts.onWelcome(this.#socket, opened.principal);
+    this.#inbound = this.#limit(opened.principal);
     this.#wire.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
     return undefined;
+  }
+
+  #limit(principal: Principal): Inbound | null {
+    if (principal.kind !== 'user') return null;
+    const { clock, metrics, inbound } = this.#parts;
+    return new Inbound({ held: inbound.hold(principal.userId), socket: this.#ws, clock, metrics });
   }
 
   #refused(error: unknown): void {
@@ -178,6 +195,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   #over(cause: DisconnectCause): void {
     if (this.#end !== null) return;
     this.#end = cause;
+    this.#inbound?.readOn();
     this.#stopHelloTimer();
     const conversation = this.#conversation;
     if (conversation) this.#pending = conversation.end(cause);

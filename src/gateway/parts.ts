@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import type { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import type { TurnEnd } from './outbox.ts';
 
@@ -25,6 +26,8 @@ export type LinkParts = {
   readonly turnEnd: TurnEnd;
   /** Counts up once each BEAT_MS. */
   readonly beat: () => number;
+  /** What users may send a second. */
+  readonly inbound: ByteRates;
   /** Called once for each link that is welcomed, with its socket and whose it is. */
   readonly onWelcome: (socket: Duplex, principal: Principal) => void;
   /** Called once for each link, when its socket is gone and core knows. One for all: no link holds a promise that it may end. */

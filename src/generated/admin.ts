@@ -155,7 +155,7 @@ export type IncompleteReason =
   | 'EVICTED'
   /** The bound of the answer was reached. */
   | 'LIMIT_REACHED'
-  /** A node did not answer. */
+  /** A node has not reported for 5 seconds: what is shown of its links is what it last said. */
   | 'NODE_SILENT'
   /** This backend cannot tell. */
   | 'NOT_SUPPORTED'
@@ -178,6 +178,13 @@ export type MessageKind =
   | 'PROGRESS'
   /** A client reported a result. */
   | 'RESULT';
+
+/** In which order messages are listed. */
+export type MessageOrder =
+  /** The newest first. What is retained after the first page was read is on none of the next pages. */
+  | 'NEWEST_FIRST'
+  /** In the order retained. */
+  | 'OLDEST_FIRST';
 
 /** How this deployment keeps its state. */
 export type Mode =
@@ -275,7 +282,7 @@ export type CommandFileQueryVariables = Exact<{
 }>;
 
 
-export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number } | null, history: { nextCursor: string | null, nodes: Array<{ id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
+export type CommandFileQuery = { command: { userId: string, clientId: string, commandId: string, action: string, outcome: Outcome | null, error: { code: string, message: string } | null, delivery: { userId: string, clientId: string, commandId: string, scopeId: string, stage: Stage, outcome: Outcome | null, lastProvenStage: Stage, execution: ExecutionEvidence, attempts: number, admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, deadline: string, nodeId: string | null, boundInstanceId: string | null, recoveredFromNodeId: string | null, cancelRequestedAt: string | null, lateResults: number, firstLateAt: string | null, reason: string | null } | null, waiters: Array<{ rpcId: string, commandId: string, userId: string, clientId: string, action: string, waitFor: WaitStage, expectedInstanceId: string | null, nodeId: string | null, callerNodeId: string, createdAt: string, timesOutAt: string, ageMs: number, stage: Stage, instanceMismatch: { expectedInstanceId: string, observedInstanceId: string | null, observedAt: string } | null }>, sightings: Array<{ messageId: string, count: number, firstSeenAt: string, lastSeenAt: string }>, connection: { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> } | null, history: { nextCursor: string | null, nodes: Array<{ id: string, stream: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, commandId: string | null, traceId: string | null, parentSpanId: string | null, payloadBytes: number, payloadSha256: string | null, error: { code: string, message: string } | null }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } | null };
 
 export type ObservationFragment = { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> };
 
@@ -288,7 +295,7 @@ export type ConnectionsQueryVariables = Exact<{
 }>;
 
 
-export type ConnectionsQuery = { connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
+export type ConnectionsQuery = { connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }>, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } };
 
 export type ActionsQueryVariables = Exact<{
   userId: string;
@@ -307,7 +314,7 @@ export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ u
 
 export type AdvertisementRowFragment = { name: string, summary: string | null, description: string | null, version: string | null, checksArguments: boolean | null, schema: unknown, metadata: unknown };
 
-export type ConnectionRowFragment = { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number };
+export type ConnectionRowFragment = { userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> };
 
 export type ContextsQueryVariables = Exact<{
   filter?: ContextFilter | null | undefined;
@@ -390,7 +397,7 @@ export type DedupQuery = { dedup: { stats: { windowSeconds: number, seen: number
 export type DeliverySummaryQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type DeliverySummaryQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null, sampleSize: number, legacyCommandStreamDepth: number | null, pendingCommandDepth: number | null, mode: Mode } } };
+export type DeliverySummaryQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampledOldestDeadline: string | null, sampledOldestQueuedAgeMs: number | null, sampleSize: number, legacyCommandStreamDepth: number | null, pendingCommandDepth: number | null, mode: Mode, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } } };
 
 export type DeliveryNodesQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -444,6 +451,7 @@ export type MessagesQueryVariables = Exact<{
   beforeTime?: string | null | undefined;
   kinds?: Array<MessageKind> | MessageKind | null | undefined;
   includePayload?: boolean;
+  order?: MessageOrder;
   after?: string | null | undefined;
   first?: number;
 }>;
@@ -455,6 +463,7 @@ export type CommandMessagesQueryVariables = Exact<{
   userId: string;
   commandId: string;
   includePayload?: boolean;
+  order?: MessageOrder;
   after?: string | null | undefined;
   first?: number;
 }>;
@@ -513,7 +522,7 @@ export type UserQueryVariables = Exact<{
 }>;
 
 
-export type UserQuery = { user: { id: string, connectionCount: number, streamCount: number, pendingRpcCount: number, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
+export type UserQuery = { user: { id: string, connectionCount: number, streamCount: number, pendingRpcCount: number, connections: { nextCursor: string | null, nodes: Array<{ userId: string, clientId: string, instanceId: string, nodeId: string, status: ConnectionStatus, clientType: ClientType, metadata: unknown, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, heartbeat: HeartbeatIndicator, recentlyReplaced: boolean, replacedInstanceId: string | null, actionNames: Array<string>, queued: number, inFlight: number, predecessors: Array<{ instanceId: string, nodeId: string, replacedAt: string, cause: DisconnectCause }> }> }, streams: { nextCursor: string | null, nodes: Array<{ key: string, userId: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }> }, completeness: { complete: boolean, sources: Array<{ source: EvidenceSource, nodeId: string | null, complete: boolean, observed: number, limit: number | null, reason: IncompleteReason | null, asOf: string }> } } | null };
 
 export class TypedDocumentString<TResult, TVariables>
   extends String
@@ -574,6 +583,12 @@ export const ConnectionRowFragmentDoc = new TypedDocumentString(`
   heartbeat
   recentlyReplaced
   replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
   actionNames
   queued
   inFlight
@@ -761,6 +776,12 @@ fragment ConnectionRow on ConnectionSnapshot {
   heartbeat
   recentlyReplaced
   replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
   actionNames
   queued
   inFlight
@@ -871,6 +892,12 @@ fragment ConnectionRow on ConnectionSnapshot {
   heartbeat
   recentlyReplaced
   replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
   actionNames
   queued
   inFlight
@@ -1253,10 +1280,24 @@ export const DeliverySummaryDocument = new TypedDocumentString(`
       legacyCommandStreamDepth
       pendingCommandDepth
       mode
+      completeness {
+        ...Observation
+      }
     }
   }
 }
-    `) as unknown as TypedDocumentString<DeliverySummaryQuery, DeliverySummaryQueryVariables>;
+    fragment Observation on Completeness {
+  complete
+  sources {
+    source
+    nodeId
+    complete
+    observed
+    limit
+    reason
+    asOf
+  }
+}`) as unknown as TypedDocumentString<DeliverySummaryQuery, DeliverySummaryQueryVariables>;
 export const DeliveryNodesDocument = new TypedDocumentString(`
     query DeliveryNodes($after: String, $first: Int! = 100) {
   delivery {
@@ -1446,12 +1487,13 @@ fragment StreamRow on Stream {
   lastAt
 }`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
 export const MessagesDocument = new TypedDocumentString(`
-    query Messages($stream: String!, $afterTime: DateTime, $beforeTime: DateTime, $kinds: [MessageKind!], $includePayload: Boolean! = false, $after: String, $first: Int! = 100) {
+    query Messages($stream: String!, $afterTime: DateTime, $beforeTime: DateTime, $kinds: [MessageKind!], $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
   messages(
     stream: $stream
     afterTime: $afterTime
     beforeTime: $beforeTime
     kinds: $kinds
+    order: $order
     after: $after
     first: $first
   ) {
@@ -1496,10 +1538,11 @@ fragment MessageRow on Message {
   }
 }`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
 export const CommandMessagesDocument = new TypedDocumentString(`
-    query CommandMessages($userId: ID!, $commandId: ID!, $includePayload: Boolean! = false, $after: String, $first: Int! = 100) {
+    query CommandMessages($userId: ID!, $commandId: ID!, $includePayload: Boolean! = false, $order: MessageOrder! = OLDEST_FIRST, $after: String, $first: Int! = 100) {
   commandHistory(
     userId: $userId
     commandId: $commandId
+    order: $order
     after: $after
     first: $first
   ) {
@@ -1733,6 +1776,12 @@ fragment ConnectionRow on ConnectionSnapshot {
   heartbeat
   recentlyReplaced
   replacedInstanceId
+  predecessors {
+    instanceId
+    nodeId
+    replacedAt
+    cause
+  }
   actionNames
   queued
   inFlight

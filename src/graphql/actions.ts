@@ -1,6 +1,5 @@
 import type { ActionAdvertisement, Connection } from '../core/connections/connection.ts';
 import type { ActionSample, AdvertisedAction } from '../core/core.ts';
-import { completenessOf } from '../core/cursor.ts';
 import { fromJson } from '../core/json.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../core/limits.ts';
 import { builder } from './builder.ts';
@@ -49,18 +48,7 @@ const ActionList = builder.objectRef<Connection>('ActionList').implement({
     completeness: t.field({
       type: CompletenessType,
       description: 'What was observed.',
-      resolve: ({ actions, nodeId }, _, { core }) =>
-        completenessOf([
-          {
-            source: 'actions',
-            nodeId,
-            complete: true,
-            observed: actions.length,
-            limit: CLIENT_ACTIONS,
-            reason: null,
-            asOf: core.clock.now(),
-          },
-        ]),
+      resolve: (connection, _, { core }) => core.actions.completeness(connection),
     }),
   }),
 });

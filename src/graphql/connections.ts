@@ -8,13 +8,15 @@ import {
   type ConnectionStatus,
   type DisconnectCause,
   type HeartbeatIndicator,
+  type Predecessor,
 } from '../core/connections/connection.ts';
 import type { ConnectionChange, ConnectionEvent } from '../core/bus.ts';
+import { PREDECESSORS } from '../core/limits.ts';
 import { fromJson } from '../core/json.ts';
 import type { Live } from '../core/live.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
-import { DERIVED, PURE, timedEntity } from './nature.ts';
+import { DERIVED, ENTITY, PURE, timedEntity } from './nature.ts';
 import { fresh } from './live.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 
@@ -60,6 +62,20 @@ const ConnectionChangeEnum = wireEnum<ConnectionChange>('ConnectionChange', 'Wha
   stale: 'The client fell silent.',
   disconnected: 'The link went down.',
   actions_changed: 'The client advertised other actions.',
+});
+
+const ConnectionPredecessor = builder.objectRef<Predecessor>('ConnectionPredecessor').implement({
+  description: 'An instance of a client that a later one took over from.',
+  extensions: ENTITY,
+  fields: (t) => ({
+    instanceId: t.exposeID('instanceId', { description: 'The instance.' }),
+    nodeId: t.exposeID('nodeId', { description: 'The node of its last link.' }),
+    replacedAt: t.expose('replacedAt', { type: 'DateTime', description: 'When the later instance connected.' }),
+    cause: t.expose('cause', {
+      type: DisconnectCauseEnum,
+      description: 'Why its link had gone down by then; REPLACED where it was still up.',
+    }),
+  }),
 });
 
 export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnapshot').implement({
@@ -113,6 +129,10 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     replacedInstanceId: t.exposeID('replacedInstanceId', {
       nullable: true,
       description: 'The instance that this one took over from, if one did.',
+    }),
+    predecessors: t.expose('predecessors', {
+      type: [ConnectionPredecessor],
+      description: `The instances before this one, the latest first, at most ${PREDECESSORS}. They are forgotten with the connection.`,
     }),
     actionNames: t.stringList({
       description: 'Names of the advertised actions: what the client says it can do, not what anybody may ask of it.',
@@ -170,7 +190,8 @@ const ConnectionEventType = builder.objectRef<Live<ConnectionEvent>>('Connection
     cause: t.field({
       type: DisconnectCauseEnum,
       nullable: true,
-      description: 'Why the link went down, when it did.',
+      description:
+        'Why the link went down, when it did. Of REPLACED: why the link of the earlier instance had gone down, REPLACED where it was still up.',
       resolve: ({ event }) => event.cause,
     }),
     at: t.field({ type: 'DateTime', description: 'When it happened.', resolve: ({ event }) => event.at }),

@@ -4,6 +4,7 @@ import type { Core, HangUp } from '../core/core.ts';
 import { canonicalJson } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
 import { createLoaders, type Loaders } from './loaders.ts';
+import type { RequestNotes } from './request-notes.ts';
 
 /** What one request's resolvers work with. Never shared by two requests: the loaders remember what this asker was shown. */
 export type Context = {
@@ -18,6 +19,8 @@ export type Context = {
    * a user's own payloads are not audited.
    */
   readonly auditPayload: (subject: Readonly<Record<string, string>>) => void;
+  /** For the access log; absent where no request of its own is logged. */
+  readonly notes: RequestNotes | undefined;
 };
 
 export type ContextOptions = {
@@ -25,6 +28,7 @@ export type ContextOptions = {
   readonly who: Principal | null;
   readonly log: Log;
   readonly signal?: HangUp | undefined;
+  readonly notes?: RequestNotes | undefined;
 };
 
 /** A fresh context for one operation of `who`. */
@@ -37,12 +41,14 @@ class OwnContext implements Context {
   readonly who: Principal | null;
   readonly signal: HangUp | undefined;
   readonly auditPayload: Context['auditPayload'];
+  readonly notes: RequestNotes | undefined;
   #loaders: Loaders | null = null;
 
-  constructor({ core, who, log, signal }: ContextOptions) {
+  constructor({ core, who, log, signal, notes }: ContextOptions) {
     this.core = core;
     this.who = who;
     this.signal = signal;
+    this.notes = notes;
     this.auditPayload = who?.kind === 'admin' ? createAudit(who, log) : () => {};
   }
 

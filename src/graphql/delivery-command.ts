@@ -7,7 +7,7 @@ import type { Live } from '../core/live.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
-import { MessageConnection, TerminalErrorType } from './history.ts';
+import { MessageConnection, orderArgument, TerminalErrorType } from './history.ts';
 import { fresh } from './live.ts';
 import { pageArguments, pageCost, pageOf } from './page.ts';
 
@@ -49,11 +49,11 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
     }),
     history: t.field({
       type: MessageConnection,
-      description: 'Retained messages that name this command, oldest first. It may scan the user’s streams.',
+      description: 'Retained messages that name this command. It may scan the user’s streams.',
       complexity: pageCost,
-      args: { ...pageArguments },
-      resolve: ({ userId, commandId }, page, { core, who }) =>
-        core.history.ofCommand(who, userId, commandId, pageOf(page)),
+      args: { ...orderArgument, ...pageArguments },
+      resolve: ({ userId, commandId }, { order, ...page }, { core, who }) =>
+        core.history.ofCommand(who, userId, commandId, { ...pageOf(page), order }),
     }),
     sightings: t.expose('sightings', {
       type: [SightingType],

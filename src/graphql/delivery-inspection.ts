@@ -1,15 +1,15 @@
 import { requireAdmin, type AdminPrincipal } from '../core/auth/principal.ts';
-import type { DeliverySummary } from '../core/delivery/inspector.ts';
-import { DELIVERY_SAMPLE } from '../core/limits.ts';
+import type { DeliverySummaryView } from '../core/delivery/observation.ts';
+import { DELIVERY_SAMPLE, NODE_GONE_MS } from '../core/limits.ts';
 import { builder } from './builder.ts';
 import { commandArguments } from './delivery-command.ts';
 import { DispatcherNodeConnection } from './delivery-nodes.ts';
 import { CapacityScopeConnection } from './delivery-scopes.ts';
 import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
-import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 import { ModeEnum } from './viewer.ts';
 
-const DeliverySummaryType = builder.objectRef<DeliverySummary>('DeliverySummary').implement({
+const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
   description:
     'Bounded aggregates of delivery: of this process in direct mode, of the deployment’s namespace in shared mode. What is called sampled is of a sample, not an exact global extreme, and none of it proves that anything was executed.',
   fields: (t) => ({
@@ -46,6 +46,11 @@ const DeliverySummaryType = builder.objectRef<DeliverySummary>('DeliverySummary'
       description: 'Which evidence this is: one process’ own, or that of the shared namespace.',
       resolve: (_summary, _args, { core }) => core.mode,
     }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description:
+        'What was and was not observed: a source for each silent node, of whose links nothing newer is known.',
+    }),
   }),
 });
 
@@ -77,7 +82,7 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
     }),
     nodes: t.field({
       type: DispatcherNodeConnection,
-      description: 'Nodes that reported lately, in order of node.',
+      description: `Nodes that reported lately, in order of node. One that died is listed as stale for ${NODE_GONE_MS / 1000} seconds.`,
       complexity: pageCost,
       args: { ...pageArguments },
       resolve: (who, page, { core }) => core.delivery.nodes(who, pageOf(page)),

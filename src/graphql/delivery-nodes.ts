@@ -22,10 +22,12 @@ const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({
   fields: (t) => ({
     nodeId: t.exposeID('nodeId', { description: 'The node.' }),
     mailboxListenerAlive: t.exposeBoolean('listenerAlive', {
-      description: 'Whether what the node posted to its own mailbox came to it within the last five seconds.',
+      description:
+        'Whether what the node posted to its own mailbox came to it within the last five seconds; false once its report is older.',
     }),
     reconciliationAlive: t.exposeBoolean('reconciliationAlive', {
-      description: 'Whether it came to the end of looking for what is due within the last five seconds.',
+      description:
+        'Whether a reconciliation pass finished on it within the last five seconds; false once its report is older.',
     }),
     activeDrainers: t.exposeInt('activeDrainers', {
       description: 'Links of it that have commands queued, which it writes to as fast as they take them.',

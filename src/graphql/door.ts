@@ -14,6 +14,7 @@ import { createMask } from './mask.ts';
 import { plainReply, type Reply } from './reply.ts';
 import { HungUp } from './request-hang-up.ts';
 import { acceptedTypes, pathOf, readParams, sendError } from './request.ts';
+import type { RequestNotes } from './request-notes.ts';
 import { createGraphqlServer, type GraphqlServer } from './server.ts';
 import { createSseDoor, type SseDoor } from './sse.ts';
 
@@ -23,6 +24,7 @@ export type Exchange = {
   readonly body: unknown;
   /** How to answer; absent: the response is as Node made it. */
   readonly reply?: Reply;
+  readonly notes?: RequestNotes | undefined;
 };
 
 export type GraphqlDoor = {
@@ -90,7 +92,7 @@ export function createGraphqlDoor(options: GraphqlDoorOptions): GraphqlDoor {
 type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer) {
-  return (req: PostRequest, res: ServerResponse, { who, body }: Exchange): void => {
+  return (req: PostRequest, res: ServerResponse, { who, body, notes }: Exchange): void => {
     // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
@@ -98,19 +100,19 @@ function createQuery(server: GraphqlServer) {
     }
     readParams(req, body);
     if (req.method === 'POST') req.body = body;
-    server.answer(req, res, { who });
+    server.answer(req, res, { who, notes });
   };
 }
 
 /** Asked before anything else is: what the hot path takes is for nobody else. False: it did not, and the response is open. */
 function createQuick(server: GraphqlServer, hot: HotPath | null) {
-  return (req: PostRequest, res: ServerResponse, { who, body, reply = plainReply(res) }: Exchange): boolean => {
+  return (req: PostRequest, res: ServerResponse, { who, body, notes, reply = plainReply(res) }: Exchange): boolean => {
     const instead = (result: ExecutionResult): void => {
       reply.open();
       req.body = body;
       server.answer(req, res, { who, result });
     };
-    if (hot?.take({ req, who, body, reply, hungUp: () => new HungUp(res) }, instead)) return true;
+    if (hot?.take({ req, who, body, reply, notes, hungUp: () => new HungUp(res) }, instead)) return true;
     reply.open();
     return false;
   };

@@ -18,6 +18,7 @@ import { createSharer } from './executor-share.ts';
 import { refusalOf, withinTime, type Introspection } from './limits.ts';
 import type { Mask } from './mask.ts';
 import { createPlans, type Plan, type Variables } from './plan.ts';
+import type { RequestNotes } from './request-notes.ts';
 import type { Joining } from './sse-group.ts';
 
 /** What resolvers are given, made anew for each request and for each event of a subscription. */
@@ -27,6 +28,7 @@ export type MakeContext = (of: {
   readonly log: Log;
   /** Aborted when the asker hangs up. */
   readonly signal?: HangUp | undefined;
+  readonly notes?: RequestNotes | undefined;
 }) => object;
 
 /** A valid document, and who asks for it to be run. */
@@ -36,6 +38,7 @@ export type Operation = {
   readonly variables?: Variables | null | undefined;
   readonly who: Principal | null;
   readonly signal?: HangUp | undefined;
+  readonly notes?: RequestNotes | undefined;
 };
 
 /** Data as JSON text. `wide`: it may hold characters beyond ASCII. */
@@ -74,7 +77,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ who, signal }: Operation): object => options.makeContext({ core, who, log, signal });
+  const contextOf = ({ who, signal, notes }: Operation): object =>
+    options.makeContext({ core, who, log, signal, notes });
   const admit = (operation: Operation): Plan => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');

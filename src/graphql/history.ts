@@ -7,7 +7,7 @@ import {
   type PayloadState,
   type TerminalError,
 } from '../core/history/message.ts';
-import type { StreamSummary } from '../core/history/store.ts';
+import type { MessageOrder, StreamSummary } from '../core/history/store.ts';
 import { fromJson } from '../core/json.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
 import { builder } from './builder.ts';
@@ -23,6 +23,11 @@ const MessageKindEnum = wireEnum<MessageKind>('MessageKind', 'What a retained me
   event: 'An event was ingested.',
   late_result:
     'An end was reported after the command had ended, or by another instance: evidence that resolves nothing.',
+});
+
+const MessageOrderEnum = wireEnum<MessageOrder>('MessageOrder', 'In which order messages are listed.', {
+  oldest_first: 'In the order retained.',
+  newest_first: 'The newest first. What is retained after the first page was read is on none of the next pages.',
 });
 
 const PayloadStateEnum = wireEnum<PayloadState>('PayloadState', 'What `payload` shows, and why not more.', {
@@ -120,6 +125,16 @@ const MessageType = builder.objectRef<Message>('Message').implement({
   }),
 });
 
+/** Of every field that lists messages. */
+export const orderArgument = builder.args((t) => ({
+  order: t.field({
+    type: MessageOrderEnum,
+    required: true,
+    defaultValue: 'oldest_first',
+    description: 'In which order. A cursor opens only for the order in which it was given.',
+  }),
+}));
+
 function hasPayload({ payload, spill }: Message): boolean {
   return payload !== null || spill !== null;
 }
@@ -141,30 +156,33 @@ builder.queryFields((t) => ({
   }),
   messages: t.field({
     type: MessageConnection,
-    description:
-      'One stream’s retained messages, oldest first. An absent stream is `not_found`, and so is another user’s.',
+    description: 'One stream’s retained messages. An absent stream is `not_found`, and so is another user’s.',
     complexity: pageCost,
     args: {
       stream: t.arg.string({ required: true, description: 'The full key, `<user>/<suffix>`.' }),
       afterTime: t.arg({ type: 'DateTime', description: 'Only messages retained after this time, exclusive.' }),
       beforeTime: t.arg({ type: 'DateTime', description: 'Only messages retained before this time, exclusive.' }),
       kinds: t.arg({ type: [MessageKindEnum], description: `Only these of the ${MESSAGE_KINDS.length} kinds.` }),
+      ...orderArgument,
       ...pageArguments,
     },
-    resolve: async (_, { stream, afterTime, beforeTime, kinds, ...page }, { core, who }) =>
-      (await core.history.messages(who, { stream, afterTime, beforeTime, kinds }, pageOf(page))) ?? notFound(),
+    resolve: async (_, { stream, afterTime, beforeTime, kinds, order, ...page }, { core, who }) => {
+      const query = { stream, afterTime, beforeTime, kinds };
+      return (await core.history.messages(who, query, { ...pageOf(page), order })) ?? notFound();
+    },
   }),
   commandHistory: t.field({
     type: MessageConnection,
     description:
-      'Retained messages that name this command, oldest first, whichever of the user’s clients it was sent to. It may scan the user’s streams; what is no longer retained is not shown.',
+      'Retained messages that name this command, whichever of the user’s clients it was sent to. It may scan the user’s streams; what is no longer retained is not shown.',
     complexity: pageCost,
     args: {
       userId: t.arg.id({ required: true, description: 'The user.' }),
       commandId: t.arg.id({ required: true, description: 'The command.' }),
+      ...orderArgument,
       ...pageArguments,
     },
-    resolve: (_, { userId, commandId, ...page }, { core, who }) =>
-      core.history.ofCommand(who, userId, commandId, pageOf(page)),
+    resolve: (_, { userId, commandId, order, ...page }, { core, who }) =>
+      core.history.ofCommand(who, userId, commandId, { ...pageOf(page), order }),
   }),
 }));

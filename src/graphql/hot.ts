@@ -7,6 +7,7 @@ import { createDocumentCache } from './cache.ts';
 import type { Executor, Operation, WrittenData } from './executor.ts';
 import type { Reply } from './reply.ts';
 import { checkParams } from './request.ts';
+import type { RequestNotes } from './request-notes.ts';
 
 /** A request whose asker is known. `body`: the parsed JSON of a POST. */
 export type HotRequest = {
@@ -14,6 +15,7 @@ export type HotRequest = {
   readonly who: Principal | null;
   readonly body: unknown;
   readonly reply: Reply;
+  readonly notes?: RequestNotes | undefined;
   /** Tells when the asker hangs up; asked for where the operation may wait. */
   readonly hungUp: () => HangUp;
 };
@@ -69,7 +71,7 @@ export function createHotPath(executor: Executor, endpoint: string): HotPath {
     return asked;
   };
   return {
-    take({ req, who, body, reply, hungUp }, instead) {
+    take({ req, who, body, reply, notes, hungUp }, instead) {
       const type = MEDIA_TYPES.get(req.headers.accept);
       if (type === undefined || req.method !== 'POST' || req.url !== endpoint) return false;
       const asked = askedOf(body);
@@ -77,7 +79,7 @@ export function createHotPath(executor: Executor, endpoint: string): HotPath {
       const show = (answer: ExecutionResult | WrittenData): void =>
         'written' in answer ? reply.json(type, `{"data":${answer.written}}`, answer.wide) : instead(answer);
       const { kind, ...operation } = asked;
-      const answer = executor.answer({ ...operation, who, ...(kind === 'mutation' && { signal: hungUp() }) });
+      const answer = executor.answer({ ...operation, who, ...(kind === 'mutation' && { signal: hungUp(), notes }) });
       if (answer instanceof Promise) void answer.then(show);
       else show(answer);
       return true;

@@ -2,7 +2,7 @@
 import type { ObjectRef, SchemaTypes } from '@pothos/core';
 import type { PageArgs } from '../core/cursor.ts';
 import { invalid } from '../core/errors.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from '../core/limits.ts';
+import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../core/limits.ts';
 import type { Completeness, EvidenceSource, IncompleteReason, ObservedSource, Page } from '../core/page.ts';
 import { builder } from './builder.ts';
 import { wireEnum } from './enums.ts';
@@ -26,7 +26,7 @@ const IncompleteReasonEnum = wireEnum<IncompleteReason>(
   'Why a source contributed less than it holds.',
   {
     limit_reached: 'The bound of the answer was reached.',
-    node_silent: 'A node did not answer.',
+    node_silent: `A node has not reported for ${NODE_SILENT_MS / 1000} seconds: what is shown of its links is what it last said.`,
     store_unavailable: 'The store did not answer.',
     evicted: 'Rows were dropped early for lack of room.',
     not_supported: 'This backend cannot tell.',
@@ -44,7 +44,10 @@ const ObservedSourceType = builder.objectRef<ObservedSource>('ObservedSource').i
     complete: t.exposeBoolean('complete', {
       description: 'Whether nothing that the source holds for this answer is missing.',
     }),
-    observed: t.exposeInt('observed', { description: 'How many rows it contributed.' }),
+    observed: t.exposeInt('observed', {
+      description:
+        'How many rows it contributed; 0 for a silent node, whose rows count with the source that holds them.',
+    }),
     limit: t.exposeInt('limit', { nullable: true, description: 'The bound on rows that applied, if one did.' }),
     reason: t.expose('reason', {
       type: IncompleteReasonEnum,

@@ -10,6 +10,7 @@ import { wireEnum } from './enums.ts';
 import { TerminalErrorType } from './history.ts';
 import { DEED } from './nature.ts';
 import { Refusal, refusalOf, type RefusalView } from './refusal.ts';
+import { noteCommand } from './request-notes.ts';
 import { WaitStageEnum } from './rpc.ts';
 
 /** `reread`: asked for again by its ids, so that what is shown is a record and not the caller's own answer. */
@@ -128,9 +129,9 @@ builder.mutationField('invokeAction', (t) =>
       'Invokes an action of a client and waits for what was asked to wait for. A caller that hangs up ends its wait, never the command.',
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command.' }) },
     extensions: DEED,
-    resolve: (_, { input }, { core, who, signal }) => {
+    resolve: (_, { input }, { core, who, signal, notes }) => {
       const request = { ...input, params: paramsOf(input.params), paramsValue: input.params, signal };
-      return core.rpc.invoke(who, request).then(shown);
+      return core.rpc.invoke(who, request).then((invocation) => view(noteCommand(notes, invocation), false));
     },
   }),
 );
@@ -151,14 +152,12 @@ builder.mutationField('awaitCommand', (t) =>
       }),
     },
     extensions: DEED,
-    resolve: async (_, args, { core, who, signal }) => {
+    resolve: async (_, args, { core, who, signal, notes }) => {
       const answer = await core.rpc.await(who, { ...args, signal }).catch(refusalOf);
-      return view(answer ?? notFound(), true);
+      return view(noteCommand(notes, answer ?? notFound()), true);
     },
   }),
 );
-
-const shown = (invocation: Invocation): InvocationView | RefusalView => view(invocation, false);
 
 export function paramsOf(params: unknown): JsonText | null {
   return params === undefined || params === null ? null : toJson(params);
@@ -203,7 +202,7 @@ builder.mutationField('cancelCommand', (t) =>
     type: CancelCommandResult,
     description: 'Cancels a command. An absent command is `not_found`, and so is another user’s.',
     args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command.' }) },
-    resolve: async (_, { input: { reason, ...key } }, { core, who }) =>
-      (await core.rpc.cancel(who, key, reason ?? null).catch(refusalOf)) ?? notFound(),
+    resolve: async (_, { input: { reason, ...key } }, { core, who, notes }) =>
+      noteCommand(notes, (await core.rpc.cancel(who, key, reason ?? null).catch(refusalOf)) ?? notFound()),
   }),
 );

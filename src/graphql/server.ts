@@ -18,6 +18,7 @@ import type { Executor, WrittenData } from './executor.ts';
 import { shapeFaults } from './limits.ts';
 import { toGraphQLError, type Mask } from './mask.ts';
 import type { Params } from './request.ts';
+import type { RequestNotes } from './request-notes.ts';
 
 export type GraphqlServer = {
   /**
@@ -40,7 +41,11 @@ export type GraphqlServerOptions = {
   readonly endpoint: string;
 };
 
-export type Asked = { readonly who: Principal | null; readonly result?: ExecutionResult };
+export type Asked = {
+  readonly who: Principal | null;
+  readonly result?: ExecutionResult;
+  readonly notes?: RequestNotes | undefined;
+};
 
 type ServerContext = Asked & { readonly req: IncomingMessage; readonly res: ServerResponse };
 
@@ -134,9 +139,9 @@ function execution({ executor, onWritten }: GraphqlServerOptions): Plugin<Server
   return {
     onExecute({ args, setExecuteFn }) {
       const { document, operationName, variableValues: variables, contextValue } = args;
-      const { who, request, params, result } = contextValue;
+      const { who, request, params, result, notes } = contextValue;
       if (result) return setExecuteFn(() => result);
-      const operation = { document, operationName, variables, who };
+      const operation = { document, operationName, variables, who, notes };
       // Queries do not wait, and being told of a hang-up costs Yoga more than the rest of a small request.
       const waits = executor.kindOf(operation) === 'mutation';
       setExecuteFn(async () => {

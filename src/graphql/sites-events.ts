@@ -7,6 +7,7 @@ import { builder } from './builder.ts';
 import type { Context } from './context.ts';
 import type { Share } from './executor-share.ts';
 import { fresh } from './live.ts';
+import { noteCommand } from './request-notes.ts';
 import { InvokeActionResult, paramsOf, view, waitFor } from './rpc-invoke.ts';
 
 const SiteEventType = builder.objectRef<Live<SiteEvent>>('SiteEvent').implement({
@@ -95,9 +96,10 @@ builder.mutationField('invokeSiteAction', (t) =>
     description:
       'Invokes an allowed action on the host of a session’s site, and waits for what was asked to wait for. From admission on it is a command like any other, of the owner’s client.',
     args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The action.' }) },
-    resolve: async (_, { input: { sessionId, ...request } }, { core, who, signal }) => {
+    resolve: async (_, { input: { sessionId, ...request } }, { core, who, signal, notes }) => {
       const params = paramsOf(request.params);
-      return view((await core.sites.invoke(who, sessionId, { ...request, params, signal })) ?? notFound(), false);
+      const invocation = await core.sites.invoke(who, sessionId, { ...request, params, signal });
+      return view(noteCommand(notes, invocation ?? notFound()), false);
     },
   }),
 );

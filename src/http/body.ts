@@ -7,23 +7,36 @@ import type { Maybe } from '../core/maybe.ts';
 /**
  * The JSON body of a request; undefined when it has none. Never holds more than `maxBytes`, whatever length was announced. Throws
  * `payload_too_large`, `unsupported_media_type` or `invalid_argument`; what is left of the body is then not read, so the connection
- * must be closed after the answer. `parse` reads the bytes.
+ * must be closed after the answer. `parse` reads the bytes. `unannounced` is told the bytes of a body without a length as they come.
  */
-export function readBody(request: IncomingMessage, maxBytes: number, parse = parseBody): Maybe<unknown> {
+export function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  { parse = parseBody, unannounced }: ReadOptions = {},
+): Maybe<unknown> {
   if (!mayHaveBody(request)) return undefined;
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > 0) requireJson(request);
   if (announced > maxBytes) throw tooLarge(maxBytes);
-  return collect(request, maxBytes).then((bytes) => {
+  return collect(request, maxBytes, announced === 0 ? unannounced : undefined).then((bytes) => {
     if (bytes.length === 0) return undefined;
     if (announced === 0) requireJson(request);
     return parse(bytes);
   });
 }
 
+export type ReadOptions = {
+  readonly parse?: (bytes: Buffer) => unknown;
+  readonly unannounced?: ((bytes: number) => void) | undefined;
+};
+
 /** Without either header a request has no body (RFC 9112, 6.3). */
-function mayHaveBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+export function mayHaveBody(request: IncomingMessage): boolean {
+  return isChunked(request) || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+export function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
 }
 
 function requireJson({ headers }: IncomingMessage): void {
@@ -39,12 +52,13 @@ function requireJson({ headers }: IncomingMessage): void {
   }
 }
 
-function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: number) => void): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let size = 0;
   const take = (chunk: Buffer): void => {
     size += chunk.length;
+    came?.(chunk.length);
     if (size <= maxBytes) chunks.push(chunk);
     else {
       request.off('data', take);

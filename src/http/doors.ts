@@ -4,6 +4,7 @@ import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
 import type { Maybe } from '../core/maybe.ts';
 import type { Reply } from '../graphql/reply.ts';
+import type { RequestNotes } from '../graphql/request-notes.ts';
 
 /** The GraphQL ring as the front uses it. */
 export interface GraphqlFace {
@@ -11,7 +12,12 @@ export interface GraphqlFace {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    asked: { readonly who: Principal | null; readonly body: unknown; readonly reply: Reply },
+    asked: {
+      readonly who: Principal | null;
+      readonly body: unknown;
+      readonly reply: Reply;
+      readonly notes: RequestNotes;
+    },
   ): Maybe<void>;
   /** Whether the same object may be given again for the same bytes of a body. */
   knows(body: unknown): boolean;
@@ -33,6 +39,7 @@ export interface RestFace {
       readonly query: string;
       readonly body: unknown;
       readonly reply: Reply;
+      readonly notes: RequestNotes;
     },
   ): Maybe<boolean>;
   /** Answers an error as problem+json. */

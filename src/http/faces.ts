@@ -3,8 +3,13 @@ import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
-import { UNAUTHENTICATED_SOCKETS, UNAUTHENTICATED_SOCKETS_PER_ADDRESS } from '../core/limits.ts';
+import {
+  INBOUND_BYTES_PER_SECOND,
+  UNAUTHENTICATED_SOCKETS,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+} from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
+import { ByteRates } from '../core/shares/byte-rate.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { createContext } from '../graphql/context.ts';
@@ -39,7 +44,9 @@ export type FacesOptions = {
   readonly introspection: Introspection;
   readonly clientFiles: URL;
   /** Open sockets of one address over which no good token came; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
-  readonly unauthenticatedSockets?: number;
+  readonly unauthenticatedSockets?: number | undefined;
+  /** What one user may send a second, over links and bodies together; default INBOUND_BYTES_PER_SECOND. */
+  readonly inboundBytesPerSecond?: number | undefined;
   readonly version: string;
   /** Whether what is the same for many is made once for all of them; default true. The bytes are the same either way. */
   readonly fastPath?: boolean;
@@ -73,19 +80,20 @@ export function createFaces(options: FacesOptions): Faces {
     ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
     perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
   });
+  const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
   const unread = new UnreadBytes({ shares: core.shares, clock, log, metrics: meter });
   const onWelcome = (socket: Duplex, who: Principal): void => {
     unread.serves(socket, { who });
     if (socket instanceof Socket) sockets.authenticated(socket);
   };
-  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, onWelcome, ...origins });
+  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
   meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
   meterShares(meter, core.shares);
   const admission = createAdmission(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
   const rest = createRest(options);
-  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets, unread });
+  const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets, inbound, unread });
   meter.gauge('unauthenticated_sockets', 'Open sockets over which no good token came.', () => sockets.unauthenticated);
   return {
     front,
@@ -104,7 +112,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Fa
     schema: wireSchema,
     plans: createPlans(wireSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
-    contextOf: ({ who, signal }) => createContext({ core, log, who, signal }),
+    contextOf: (asked) => createContext({ core, log, ...asked }),
     basePath,
     version,
     besides: [SITE_EVENTS_DESCRIPTION],

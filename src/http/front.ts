@@ -7,17 +7,19 @@ import type { Core } from '../core/core.ts';
 import { CallboardError, fail, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
+import type { ByteRates } from '../core/shares/byte-rate.ts';
 import { turnAway, type Turned } from '../gateway/doorstep.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
 import type { Reply } from '../graphql/reply.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { logAccess } from './access.ts';
+import { logAccess, type Access } from './access.ts';
 import type { Admission } from './admission.ts';
 import { createBodies } from './bodies.ts';
-import { parseBody, readBody } from './body.ts';
+import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
 import { createBrokenAnswers, type ParseError } from './broken.ts';
 import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
+import { admitBody, rateOf } from './inbound.ts';
 import { createHouse, type HouseRoute } from './house.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
 import { createReply } from './reply.ts';
@@ -41,6 +43,8 @@ export type FrontOptions = {
   readonly clock: Clock;
   readonly basePath: string;
   readonly maxBodyBytes: number;
+  /** What users may send a second. */
+  readonly inbound: ByteRates;
   readonly origins: OriginRule;
   readonly clientFiles: URL;
 };
@@ -70,12 +74,17 @@ export function createFront(options: FrontOptions): Front {
     const visit = visitOf(request, response, { id: options.randomId(), basePath, trustProxy: origins.trustProxy });
     const access = logAccess(visit, log);
     unread.serves(request.socket, access);
-    const refused = (error: CallboardError): void => refuse(visit, error, options);
+    const refused = (error: CallboardError): void => {
+      access.code = error.code;
+      refuse(visit, error, options);
+    };
     const asked = { access, reply: createReply(visit, { unread, refuse: refused }) };
     const failed = (error: unknown): void => {
       meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
       asked.reply.open();
-      refuse(visit, explain(error, visit, options), options);
+      const refusal = explain(error, visit, options);
+      asked.access.code = refusal.code;
+      refuse(visit, refusal, options);
     };
     try {
       const done = route(visit, asked);
@@ -109,7 +118,7 @@ export function createFront(options: FrontOptions): Front {
   };
 }
 
-type Asked = { readonly access: { who: Principal | null }; readonly reply: Reply };
+type Asked = { readonly access: Access; readonly reply: Reply };
 type Router = (visit: Visit, asked: Asked) => Maybe<Door>;
 
 function createRouter(options: FrontOptions): Router {
@@ -139,27 +148,36 @@ function createRouter(options: FrontOptions): Router {
 }
 
 /** The doors behind which askers are known. */
-function createDoors({ graphql, rest, maxBodyBytes }: FrontOptions): Router {
+function createDoors({ graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
   const bodies = createBodies();
-  const toGraphql: Router = ({ request, response, method }, { access: { who }, reply }) => {
+  const read = ({ request, method }: Visit, who: Principal | null, parse = parseBody): Maybe<unknown> => {
+    if (isReading(method) || !mayHaveBody(request)) return undefined;
+    const rate = rateOf(inbound, who);
+    if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
+    const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
+    return readBody(request, maxBodyBytes, { parse, unannounced });
+  };
+  const toGraphql: Router = (visit, { access, reply }) => {
+    const { request, response } = visit;
+    const { who } = access;
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
     const parse = (bytes: Buffer): unknown => bodies.recall(bytes) ?? (parsed = { bytes, body: parseBody(bytes) }).body;
-    const body = isReading(method) ? undefined : readBody(request, maxBodyBytes, parse);
-    return andThen(body, (body) =>
-      andThen(graphql.handle(request, response, { who, body, reply }), () => {
+    return andThen(read(visit, who, parse), (body) =>
+      andThen(graphql.handle(request, response, { who, body, reply, notes: access }), () => {
         if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
         return 'graphql';
       }),
     );
   };
   return (visit, asked) => {
-    const { request, response, path, query, method } = visit;
+    const { request, response, path, query } = visit;
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(visit, asked);
     const { who } = asked.access;
-    return andThen(isReading(method) ? undefined : readBody(request, maxBodyBytes), (body) =>
-      andThen(rest.handle(request, response, { who, path, query, body, reply: asked.reply }), (found) =>
-        found ? 'rest' : notFound(),
+    return andThen(read(visit, who), (body) =>
+      andThen(
+        rest.handle(request, response, { who, path, query, body, reply: asked.reply, notes: asked.access }),
+        (found) => (found ? 'rest' : notFound()),
       ),
     );
   };

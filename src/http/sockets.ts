@@ -3,6 +3,7 @@ import type { Cancel, Clock } from '../core/clock.ts';
 import { READ_NOTHING_MS } from '../core/limits.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import { networkOf } from '../gateway/address.ts';
 import { Bucket } from '../gateway/rate.ts';
 import { isEventStream } from '../graphql/sse-wire.ts';
 import { takenBytes } from './socket-progress.ts';
@@ -65,7 +66,7 @@ export class Sockets {
 
   /** A socket was accepted. One beyond a bound is destroyed without an answer, which would cost what the bound is to save. */
   accepted(socket: Socket): void {
-    const address = socket.remoteAddress ?? '';
+    const address = networkOf(socket.remoteAddress ?? '');
     const { perAddress, inAll } = this.#options;
     const held = this.#unauthenticated.get(address) ?? 0;
     if (perAddress !== null && held >= perAddress) return this.#refuse(socket, address, 'address');

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { CallboardError, type TokenFault } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
+import { networkOf } from '../gateway/address.ts';
 import { Bucket } from '../gateway/rate.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createFailures } from './failures.ts';
@@ -41,7 +42,8 @@ export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): To
     if (retryAfterMs === 0) return error;
     return new CallboardError('rate_limited', 'Too many bad tokens were shown.', { retryAfterMs });
   };
-  const check: TokenGuard['check'] = async (address, work) => {
+  const check: TokenGuard['check'] = async (from, work) => {
+    const address = networkOf(from);
     try {
       return failures.over(address) ? await queue.run(address, work) : await work();
     } catch (error) {

@@ -10,6 +10,7 @@ const LABELS: Partial<Record<CounterName, string>> = {
   links_closed: 'cause',
   frames_refused: 'code',
   requests: 'door',
+  inbound_limited: 'way',
   sockets_refused: 'bound',
   tokens_refused: 'reason',
 };

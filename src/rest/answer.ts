@@ -1,7 +1,7 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { Fault } from '../core/errors.ts';
 import { isCode, statusOf, type Code } from '../protocol/codes.ts';
-import type { Body, Variant } from './body.ts';
+import type { Body } from './body.ts';
 import { isRecord } from './input.ts';
 import type { Input } from './inputs.ts';
 import { onlyItemRefusal, type ItemRefusal } from './item-refusal.ts';
@@ -15,6 +15,8 @@ export type Answering = {
   readonly inputs: ReadonlyMap<string, Input>;
   /** Given where the request's body was one value of those that it might have been a list of. */
   readonly onlyItem: ItemRefusal | null;
+  /** The request waits for nothing: it reads the record of a command. */
+  readonly reads: boolean;
 };
 
 const NOT_FOUND: Explained = { code: 'not_found', detail: 'There is no such thing, or it is not yours.' };
@@ -32,7 +34,7 @@ export function answerOf(answering: Answering, result: ExecutionResult, explain:
   const refusal = answering.onlyItem && onlyItemRefusal(answering.onlyItem, value);
   if (refusal) return problem(refusal);
   if (answering.body.variants.length === 0 || !isRecord(value)) return { status: 200, body: value };
-  return variantAnswer(answering.body.variants, value);
+  return variantAnswer(answering, value);
 }
 
 /** Every error is explained, so that each is in the log; what is wrong with the relay outweighs what is wrong with the request. */
@@ -41,11 +43,11 @@ function firstOf(errors: readonly GraphQLError[], explain: Explain): Explained {
   return all.find(({ code }) => code === 'internal') ?? all[0] ?? { code: 'internal', detail: 'The relay failed.' };
 }
 
-function variantAnswer(variants: readonly Variant[], value: Readonly<Record<string, unknown>>): Answer {
+function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string, unknown>>): Answer {
   const { __typename, ...members } = value;
-  const kind = variants.find(({ name }) => name === __typename)?.kind ?? 'plain';
+  const kind = body.variants.find(({ name }) => name === __typename)?.kind ?? 'plain';
   if (kind === 'refusal') return refusalAnswer(members);
-  return kind === 'invocation' ? invocationAnswer(members) : { status: 200, body: members };
+  return kind === 'invocation' ? invocationAnswer(members, reads) : { status: 200, body: members };
 }
 
 /** A refusal's own members beside code, message and delay are kept: they say who refused, and of which command. */
@@ -67,16 +69,20 @@ const UNPROVEN: Readonly<Record<string, Unproven>> = {
   outcome_unknown: UNKNOWN_END,
 };
 
-/** 202 while it has no outcome, otherwise 200: a failure that the client reported is an answer. Null, a problem: no end is known. */
-export function statusOfOutcome(outcome: unknown): 200 | 202 | null {
+/**
+ * 202 while it has no outcome, otherwise 200: a failure that the client reported is an answer. Null, a problem: no end is known. For a request
+ * that only reads the record there is no problem: the outcome is what it asked for.
+ */
+export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   if (outcome === null) return 202;
+  if (reads) return 200;
   return typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? null : 200;
 }
 
-/** 504 where no end is known. */
-function invocationAnswer(members: Readonly<Record<string, unknown>>): Answer {
+/** 504 where no end is known to a request that waited for it. */
+function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;
-  const status = statusOfOutcome(outcome);
+  const status = statusOfOutcome(outcome, reads);
   if (status !== null) return { status, body: members };
   const { code, message } = isRecord(error) ? error : {};
   const known = isCode(code) && statusOf(code) === 504;

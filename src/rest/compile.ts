@@ -20,7 +20,7 @@ import { readInputs, type Input, type OperationSource } from './inputs.ts';
 import { aroundBody, type Around } from './written.ts';
 
 /** One operation of a document, ready to be served. */
-export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs'> & {
+export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' | 'waitsBy'> & {
   readonly id: string;
   readonly summary: string | null;
   /** Whether it may wait, and so end early when its caller hangs up. */
@@ -91,6 +91,9 @@ function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, fa
   if (directive === null) return null;
   const source: OperationSource = { schema, document, operation, directive };
   const inputs = readInputs(source, report);
+  const { waitsBy } = directive;
+  if (waitsBy !== null && !inputs.some(({ name }) => name === waitsBy))
+    report(`waitsBy: there is no variable $${waitsBy}`);
   const body = findBody(source, report);
   const itemRefusal = findItemRefusal(source, body, report);
   if (body === null || faults.length > before) return null;
@@ -102,13 +105,14 @@ type Parts = Pick<Route, 'id' | 'body' | 'itemRefusal' | 'plan'> & { readonly in
 
 function makeRoute({ operation, directive }: OperationSource, parts: Parts): Route {
   const { id, inputs, body, itemRefusal, plan } = parts;
-  const { method, path, access, bodyAs } = directive;
+  const { method, path, access, bodyAs, waitsBy } = directive;
   return {
     id,
     method,
     path,
     access,
     bodyAs,
+    waitsBy,
     summary: operation.description?.value ?? null,
     mutates: operation.operation === 'mutation',
     inputs: new Map(inputs.map((input) => [input.name, input])),

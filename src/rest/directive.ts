@@ -24,6 +24,8 @@ directive @rest(
   bodyAs: String
   "Where bodyAs takes a list: the way to the answer's items, then the member that says why one was refused, joined by dots. Where the body was one value and no list, that refusal is the answer."
   itemRefusal: String
+  "The variable that makes the operation wait. A request without it only reads: a command that ended answers 200, whatever its outcome."
+  waitsBy: String
 ) on QUERY | MUTATION
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
@@ -38,6 +40,8 @@ export type RestDirective = {
   readonly bodyAs: string | null;
   /** Names from the body of the answer down to its items, then the member of an item that is null unless it was refused. */
   readonly itemRefusal: readonly string[] | null;
+  /** The variable without which the operation waits for nothing. */
+  readonly waitsBy: string | null;
 };
 
 /** Takes each fault of a document, in words; compilation goes on to find the others. */
@@ -60,7 +64,8 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   if (method === undefined || access === undefined) return null;
   const body = given.get('body')?.split('.') ?? null;
   const itemRefusal = given.get('itemRefusal')?.split('.') ?? null;
-  return { method: METHOD_OF[method], path, access, body, bodyAs: given.get('bodyAs') ?? null, itemRefusal };
+  const [bodyAs = null, waitsBy = null] = [given.get('bodyAs'), given.get('waitsBy')];
+  return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy };
 }
 
 /** The names of a path's parameters, in order. */

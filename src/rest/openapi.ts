@@ -103,7 +103,7 @@ function describeResponses(route: Route): Responses {
   const { body } = route;
   const responses: Responses = {};
   if (body.variants.length === 0) responses['200'] = success('Found.', [body.schema]);
-  else describeVariants(body.variants, responses);
+  else describeVariants(route, responses);
   const refusals = ['400', '401', '403', '404', ...(route.mutates ? ['409', '429'] : []), 'default'];
   return { ...responses, ...problems(refusals) };
 }
@@ -116,7 +116,7 @@ function describeOther({ operation, problems: statuses, ...other }: Described): 
   return { tags: [tagOf(other)], ...operation, responses: { ...operation.responses, ...problems(statuses) } };
 }
 
-function describeVariants(variants: readonly Variant[], responses: Responses): void {
+function describeVariants({ body: { variants }, waitsBy }: Route, responses: Responses): void {
   const shapesOf = (kind: Variant['kind']) =>
     variants.filter((variant) => variant.kind === kind).map(({ schema }) => schema);
   const invocations = distinct(shapesOf('invocation'));
@@ -126,7 +126,8 @@ function describeVariants(variants: readonly Variant[], responses: Responses): v
   responses['202'] = success('It goes on: what was waited for was reached, or the wait ended first.', invocations);
   const members = invocations.map((shape) => ({ type: 'object', properties: shape['properties'] }));
   const schema = { allOf: [{ $ref: '#/components/schemas/Problem' }, oneOrAny(members)] };
-  responses['504'] = problemResponse(schema, 'Its end is not known, or its time ran out before it was written.');
+  const unknown = 'Its end is not known, or its time ran out before it was written.';
+  responses['504'] = problemResponse(schema, waitsBy === null ? unknown : `Only with \`${waitsBy}\`: ${unknown}`);
 }
 
 function distinct(schemas: readonly JsonSchema[]): readonly JsonSchema[] {

@@ -89,6 +89,9 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
   return { 'retry-after': String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
 
+/** The rate in bytes of what a user sends: no share that is held, but refused with the same code. */
+const INBOUND = 'inbound';
+
 const FAULT_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['parameter', 'detail'],
@@ -113,7 +116,7 @@ export const PROBLEM_SCHEMA: JsonSchema = {
     id: { type: 'string', description: 'Stands in the log of the relay too.' },
     share: {
       type: 'string',
-      enum: [...SHARE_NAMES],
+      enum: [...SHARE_NAMES, INBOUND],
       description: 'Which share is used up, where the code is share_exceeded or store_full.',
     },
   },

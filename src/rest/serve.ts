@@ -3,10 +3,12 @@ import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { andThen } from '../core/maybe.ts';
 import type { Reply } from '../graphql/reply.ts';
+import type { RequestNotes } from '../graphql/request-notes.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Explain } from './explain.ts';
 import { HungUp } from '../graphql/request-hang-up.ts';
+import { isRecord } from './input.ts';
 import { invalidInput, problem, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
 import { send } from './send.ts';
@@ -24,12 +26,17 @@ export type Exchange = {
   readonly body: unknown;
   /** How to answer; absent: the response is as Node made it. */
   readonly reply?: Reply;
+  readonly notes?: RequestNotes | undefined;
 };
 
 /** What every request needs. */
 export type Serving = {
   /** A fresh context per request. The signal is there where the operation may wait: it fires when the asker hangs up. */
-  readonly contextOf: (asked: { readonly who: Principal | null; readonly signal?: HungUp }) => unknown;
+  readonly contextOf: (asked: {
+    readonly who: Principal | null;
+    readonly signal?: HungUp;
+    readonly notes?: RequestNotes | undefined;
+  }) => unknown;
   readonly explain: Explain;
 };
 
@@ -38,30 +45,41 @@ type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; reado
 /** Answers one request of a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
   const { req, res, exchange } = call;
-  const { reply } = exchange;
+  const answered = (answer: Answer): void => {
+    noteProblem(exchange.notes, answer);
+    send(res, answer, exchange.reply);
+  };
   const route = resource.routes.get(req.method ?? '');
   if (route === undefined) {
     const answer = problem({ code: 'method_not_allowed', detail: `This path takes ${resource.allow}.` });
-    return send(res, { ...answer, headers: { allow: resource.allow } }, reply);
+    return answered({ ...answer, headers: { allow: resource.allow } });
   }
-  const failed = (error: unknown): void => send(res, problem(serving.explain(error)), reply);
+  const failed = (error: unknown): void => answered(problem(serving.explain(error)));
   try {
     checkAccess(route.access, exchange.who);
-    const { variables, faults } = readVariables(route, { path, query: exchange.query, body: exchange.body });
-    if (faults.length > 0) return send(res, problem(invalidInput(faults)), reply);
+    const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
+    if (faults.length > 0) return answered(problem(invalidInput(faults)));
     // Only what may wait listens for the asker hanging up: reading is over before that could matter.
     const signal = route.mutates ? { signal: new HungUp(res) } : {};
-    const context = serving.contextOf({ who: exchange.who, ...signal });
+    const context = serving.contextOf({ who: exchange.who, notes: exchange.notes, ...signal });
     const onlyItem = Array.isArray(exchange.body) ? null : route.itemRefusal;
-    const shown = (executed: ExecutionResult): Answer => answerOf({ ...route, onlyItem }, executed, serving.explain);
+    const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
+    const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
     const answer = andThen(writtenData(route, context, variables), (data) =>
       data === null
         ? andThen(route.plan.run(context, variables), shown)
-        : (writtenAnswer({ ...route, onlyItem }, data) ?? shown({ data: JSON.parse(data) })),
+        : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
     );
-    if (answer instanceof Promise) answer.then((done) => send(res, done, reply)).catch(failed);
-    else send(res, answer, reply);
+    if (answer instanceof Promise) answer.then(answered).catch(failed);
+    else answered(answer);
   } catch (error) {
     failed(error);
   }
+}
+
+/** A problem says why, also where no command is concerned. */
+function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer): void {
+  if (!notes || notes.code !== null || status < 400 || !isRecord(body)) return;
+  const { code } = body;
+  if (typeof code === 'string') notes.code = code;
 }

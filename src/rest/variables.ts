@@ -16,23 +16,30 @@ export type RequestParts = {
 
 type Variables = Record<string, unknown>;
 
-/** The variables of a document, or every fault of the request at once. */
+/** The variables of a document, or every fault of the request at once. `defaulted`: those that the request left to their default. */
 export function readVariables(
   reading: Reading,
   parts: RequestParts,
-): { readonly variables: Readonly<Variables>; readonly faults: readonly Fault[] } {
+): {
+  readonly variables: Readonly<Variables>;
+  readonly faults: readonly Fault[];
+  readonly defaulted: readonly string[];
+} {
   const faults = collectFaults();
   // What was sent, right or wrong: one that was sent is neither missing nor replaced by its default.
   const variables: Variables = {};
+  const defaulted: string[] = [];
   readPath(reading, parts.path, { variables, faults });
   readQuery(reading, parts.query, { variables, faults });
   readBody(reading, parts.body, { variables, faults });
   for (const { name, required, defaultValue } of reading.inputs.values()) {
     if (Object.hasOwn(variables, name)) continue;
-    if (defaultValue !== undefined) variables[name] = defaultValue;
-    else if (required) faults.add(name, 'required');
+    if (defaultValue !== undefined) {
+      variables[name] = defaultValue;
+      defaulted.push(name);
+    } else if (required) faults.add(name, 'required');
   }
-  return { variables, faults: faults.list };
+  return { variables, faults: faults.list, defaulted };
 }
 
 type Target = { readonly variables: Variables; readonly faults: Faults };

@@ -1,9 +1,8 @@
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 import type { Plan, Variables } from '../graphql/plan.ts';
-import { statusOfOutcome } from './answer.ts';
+import { statusOfOutcome, type Answering } from './answer.ts';
 import type { Variant } from './body.ts';
-import type { ItemRefusal } from './item-refusal.ts';
 import type { Answer } from './problem.ts';
 import { responseKey } from './selection.ts';
 
@@ -37,23 +36,23 @@ export function writtenData({ plan, around }: Writing, context: unknown, variabl
 
 /** The answer to be made of this text of the data; null: it must be looked into, as where it may say why its only item was refused. */
 export function writtenAnswer(
-  { around, body, onlyItem }: Omit<Writing, 'plan'> & { readonly onlyItem: ItemRefusal | null },
+  { around, body, onlyItem, reads }: Omit<Writing, 'plan'> & Pick<Answering, 'onlyItem' | 'reads'>,
   data: string,
 ): Answer | null {
   if (onlyItem || around === null || !data.startsWith(around.before)) return null;
   const text = data.slice(around.before.length, data.length - around.after.length);
-  if (body.variants.length > 0) return variantAnswer(body.variants, text);
+  if (body.variants.length > 0) return variantAnswer(body.variants, text, reads);
   return text === 'null' ? null : { status: 200, body: null, text };
 }
 
 /** Only answers that are no problems. */
-function variantAnswer(variants: readonly Variant[], text: string): Answer | null {
+function variantAnswer(variants: readonly Variant[], text: string, reads: boolean): Answer | null {
   const variant = variants.find(({ name }) => text.startsWith(`{"__typename":"${name}",`));
   if (!variant || variant.kind === 'refusal') return null;
   const members = `{${text.slice(`{"__typename":"${variant.name}",`.length)}`;
   if (variant.kind === 'plain') return { status: 200, body: null, text: members };
   const outcome = variant.outcomeShows ? OUTCOME.exec(members) : null;
-  const status = outcome && statusOfOutcome(outcome[1] ?? null);
+  const status = outcome && statusOfOutcome(outcome[1] ?? null, reads);
   return status === null ? null : { status, body: null, text: members };
 }
 

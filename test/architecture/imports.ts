@@ -9,26 +9,27 @@ export type SourceFile = {
   readonly foreign: readonly string[];
 };
 
-const ROOT = join(dirname(import.meta.dirname), '..', 'src');
+const ROOT = join(dirname(import.meta.dirname), '..');
 const IMPORT =
   /^\s*(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm;
 
-/** Every file below src, of any kind, as a path with slashes. */
-export function listSource(): readonly string[] {
-  return readdirSync(ROOT, { recursive: true, withFileTypes: true })
+/** Every file below src, or below another folder of the project, of any kind, as a path with slashes. */
+export function listSource(folder = 'src'): readonly string[] {
+  const root = join(ROOT, folder);
+  return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) =>
       join(entry.parentPath, entry.name)
-        .slice(ROOT.length + 1)
+        .slice(root.length + 1)
         .replaceAll('\\', '/'),
     )
     .sort();
 }
 
-export function readSource(): readonly SourceFile[] {
-  return listSource()
+export function readSource(folder = 'src'): readonly SourceFile[] {
+  return listSource(folder)
     .filter((path) => /\.(ts|tsx)$/.test(path))
-    .map((path) => ({ path, ...importsOf(path, readFileSync(join(ROOT, path), 'utf8')) }));
+    .map((path) => ({ path, ...importsOf(path, readFileSync(join(ROOT, folder, path), 'utf8')) }));
 }
 
 /** Reads import and export statements, `import()` with a literal included; comments are taken out first. */

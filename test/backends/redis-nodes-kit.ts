@@ -58,3 +58,19 @@ export async function beats(nodes: readonly Node[], ms: number): Promise<void> {
     for (const node of nodes) await node.bench.quiet();
   }
 }
+
+/** A link of a client to a node, as a hello makes it; its epoch. */
+export async function linkUp({ bench, id }: Node, clientId: string): Promise<number> {
+  const client = { userId: 'alice', clientId };
+  const { connection } = await bench.backend.connections.connect({
+    ...client,
+    instanceId: 'i1',
+    nodeId: id,
+    clientType: 'browser',
+    host: false,
+    metadata: null,
+    actions: [],
+  });
+  await bench.backend.commands.rebind(client, { nodeId: id, instanceId: 'i1', epoch: connection.epoch }, 'up');
+  return connection.epoch;
+}

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { admission, ALICE, keyFor } from '../contract/kit.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { beats, LEASE, Node, REPORT } from './redis-nodes-kit.ts';
+import { beats, LEASE, linkUp, Node, REPORT } from './redis-nodes-kit.ts';
 
 describe('the reaper', () => {
   const benches: RedisBench[] = [];
@@ -96,19 +96,3 @@ describe('the reaper', () => {
     await b.until(() => b.linksLost.length === 1);
   });
 });
-
-/** A link of a client to a node, as a hello makes it; its epoch. */
-async function linkUp({ bench, id }: Node, clientId: string): Promise<number> {
-  const client = { userId: 'alice', clientId };
-  const { connection } = await bench.backend.connections.connect({
-    ...client,
-    instanceId: 'i1',
-    nodeId: id,
-    clientType: 'browser',
-    host: false,
-    metadata: null,
-    actions: [],
-  });
-  await bench.backend.commands.rebind(client, { nodeId: id, instanceId: 'i1', epoch: connection.epoch }, 'up');
-  return connection.epoch;
-}

@@ -83,9 +83,12 @@ export class ConnectionModel {
     const previous = this.#find(ids);
     const same = previous?.instanceId === ids.instanceId;
     const kind = previous === null ? 'connected' : same ? 'resumed' : 'replaced';
-    const replaced =
-      kind === 'replaced' ? { replacedInstanceId: previous?.instanceId ?? null, replacedAt: this.#now } : null;
-    const kept = { replacedInstanceId: previous?.replacedInstanceId ?? null, replacedAt: previous?.replacedAt ?? null };
+    const replaced = kind === 'replaced' && previous ? this.#replacing(previous) : null;
+    const kept = {
+      replacedInstanceId: previous?.replacedInstanceId ?? null,
+      replacedAt: previous?.replacedAt ?? null,
+      predecessors: previous?.predecessors ?? [],
+    };
     const result = await this.#bench.backend.connections.connect(request);
     const { epoch } = result.connection;
     const last = this.#lastEpochs.get(`${ids.userId}/${ids.clientId}`) ?? 0;
@@ -101,6 +104,14 @@ export class ConnectionModel {
       ...(replaced ?? kept),
     };
     expect(result).toEqual({ kind, connection: this.#put(connection), previous });
+  }
+
+  #replacing(previous: Connection): Pick<Connection, 'replacedInstanceId' | 'replacedAt' | 'predecessors'> {
+    const { instanceId, nodeId, disconnectCause } = previous;
+    const cause = disconnectCause ?? (this.#lostAt(previous) === null ? 'replaced' : 'heartbeat_lost');
+    const latest = { instanceId, nodeId, replacedAt: this.#now, cause };
+    const predecessors = [latest, ...previous.predecessors].slice(0, 10);
+    return { replacedInstanceId: instanceId, replacedAt: this.#now, predecessors };
   }
 
   async #change({ kind, behind, ...key }: Act & { kind: 'touch' | 'advertise' | 'disconnect' }): Promise<void> {

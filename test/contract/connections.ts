@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import { connectionStatus, type Connection } from '../../src/core/connections/connection.ts';
+import { connectionStatus, type Connection, type Predecessor } from '../../src/core/connections/connection.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { ALL, hello, ids } from './connections-kit.ts';
@@ -63,6 +63,7 @@ function identity(bench: () => Bench): void {
       disconnectCause: null,
       replacedInstanceId: null,
       replacedAt: null,
+      predecessors: [],
     });
     expect(await connections.get([{ userId: 'alice', clientId: 'tab' }])).toEqual([connection]);
   });
@@ -108,6 +109,31 @@ function identity(bench: () => Bench): void {
     await bench().advance(1000);
     const back = await connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
     expect(back).toMatchObject({ kind: 'resumed', connection: { replacedInstanceId: 'i1', replacedAt } });
+  });
+
+  it('names the last ten instances before the present one, with their node, when and why, until the row is forgotten', async () => {
+    const { connections } = bench().backend;
+    const key = { userId: 'alice', clientId: 'tab' };
+    const expected: Predecessor[] = [];
+    for (let i = 0; i < 12; i++) {
+      const request = hello('alice', 'tab', { instanceId: `i${i}`, nodeId: `n${i % 2}` });
+      const { connection } = await connections.connect(request);
+      expect(connection.predecessors).toEqual(expected.slice(0, 10));
+      await bench().advance(10);
+      // One that resumes has the same.
+      expect((await connections.connect(request)).connection.predecessors).toEqual(connection.predecessors);
+      const { epoch } = (await connections.get([key]))[0] ?? connection;
+      const cause = (['replaced', 'client_closed', 'heartbeat_lost'] as const)[i % 3] ?? 'replaced';
+      if (cause === 'client_closed') await connections.disconnect(key, epoch, cause);
+      // Without a close it falls silent.
+      if (cause === 'heartbeat_lost') await bench().advance(DEAD_MS);
+      expected.unshift({ instanceId: `i${i}`, nodeId: `n${i % 2}`, replacedAt: bench().now(), cause });
+    }
+    const [row] = await connections.get([key]);
+    expect(row?.predecessors).toEqual(expected.slice(1, 11));
+    expect(await connections.touch(key, row?.epoch ?? 0)).toBeNull();
+    await bench().advance(FORGET_MS);
+    expect((await connections.connect(hello('alice', 'tab'))).connection.predecessors).toEqual([]);
   });
 
   it('replaces an instance whose link was lost a moment ago, and greets a forgotten one as new', async () => {

@@ -2,7 +2,9 @@ import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { MESSAGE_KINDS, type Message, type MessageKind, type NewMessage } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
-import type { Scan } from '../../src/core/page.ts';
+import type { MessageFilter } from '../../src/core/history/store.ts';
+import type { Maybe } from '../../src/core/maybe.ts';
+import type { Position, Scan } from '../../src/core/page.ts';
 import type { HistoryBounds } from './history.ts';
 import type { Bench } from './kit.ts';
 
@@ -154,6 +156,8 @@ export class HistoryModel {
     const read = async (filter: Parameters<typeof history.messages>[2]): Promise<Message[]> =>
       values((await history.messages(userId, suffix, filter, all)) ?? { rows: [], next: null, gaps: [] });
     expect(await read(every)).toEqual(rows);
+    for (const filter of [every, { ...every, afterTime, beforeTime }])
+      expect(await this.#backwards(userId, suffix, filter)).toEqual((await read(filter)).reverse());
     expect(await read({ ...every, afterTime, beforeTime })).toEqual(between);
     expect(await read({ ...every, kinds: ['event', 'result'] })).toEqual(
       rows.filter(({ kind }) => kind === 'event' || kind === 'result'),
@@ -166,7 +170,29 @@ export class HistoryModel {
       .filter((row) => row.commandId === commandId)
       .sort((a, b) => a.at - b.at || (a.suffix < b.suffix ? -1 : a.suffix > b.suffix ? 1 : a.seq - b.seq));
     expect(values(found)).toEqual(expected);
+    const { history } = this.#bench.backend;
+    const newest = { first: 2, order: 'newest_first' } as const;
+    const back = await pagesOf((after) => history.ofCommand(userId, commandId, { ...newest, after }));
+    expect(back).toEqual(expected.reverse());
   }
+
+  /** Page by page. */
+  #backwards(userId: string, suffix: string, filter: MessageFilter): Promise<Message[]> {
+    const { history } = this.#bench.backend;
+    const newest = { first: 2, order: 'newest_first' } as const;
+    return pagesOf((after) => history.messages(userId, suffix, filter, { ...newest, after }));
+  }
+}
+
+async function pagesOf(page: (after: Position | null) => Maybe<Scan<Message> | null>): Promise<Message[]> {
+  const found: Message[] = [];
+  let after: Position | null = null;
+  do {
+    const scan = await page(after);
+    found.push(...(scan ? values(scan) : []));
+    after = scan?.next ?? null;
+  } while (after !== null);
+  return found;
 }
 
 function values<T>(scan: Scan<T>): T[] {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import type { Message } from '../../src/core/history/message.ts';
-import type { HistoryStore, MessageFilter } from '../../src/core/history/store.ts';
+import type { HistoryStore, MessageFilter, MessagePage } from '../../src/core/history/store.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
 import { historyActs, HistoryModel, MODEL_BOUNDS, newMessage } from './history-model.ts';
@@ -144,6 +144,68 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
       expect((await history.ofCommand('alice', 'c9', ALL)).rows).toEqual([]);
     });
 
+    describe('newest first', () => {
+      const newest = { order: 'newest_first' } as const;
+
+      it('pages through a stream backwards, within exclusive time bounds and by kind', async () => {
+        for (let i = 0; i < 10; i++) {
+          await retain([`m${i}a`, `m${i}b`], { kind: i % 2 === 0 ? 'result' : 'progress' });
+          await bench.advance(10);
+        }
+        const start = bench.now() - 100;
+        const all = Array.from({ length: 10 }, (_, i) => [`m${i}a`, `m${i}b`]).flat();
+        for (const first of [1, 3, 20, 100])
+          expect(await paged(history, EVERY, { first, ...newest })).toEqual(all.toReversed());
+        const within = { ...EVERY, afterTime: start + 10, beforeTime: start + 40 };
+        for (const first of [1, 3, 100])
+          expect(await paged(history, within, { first, ...newest })).toEqual(['m3b', 'm3a', 'm2b', 'm2a']);
+        const kinds = { ...within, kinds: ['result'] } as const;
+        expect(await paged(history, kinds, { first: 1, ...newest })).toEqual(['m2b', 'm2a']);
+        expect(await paged(history, { ...EVERY, beforeTime: start }, { first: 1, ...newest })).toEqual([]);
+      });
+
+      it('neither repeats nor hides a row while others are appended and dropped', async () => {
+        await retain(Array.from({ length: 50 }, (_, i) => `m${i}`));
+        const found: string[] = [];
+        let [after, turn]: [Position | null, number] = [null, 0];
+        do {
+          const scan = await history.messages('alice', 'clients/tab', EVERY, { first: 7, after, ...newest });
+          found.push(...rowsOf(scan).map(({ id }) => id));
+          after = scan?.next ?? null;
+          // The stream is full: each one pushes the oldest out.
+          if (turn++ < 3) await retain(['new1', 'new2', 'new3'].map((id) => `${id}-${turn}`));
+        } while (after !== null);
+        expect(found).toEqual(Array.from({ length: 41 }, (_, i) => `m${49 - i}`));
+        expect((await paged(history, EVERY, { first: 3, ...newest })).slice(0, 2)).toEqual(['new3-3', 'new2-3']);
+      });
+
+      it("gathers a command's messages over streams backwards, and hides what is too old", async () => {
+        await retain(['old'], { commandId: 'c1', suffix: 'clients/a' });
+        await bench.advance(999);
+        await retain(['m1'], { commandId: 'c1', suffix: 'clients/b' });
+        await retain(['m2', 'm3'], { commandId: 'c1', suffix: 'clients/a' });
+        await retain(['m4'], { commandId: 'c2', suffix: 'clients/a' });
+        await bench.advance(1);
+        await retain(['m5'], { commandId: 'c1', suffix: 'clients/b' });
+        const page = async (first: number, after: Position | null): Promise<Scan<Message>> =>
+          history.ofCommand('alice', 'c1', { first, after, ...newest });
+        for (const first of [1, 2, 10]) {
+          const found: string[] = [];
+          let after: Position | null = null;
+          do {
+            const scan = await page(first, after);
+            found.push(...scan.rows.map(({ row }) => row.id));
+            after = scan.next;
+          } while (after !== null);
+          expect(found).toEqual(['m5', 'm1', 'm3', 'm2']);
+        }
+        // Where a position is older than all that is left, nothing more comes.
+        const { next } = await page(3, null);
+        await bench.advance(999);
+        expect((await page(3, next)).rows).toEqual([]);
+      });
+    });
+
     it('hides what is beyond the age or the count at once, and calls it no gap', async () => {
       await retain(['old']);
       await bench.advance(999);
@@ -217,11 +279,16 @@ function rowsOf(scan: Scan<Message> | null): Message[] {
 }
 
 /** The ids of the stream under test, read page by page to the end. */
-async function paged(history: HistoryStore, filter: MessageFilter, first: number): Promise<string[]> {
+async function paged(
+  history: HistoryStore,
+  filter: MessageFilter,
+  pages: number | Pick<MessagePage, 'first' | 'order'>,
+): Promise<string[]> {
+  const page = typeof pages === 'number' ? { first: pages } : pages;
   const found: string[] = [];
   let after: Position | null = null;
   do {
-    const scan: Scan<Message> | null = await history.messages('alice', 'clients/tab', filter, { first, after });
+    const scan: Scan<Message> | null = await history.messages('alice', 'clients/tab', filter, { ...page, after });
     found.push(...rowsOf(scan).map(({ id }) => id));
     after = scan?.next ?? null;
   } while (after !== null);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NodeReport } from '../../src/core/delivery/nodes.ts';
 import { admission, keyFor, openNode, type Bench, type MakeBench } from './kit.ts';
 
@@ -60,6 +60,28 @@ export function nodeContract(name: string, make: MakeBench): void {
       expect(next).toBe(null);
       expect(await bench.backend.nodes.get('n2')).toEqual(rows[1]?.row);
       expect(await bench.backend.nodes.get('ghost')).toBe(null);
+    });
+
+    it('names the nodes whose beat is five seconds old, until they beat again or give their id back', async () => {
+      const { nodes } = bench.backend;
+      await openNode(bench, 'n1');
+      const second = await openNode(bench, 'n2');
+      for (const node of ['n2', 'n1']) await nodes.beat(node, REPORT);
+      await bench.advance(2_000);
+      await nodes.beat('n1', REPORT);
+      await bench.advance(2_999);
+      expect(await nodes.silent()).toEqual([]);
+      await bench.advance(1);
+      expect(await nodes.silent()).toEqual(['n2']);
+      await bench.advance(2_000);
+      expect(await nodes.silent()).toEqual(['n1', 'n2']);
+      await nodes.beat('n2', REPORT);
+      expect(await nodes.silent()).toEqual(['n1']);
+      await bench.advance(5_000);
+      second.detach();
+      await bench.advance(0);
+      await vi.waitFor(async () => expect(await nodes.silent()).toEqual(['n1']));
+      expect((await nodes.list({ first: 10, after: null })).rows.map(({ row }) => row.nodeId)).toEqual(['n1']);
     });
 
     it('gives what is due oldest first, a bounded number at a time, and removes nothing', async () => {

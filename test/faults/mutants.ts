@@ -29,7 +29,10 @@ export const MUTANTS: readonly Mutant[] = [
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-export function editsOf({ file, find, replace, also = [] }: Mutant): readonly Edit[] {
+/** A mistake, wherever the sources hold the places of it. */
+export type Plant = Edit & { readonly also?: readonly Edit[] };
+
+export function editsOf({ file, find, replace, also = [] }: Plant): readonly Edit[] {
   return [{ file, find, replace }, ...also];
 }
 
@@ -42,9 +45,9 @@ export function mutate({ file, find, replace }: Edit, source: string = join(ROOT
 
 /** A copy of the sources with one mistake in it; removed when disposed of. */
 export function plantMutant(
-  mutant: Mutant,
+  mutant: Plant,
   from: string = join(ROOT, 'src'),
-): AsyncDisposable & { readonly source: string } {
+): AsyncDisposable & { readonly source: string; readonly folder: string } {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-mutant-'));
   const source = join(folder, 'src');
   cpSync(from, source, { recursive: true });
@@ -53,6 +56,7 @@ export function plantMutant(
   for (const edit of editsOf(mutant)) writeFileSync(join(source, edit.file), mutate(edit, source));
   return {
     source,
+    folder,
     async [Symbol.asyncDispose]() {
       rmSync(folder, { recursive: true, force: true });
     },

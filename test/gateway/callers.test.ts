@@ -225,3 +225,21 @@ describe('a caller that leaves', () => {
     expect(asker.seen('refused')).toEqual([]);
   });
 });
+
+test('a link of a caller leaves two lines in the log, without its token', async () => {
+  await using at = await house();
+  const peer = await caller(at);
+  await at.clock.advance(700);
+  peer.ws.close();
+  await expect.poll(() => at.gateway.size).toBe(0);
+  const lines = at.logged.filter(({ message }) => message.startsWith('caller link'));
+  const who = 'user:alice';
+  expect(lines).toEqual([
+    { level: 'debug', fields: { who, nodeId: at.core.nodeId }, message: 'caller link opened' },
+    {
+      level: 'debug',
+      fields: { who, nodeId: at.core.nodeId, cause: 'client_closed', durationMs: 700 },
+      message: 'caller link closed',
+    },
+  ]);
+});

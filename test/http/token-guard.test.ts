@@ -50,6 +50,27 @@ describe('failed tokens', () => {
     expect(await guard.check('a', async () => 'served')).toBe('served');
   });
 
+  it('make further tokens of their address take turns, and those of no other', async () => {
+    const { guard, show } = open();
+    for (let i = 0; i <= FAILURES_A_MINUTE; i++) await show('a');
+    const running = { a: 0, b: 0 };
+    const ends: (() => void)[] = [];
+    const verify = (address: 'a' | 'b') =>
+      guard.check(address, () => {
+        running[address]++;
+        return new Promise<void>((end) => void ends.push(end));
+      });
+    const all = [1, 2, 3, 4, 5].flatMap(() => [verify('a'), verify('b')]);
+    await turns();
+    expect(running).toEqual({ a: 2, b: 5 });
+    while (running.a < 5) {
+      for (const end of ends.splice(0)) end();
+      await turns();
+    }
+    for (const end of ends.splice(0)) end();
+    await Promise.all(all);
+  });
+
   it('are not counted where the caller did nothing wrong', async () => {
     const { show, metrics } = open();
     for (let i = 0; i < 3 * FAILURES_A_MINUTE; i++) {

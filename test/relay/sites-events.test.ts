@@ -1,5 +1,6 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { READ_NOTHING_MS } from '../../src/core/limits.ts';
 import { eventFrame } from '../../src/http/event-frame.ts';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { settle } from '../kit/clock.ts';
@@ -304,6 +305,8 @@ describe('a viewer that stops reading', () => {
       }
       expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
       expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
+      // Longer than a reader of a plain answer may take nothing.
+      await at.clock.advance(2 * READ_NOTHING_MS);
       const text = await read();
       const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];
       const got = events.map(([, i = String(count), missed]) => ({ i: Number(i), missed: Number(missed) }));

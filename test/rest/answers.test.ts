@@ -101,6 +101,7 @@ describe('several errors', () => {
     inputs: new Map(),
     body: { path: ['a'], type: GraphQLString, nodes: [], variants: [], schema: {} },
     onlyItem: null,
+    reads: false,
   };
 
   test('are each explained, and a failure of the relay outweighs a fault of the request', () => {
@@ -220,6 +221,7 @@ function matchOf(plan: { write: () => null; run: () => Promise<{ data: { a: numb
     path: '/a',
     access: 'ADMIN',
     bodyAs: null,
+    waitsBy: null,
     itemRefusal: null,
     around: null,
     summary: null,

@@ -65,6 +65,35 @@ describe('calls', () => {
     });
   });
 
+  describe('of a command whose end is not known, or that never ran', () => {
+    const read = '/commands/alice/tab/c1';
+
+    test.each([
+      ['outcome_unknown', 'response_timeout', { respond_within_ms: 1000 }, 'dispatched'],
+      ['expired', 'connect_timeout', { connect_within_ms: 1000 }, 'admitted'],
+    ])('%s: its record is read with 200, and waited for with 504', async (outcome, code, budget, stage) => {
+      await using relay = await startRelay();
+      if (outcome === 'outcome_unknown') await connect(relay.core, user('alice'));
+      const waiting = relay.ask({ ...call, body: { ...budget, command_id: 'c1' } });
+      await expect
+        .poll(async () => relay.ask({ path: read, who: 'alice' }))
+        .toMatchObject({ status: 202, body: { stage } });
+      await relay.clock.advance(1000);
+      expect((await waiting).status).toBe(504);
+      // Asked for often enough to be written by either way.
+      for (let turn = 0; turn < 3; turn++) {
+        const { status, headers, body } = await relay.ask({ path: `${read}?wait_for=admitted`, who: 'alice' });
+        expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+        expect(body).toMatchObject({ command_id: 'c1', rpc_id: null, outcome, result: null, error: { code } });
+        for (const within of ['0', '1000']) {
+          const awaited = await relay.ask({ path: `${read}?within_ms=${within}`, who: 'alice' });
+          expect([awaited.status, awaited.body.code, awaited.body.outcome]).toEqual([504, code, outcome]);
+        }
+      }
+      expect((await relay.ask({ ...call, body: { ...budget, command_id: 'c1' } })).status).toBe(504);
+    });
+  });
+
   test('504 with connect_timeout when the client never came', async () => {
     await using relay = await startRelay();
     const waiting = relay.ask({ ...call, body: { connect_within_ms: 500, command_id: 'c1' } });

@@ -99,6 +99,11 @@ test.each([
     'names no member of a list',
   ],
   [
+    'waiting by what is no variable',
+    'query A($id: ID!) @rest(get: "/a/{id}", access: ANY, waitsBy: "within_ms") { thing(id: $id) { id } }',
+    'waitsBy: there is no variable $within_ms',
+  ],
+  [
     'an item refusal without bodyAs',
     'mutation A($items: [ItemInput!]!) @rest(post: "/a", access: ANY, itemRefusal: "list.items.why") { judge(items: $items) { list { items { why { code message } } } } }',
     'itemRefusal needs bodyAs',

@@ -61,6 +61,20 @@ describe('GET /delivery/summary', () => {
         legacy_command_stream_depth: null,
         pending_command_depth: null,
         mode: relay.core.mode,
+        completeness: {
+          complete: true,
+          sources: [
+            {
+              source: 'delivery',
+              node_id: null,
+              complete: true,
+              observed: 1,
+              limit: null,
+              reason: null,
+              as_of: '2026-01-01T00:00:00.700Z',
+            },
+          ],
+        },
       },
     ]);
     expect((await relay.ask('/delivery/summary?limit=1')).status).toBe(400);

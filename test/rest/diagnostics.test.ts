@@ -27,6 +27,7 @@ describe('diagnostics', () => {
         heartbeat: 'ok',
         recently_replaced: false,
         replaced_instance_id: null,
+        predecessors: [],
         action_names: ['open'],
       },
     ]);

@@ -42,7 +42,7 @@ export function askerOf(name: string | null | undefined): Principal | null {
   if (!name) return null;
   if (name === 'admin') return admin;
   const [userId = '', scope = '', grantId] = name.split(':');
-  if (grantId) return { kind: 'grant', sessionId: scope, grantId, expiresAt: Infinity };
+  if (grantId) return { kind: 'grant', sessionId: scope, grantId, ownerId: 'alice', expiresAt: Infinity };
   if (scope === 'connect' || scope === 'invoke' || scope === 'host') return user(userId, scope);
   return user(userId);
 }

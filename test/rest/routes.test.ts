@@ -31,7 +31,7 @@ describe('descriptions', () => {
       body: { command_id: 'lost', wait_for: 'admitted', respond_within_ms: 1000 },
     };
     await relay.ask(again);
-    for (const id of ['done', 'live', 'lost']) await relay.ask(`/commands/alice/tab/${id}`);
+    for (const id of ['done', 'live', 'lost', 'lost?within_ms=0']) await relay.ask(`/commands/alice/tab/${id}`);
     await relay.ask({ method: 'POST', path: '/commands/alice/tab/live/cancel', who: 'alice', body: {} });
     const event = { kind: 'event', stream_suffix: 'sites/a/events', client_id: 'tab', instance_id: 'i1' };
     for (const body of [event, [event, { ...event, stream_suffix: 'clients/tab' }]])

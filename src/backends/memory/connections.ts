@@ -1,5 +1,10 @@
 import type { Clock } from '../../core/clock.ts';
-import { connectionStatus, type Connection, type DisconnectCause } from '../../core/connections/connection.ts';
+import {
+  connectionStatus,
+  succession,
+  type Connection,
+  type DisconnectCause,
+} from '../../core/connections/connection.ts';
 import type {
   ConnectionFilter,
   ConnectionStore,
@@ -68,8 +73,7 @@ export function createMemoryConnections({
       lastSeenAt: now,
       disconnectedAt: null,
       disconnectCause: null,
-      replacedInstanceId: (resumed ? previous.replacedInstanceId : previous?.instanceId) ?? null,
-      replacedAt: resumed ? previous.replacedAt : previous && now,
+      ...succession(previous, request.instanceId, now),
     };
     rows.put(connection);
     return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };

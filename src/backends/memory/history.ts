@@ -5,6 +5,7 @@ import type {
   IngestResult,
   IngestedMessage,
   MessageFilter,
+  MessagePage,
   StreamSummary,
 } from '../../core/history/store.ts';
 import {
@@ -13,7 +14,6 @@ import {
   sortable,
   type EvidenceSource,
   type ObservedSource,
-  type PageRequest,
   type Position,
   type Scan,
 } from '../../core/page.ts';
@@ -115,9 +115,11 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     ofCommand(userId, commandId, page) {
       const { gaps } = look();
       const found = (rows.users.get(userId)?.byCommand.get(commandId) ?? []).map(({ message }) => message);
+      const sign = page.order === 'newest_first' ? -1 : 1;
+      const compare = (a: Position, b: Position): number => sign * comparePositions(a, b);
       const after = found
-        .filter((message) => page.after === null || comparePositions(timePosition(message), page.after) > 0)
-        .sort((a, b) => comparePositions(timePosition(a), timePosition(b)));
+        .filter((message) => page.after === null || compare(timePosition(message), page.after) > 0)
+        .sort((a, b) => compare(timePosition(a), timePosition(b)));
       return { ...scanSorted(after, page, timePosition), gaps: gaps('messages', rows.evictions.droppedAt(userId)) };
     },
     sample(of, bounds) {
@@ -158,28 +160,31 @@ function* streamsOf(rows: Rows, userId: string, { prefix, after }: StreamRange):
   }
 }
 
-function scanMessages(stream: Stream, filter: MessageFilter, page: PageRequest): Scan<Message> {
+function scanMessages(stream: Stream, filter: MessageFilter, page: MessagePage): Scan<Message> {
   const keep = ({ kind }: Message): boolean => filter.kinds === null || filter.kinds.includes(kind);
-  return scanSorted(messagesIn(stream, filter, page.after), page, ({ seq }) => [sortable(seq)], keep);
+  return scanSorted(messagesIn(stream, filter, page), page, ({ seq }) => [sortable(seq)], keep);
 }
 
-/** Within the time bounds and after the position; both orders agree within a stream, so each end is a binary search. */
-function* messagesIn(stream: Stream, filter: MessageFilter, after: Position | null): Generator<Message> {
-  const { afterTime, beforeTime } = filter;
+/** Within the time bounds and behind the position; both orders agree within a stream, so each end is a binary search. */
+function* messagesIn(stream: Stream, { afterTime, beforeTime }: MessageFilter, page: MessagePage): Generator<Message> {
   const length = lengthOf(stream);
   const leading = (holds: (row: Row) => boolean): number =>
     lowerBound(length, (index) => {
       const row = rowAt(stream, index);
       return row !== undefined && holds(row);
     });
-  const afterSeq = after?.[0];
+  const [seq] = page.after ?? [];
+  const backwards = page.order === 'newest_first';
   const start = Math.max(
     afterTime === null ? 0 : leading(({ at }) => at <= afterTime),
-    afterSeq === undefined ? 0 : leading(({ seq }) => sortable(seq) <= afterSeq),
+    seq === undefined || backwards ? 0 : leading((row) => sortable(row.seq) <= seq),
   );
-  const end = beforeTime === null ? length : leading(({ at }) => at < beforeTime);
-  for (let index = start; index < end; index++) {
-    const row = rowAt(stream, index);
+  const end = Math.min(
+    beforeTime === null ? length : leading(({ at }) => at < beforeTime),
+    seq === undefined || !backwards ? length : leading((row) => sortable(row.seq) < seq),
+  );
+  for (let i = 0; i < end - start; i++) {
+    const row = rowAt(stream, backwards ? end - 1 - i : start + i);
     if (row) yield row.message;
   }
 }

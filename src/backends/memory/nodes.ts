@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { DispatcherNode, MailboxRow, NodeReport, NodeStore } from '../../core/delivery/nodes.ts';
 import { CallboardError } from '../../core/errors.ts';
+import { NODE_SILENT_MS } from '../../core/limits.ts';
 import { scanSorted } from '../../core/page.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -42,6 +43,8 @@ export class Mailboxes {
   }
 }
 
+const NONE: readonly string[] = [];
+
 /** core's NodeStore in one process. */
 export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Ledger): NodeStore {
   const reports = new Map<string, DispatcherNode>();
@@ -62,6 +65,12 @@ export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Le
     post: (nodeId, row) => mailboxes.post(nodeId, row),
     due: (limit) => ledger.due(limit),
     get: (nodeId) => reports.get(nodeId) ?? null,
+    silent() {
+      const since = clock.now() - NODE_SILENT_MS;
+      let late: string[] | null = null;
+      for (const { nodeId, updatedAt } of reports.values()) if (updatedAt <= since) (late ??= []).push(nodeId);
+      return late?.sort() ?? NONE;
+    },
     list(page) {
       const after = page.after?.[0] ?? '';
       const rows = [...reports.values()]

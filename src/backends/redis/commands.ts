@@ -25,7 +25,8 @@ export function createRedisCommands(redis: RedisParts): CommandStore {
     // Records are kept whole for the window.
     mark: () => null,
     async result(key) {
-      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', [commandHash(store, key)]));
+      const args = [commandHash(store, key), redis.retentionMs];
+      return jsonOr(await store.act(store.partitionOfUser(key.userId), 'commands-result', args));
     },
   };
 }

@@ -3,11 +3,13 @@ import type {
   ClientType,
   Connection,
   DisconnectCause,
+  Predecessor,
 } from '../../core/connections/connection.ts';
 import { trustJson, type JsonText } from '../../core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import type { Standing } from './connections-look.ts';
 import { fieldsOf, type Fields } from './record.ts';
+import type { Reply } from './wire.ts';
 
 /** Stamps of a row as Redis holds them. */
 export type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause'>;
@@ -29,8 +31,20 @@ export function decodeConnection(fields: Fields): Connection | null {
     connectedAt: Number(text('connectedAt')),
     replacedInstanceId: row.get('replacedInstanceId') ?? null,
     replacedAt: stampOf(row.get('replacedAt')),
+    predecessors: predecessorsOf(row.get('predecessors')),
     ...stampsOf(row),
   };
+}
+
+const NO_PREDECESSORS: readonly Predecessor[] = [];
+
+/** As `connections_predecessors` of lua/lib-connections.lua writes them; none where there is no text. */
+export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] {
+  if (typeof text !== 'string' || text === '') return NO_PREDECESSORS;
+  return text.split('\n').map((one) => {
+    const [instanceId = '', nodeId = '', replacedAt = '', cause = ''] = one.split('\0');
+    return { instanceId, nodeId, replacedAt: Number(replacedAt), cause: cause as DisconnectCause };
+  });
 }
 
 /** A row as it reads now, if these are its stamps: null past its time, and down when its node's lease is over. */

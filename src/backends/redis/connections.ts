@@ -12,7 +12,7 @@ import type { RedisParts } from './parts.ts';
 import { getConnections } from './connections-get.ts';
 import { createKnown } from './connections-known.ts';
 import { createLooker, partOf, type Looker } from './connections-look.ts';
-import { decodeConnection } from './connections-rows.ts';
+import { decodeConnection, predecessorsOf } from './connections-rows.ts';
 import { mergedMembers, scanPage, type Listing } from './connections-scan.ts';
 import { listOf, type Fields } from './record.ts';
 import type { Store } from './store.ts';
@@ -68,7 +68,7 @@ function connectArgs(request: ConnectRequest, revisionOf: RevisionOf): string[] 
 }
 
 function connected(request: ConnectRequest, reply: Fields): ConnectResult {
-  const [epoch, now, replacedInstanceId, replacedAt, before] = Array.isArray(reply) ? listOf(reply) : [];
+  const [epoch, now, replacedInstanceId, replacedAt, before, predecessors] = Array.isArray(reply) ? listOf(reply) : [];
   const previous = decodeConnection(before ?? null);
   const resumed = previous?.instanceId === request.instanceId;
   const connection: Connection = {
@@ -87,6 +87,7 @@ function connected(request: ConnectRequest, reply: Fields): ConnectResult {
     disconnectCause: null,
     replacedInstanceId: typeof replacedInstanceId === 'string' ? replacedInstanceId : null,
     replacedAt: typeof replacedAt === 'string' ? Number(replacedAt) : null,
+    predecessors: predecessorsOf(predecessors),
   };
   return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
 }

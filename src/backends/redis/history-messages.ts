@@ -1,5 +1,5 @@
 import type { Message } from '../../core/history/message.ts';
-import type { HistoryStore, MessageFilter } from '../../core/history/store.ts';
+import type { HistoryStore, MessageFilter, MessagePage } from '../../core/history/store.ts';
 import {
   SCAN_BUDGET,
   sortable,
@@ -32,8 +32,9 @@ export function createMessageReads(parts: HistoryParts): Pick<HistoryStore, 'mes
       const gaps = gapsOf(parts, { source: 'messages', now }, droppedAt);
       // It may be one of those that were dropped whole: then "there is none" would say more than is known.
       if (!exists) return gaps.length > 0 ? { rows: [], next: null, gaps } : null;
-      const range = rangeOf(filter, page.after, now - parts.retentionMs);
-      const entries = range ? entriesOf(parts, { userId, suffix }, { ...range, filter, first: page.first }) : [];
+      const range = rangeOf(filter, page, now - parts.retentionMs);
+      const { first, order } = page;
+      const entries = range ? entriesOf(parts, { userId, suffix }, { ...range, filter, first, order }) : [];
       return { ...(await takePage(entries, filter, page)), gaps };
     },
     ofCommand: (userId, commandId, page) => scanCommand(parts, { userId, commandId }, page),
@@ -53,14 +54,20 @@ export async function lookAt({ store, retentionMs }: HistoryParts, name: StreamN
 type Range = { readonly start: string; readonly end: string };
 
 /** The bounds of the ids of entries; null where nothing can be within them. A position is the (seq, at) of a message. */
-function rangeOf({ afterTime, beforeTime }: MessageFilter, after: Position | null, tooOld: number): Range | null {
+function rangeOf(
+  { afterTime, beforeTime }: MessageFilter,
+  { after, order }: MessagePage,
+  tooOld: number,
+): Range | null {
   const from = time(Math.floor(Math.max(tooOld, afterTime ?? 0)) + 1);
   const to = beforeTime === null ? null : time(Math.ceil(beforeTime));
   if (to !== null && from >= to) return null;
-  const end = to === null ? '+' : `(${to}-0`;
-  const [seq = '', at = ''] = after ?? [];
-  if (after === null || unsorted(at) < from) return { start: `${from}-0`, end };
-  return { start: `(${unsorted(at)}-${unsorted(seq)}`, end };
+  const bounds = { start: `${from}-0`, end: to === null ? '+' : `(${to}-0` };
+  if (after === null) return bounds;
+  const [seq = '', at = ''] = after;
+  const behind = `(${unsorted(at)}-${unsorted(seq)}`;
+  if (order === 'newest_first') return to !== null && unsorted(at) >= to ? bounds : { ...bounds, end: behind };
+  return unsorted(at) < from ? bounds : { ...bounds, start: behind };
 }
 
 function time(ms: number): number {
@@ -72,21 +79,24 @@ function unsorted(text: string): number {
   return Number.parseInt(text, 36) || 0;
 }
 
-type Asked = Range & { readonly filter: MessageFilter; readonly first: number };
+type Asked = Range & Pick<MessagePage, 'first' | 'order'> & { readonly filter: MessageFilter };
 
 async function* entriesOf(parts: HistoryParts, name: StreamName, asked: Asked): AsyncGenerator<StoredMessage> {
   const { store } = parts;
   const partition = store.partitionOfUser(name.userId);
   const stream = store.key(partition, 'stream', streamHash(store, name));
   const count = asked.filter.kinds === null ? asked.first + 1 : BATCH;
-  let { start } = asked;
+  const backwards = asked.order === 'newest_first';
+  let { start, end } = asked;
   for (;;) {
-    const [reply] = await store.read([['XRANGE', stream, start, asked.end, 'COUNT', count]]);
+    const [command, from, to] = backwards ? (['XREVRANGE', end, start] as const) : (['XRANGE', start, end] as const);
+    const [reply] = await store.read([[command, stream, from, to, 'COUNT', count]]);
     const entries = decodeEntries(name, reply);
     yield* entries;
     const last = entries.at(-1);
     if (!last || entries.length < count) return;
-    start = `(${last.entryId}`;
+    if (backwards) end = `(${last.entryId}`;
+    else start = `(${last.entryId}`;
   }
 }
 
@@ -113,12 +123,12 @@ type Place = { readonly text: string; readonly suffix: string; readonly entryId:
 type Index = { readonly places: readonly Place[]; readonly gaps: readonly ObservedSource[] };
 
 /** Rows that went from their stream before their place went from the index are passed over. */
-async function scanCommand(parts: HistoryParts, name: CommandName, page: PageRequest): Promise<Scan<Message>> {
+async function scanCommand(parts: HistoryParts, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
   const rows: Found[] = [];
   let after = page.after;
   for (let scanned = 0; ;) {
     const count = Math.max(page.first - rows.length + 1, Math.min(BATCH, scanned));
-    const { places, gaps } = await readIndex(parts, name, { first: count, after });
+    const { places, gaps } = await readIndex(parts, name, { first: count, after, order: page.order });
     const messages = await readPlaces(parts, name, places);
     for (const [i, { position }] of places.entries()) {
       if (rows.length === page.first || scanned === SCAN_BUDGET) return { rows, next: after, gaps };
@@ -131,10 +141,11 @@ async function scanCommand(parts: HistoryParts, name: CommandName, page: PageReq
   }
 }
 
-async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName, page: PageRequest): Promise<Index> {
+async function readIndex(parts: HistoryParts, { userId, commandId }: CommandName, page: MessagePage): Promise<Index> {
   const { store, retentionMs } = parts;
   const from = page.after && placeText(page.after);
-  const args = [retentionMs, userId, store.hash(userId), commandId, page.first, from];
+  const backwards = page.order === 'newest_first' ? 1 : null;
+  const args = [retentionMs, userId, store.hash(userId), commandId, page.first, from, backwards];
   const reply = listOf(await store.act(store.partitionOfUser(userId), 'history-command', args));
   const [stamp, droppedAt, full, ...texts] = reply;
   const now = Number(stamp);

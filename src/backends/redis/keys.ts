@@ -8,7 +8,8 @@ import calculateSlot from 'cluster-key-slot';
 export const KINDS = {
   meta: { holds: 'HASH: store, schema, partitions, floor, epoch, seq; of a namespace: cursor, spill', ends: 'kept' },
 
-  nodes: { holds: 'ZSET: node, by when its lease ends', ends: 'emptied' },
+  nodes: { holds: 'ZSET: node, by when its lease ends; 0: it is cleared away, 1: it leaves', ends: 'emptied' },
+  nodesgone: { holds: 'ZSET: node that died, by when it is listed no more', ends: 'emptied' },
   node: {
     holds: 'HASH of a node (by its id): epoch, boot, seq, fenced, beatAt, since, report, updatedAt',
     ends: 'ttl',

@@ -3,6 +3,7 @@ import type { DispatcherNode, MailboxRow, NodeStore } from '../../core/delivery/
 import type { CommandKey } from '../../core/ids.ts';
 import { scanSorted, type PageRequest, type Scan } from '../../core/page.ts';
 import type { RedisParts } from './parts.ts';
+import { silentNodes, lookAtNodes } from './nodes-look.ts';
 import { HOME, Member } from './nodes-member.ts';
 import { decodeNode, encodeRow } from './nodes-rows.ts';
 import type { Store } from './store.ts';
@@ -47,7 +48,8 @@ export function createRedisNodes(parts: RedisParts): RedisNodes {
       const [reply = null] = await store.read([reportOf(store, nodeId)]);
       return decodeNode(nodeId, reply);
     },
-    list: (page) => list(store, page),
+    list: (page) => list(parts, page),
+    silent: () => silentNodes(parts),
     async close() {
       for (const member of members.values()) leave(member);
       await Promise.all(leaving);
@@ -84,12 +86,11 @@ async function due(store: Store, limit: number): Promise<readonly CommandKey[]> 
     .map(({ key }) => key);
 }
 
-async function list(store: Store, page: PageRequest): Promise<Scan<DispatcherNode>> {
-  const [names = null] = await store.read([['ZRANGE', store.key(HOME, 'nodes'), 0, -1]]);
+async function list(parts: RedisParts, page: PageRequest): Promise<Scan<DispatcherNode>> {
+  const { store } = parts;
+  const { leases, gone } = await lookAtNodes(parts, HOME);
   const after = page.after?.[0] ?? '';
-  const ids = texts(names)
-    .filter((nodeId) => nodeId > after)
-    .sort();
+  const ids = [...new Set([...leases.keys(), ...gone])].filter((nodeId) => nodeId > after).sort();
   const replies = await store.read(ids.map((nodeId) => reportOf(store, nodeId)));
   const nodes = ids.flatMap((nodeId, i) => decodeNode(nodeId, replies[i] ?? null) ?? []);
   return scanSorted(nodes, page, ({ nodeId }) => [nodeId]);

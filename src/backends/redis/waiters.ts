@@ -12,9 +12,9 @@ import { decodeWaiter, decodeWaits, readPlaces, texts } from './waiters-rows.ts'
 import type { Reply } from './wire.ts';
 
 /** core's WaiterStore over the indexes that the acts on commands keep. */
-export function createRedisWaiters({ store }: Pick<RedisParts, 'store'>): WaiterStore {
+export function createRedisWaiters({ store, retentionMs }: Pick<RedisParts, 'store' | 'retentionMs'>): WaiterStore {
   return {
-    attach: (key, request) => attach(store, key, request),
+    attach: (key, request) => attach({ store, retentionMs }, key, request),
     async remove(key, rpcId) {
       await store.act(store.partitionOfUser(key.userId), 'waiters-remove', [hashOf(store, key), rpcId]);
     },
@@ -40,9 +40,11 @@ export function createRedisWaiters({ store }: Pick<RedisParts, 'store'>): Waiter
   };
 }
 
-async function attach(store: Store, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
+type Attaching = Pick<RedisParts, 'store' | 'retentionMs'>;
+
+async function attach({ store, retentionMs }: Attaching, key: CommandKey, request: NewWaiter): Promise<AttachResult> {
   const { rpcId, callerNodeId, waitFor, withinMs } = request;
-  const args = [hashOf(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND];
+  const args = [hashOf(store, key), rpcId, callerNodeId, waitFor, withinMs, WAITERS_PER_COMMAND, retentionMs];
   const reply = await store.act(store.partitionOfUser(key.userId), 'waiters-attach', args);
   const [said, record = null, more = null] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
   if (said === 'full') return { kind: 'full' };

@@ -4,8 +4,10 @@ import type { Actions, ActionSample, AdvertisedAction } from '../core.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { name as checkName } from '../ids.ts';
-import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS } from '../limits.ts';
+import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
+import { andThen } from '../maybe.ts';
 import { SCAN_BUDGET, type ObservedSource, type Position } from '../page.ts';
+import { silentSources } from '../silence.ts';
 
 /** What live clients say that they can do. Capability, never authorization. */
 export function createActions(deps: Deps): Actions {
@@ -13,9 +15,15 @@ export function createActions(deps: Deps): Actions {
     async sample(who, name) {
       requireAdmin(who);
       const taken: Taken = { items: [], connections: 0, cut: null };
-      const gaps = await fill(deps, taken, name === null ? null : checkName('name', name));
-      return answer(taken, gaps, deps.clock.now());
+      const wanted = name === null ? null : checkName('name', name);
+      const [gaps, silent] = await Promise.all([fill(deps, taken, wanted), silentSources(deps, 'connections')]);
+      return answer(taken, [...gaps, ...silent], deps.clock.now());
     },
+    completeness: ({ actions, nodeId }) =>
+      andThen(silentSources(deps, 'actions', nodeId), (silent) => {
+        const bounds = { observed: actions.length, limit: CLIENT_ACTIONS, reason: null, asOf: deps.clock.now() };
+        return completenessOf([{ source: 'actions', nodeId, complete: true, ...bounds }, ...silent]);
+      }),
   };
 }
 

@@ -22,6 +22,8 @@ export type GrantPrincipal = {
   readonly kind: 'grant';
   readonly sessionId: string;
   readonly grantId: string;
+  /** The user whose session it is: what the holder sends counts as that user's. */
+  readonly ownerId: string;
   readonly expiresAt: number;
 };
 

@@ -1,6 +1,6 @@
 import type { JsonText } from '../json.ts';
 import type { ClientKey } from '../ids.ts';
-import { DEAD_MS, PING_MS, RECENT_REPLACEMENT_MS, STALE_MS } from '../limits.ts';
+import { DEAD_MS, PING_MS, PREDECESSORS, RECENT_REPLACEMENT_MS, STALE_MS } from '../limits.ts';
 
 export type ClientType = 'browser' | 'console' | 'mobile' | 'web';
 export type ConnectionStatus = 'connected' | 'disconnected' | 'stale';
@@ -28,6 +28,17 @@ export type ActionAdvertisement = {
 };
 
 /**
+ * An instance that another one of its client took over from. `replacedAt`: when, epoch milliseconds. `cause`: why its link had gone down by
+ * then; `replaced` where it was still up.
+ */
+export type Predecessor = {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  readonly replacedAt: number;
+  readonly cause: DisconnectCause;
+};
+
+/**
  * A client's link to one node, live or recently so. Immutable: a change makes a new object. What time alone changes is derived by the
  * functions below and never stored.
  */
@@ -49,7 +60,30 @@ export type Connection = ClientKey & {
   /** The instance that this one took over from, and when. */
   readonly replacedInstanceId: string | null;
   readonly replacedAt: number | null;
+  /** The instances before this one, the latest first, at most PREDECESSORS. They are forgotten with the row. */
+  readonly predecessors: readonly Predecessor[];
 };
+
+const NO_PREDECESSORS: readonly Predecessor[] = [];
+
+/** What a new link of `instanceId` takes over from the client's row as it is now; null: there is none. */
+export function succession(
+  previous: Connection | null,
+  instanceId: string,
+  now: number,
+): Pick<Connection, 'replacedInstanceId' | 'replacedAt' | 'predecessors'> {
+  if (previous === null) return { replacedInstanceId: null, replacedAt: null, predecessors: NO_PREDECESSORS };
+  const { replacedInstanceId, replacedAt, predecessors } = previous;
+  if (previous.instanceId === instanceId) return { replacedInstanceId, replacedAt, predecessors };
+  const silent = now - previous.lastSeenAt >= DEAD_MS;
+  const cause = previous.disconnectCause ?? (silent ? 'heartbeat_lost' : 'replaced');
+  const latest = { instanceId: previous.instanceId, nodeId: previous.nodeId, replacedAt: now, cause };
+  return {
+    replacedInstanceId: previous.instanceId,
+    replacedAt: now,
+    predecessors: [latest, ...predecessors.slice(0, PREDECESSORS - 1)],
+  };
+}
 
 export function connectionStatus(
   connection: Pick<Connection, 'disconnectedAt' | 'lastSeenAt'>,

@@ -5,8 +5,9 @@ import type { Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { createFeed } from '../live.ts';
-import { andThen } from '../maybe.ts';
+import { both } from '../maybe.ts';
 import type { ObservedSource } from '../page.ts';
+import { silentSources, withGaps } from '../silence.ts';
 import type { Connection } from './connection.ts';
 import type { ConnectionFilter } from './store.ts';
 
@@ -22,7 +23,9 @@ export function createConnections(deps: Deps): Connections {
         status: status ?? null,
       };
       const listing = listingOf(who, filter);
-      const scan = await store.list(filter, cursors.request(listing, page));
+      const request = cursors.request(listing, page);
+      const silent = silentSources(deps, 'connections', filter.nodeId);
+      const scan = withGaps(...(await Promise.all([store.list(filter, request), silent])));
       return cursors.page(listing, scan, sourceNow(clock.now()), (row) => row);
     },
     async get(who, { userId, clientId }) {
@@ -34,12 +37,13 @@ export function createConnections(deps: Deps): Connections {
     many: (keys) => store.get(keys),
     ofUsers(who, userIds, first) {
       type Found = { readonly total: number; readonly rows: readonly Connection[] };
-      const pageOf = (userId: string, found: Found): Summary<Connection> => {
+      const pageOf = (userId: string, found: Found, gaps: readonly ObservedSource[]): Summary<Connection> => {
         const listing = listingOf(who, { userId, nodeId: null, status: null });
-        return cursors.firstPage(listing, found, sourceNow(clock.now()), (row) => [row.userId, row.clientId]);
+        const seen = gaps.length === 0 ? found : { ...found, gaps };
+        return cursors.firstPage(listing, seen, sourceNow(clock.now()), (row) => [row.userId, row.clientId]);
       };
-      return andThen(store.ofUsers(userIds, first), (found) =>
-        found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),
+      return both(store.ofUsers(userIds, first), silentSources(deps, 'connections'), (found, silent) =>
+        found.map((summary, i) => pageOf(userIds[i] ?? '', summary, silent)),
       );
     },
     events(who, userId) {

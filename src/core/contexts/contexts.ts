@@ -3,8 +3,9 @@ import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
-import { andThen } from '../maybe.ts';
+import { both } from '../maybe.ts';
 import type { EvidenceSource, ObservedSource, Page, Scan } from '../page.ts';
+import { silentSources, withGaps } from '../silence.ts';
 import type { ExecutionContext } from './context.ts';
 import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './room.ts';
 import type { ContextFilter, CountedWindow, RowCount, WindowFilter } from './store.ts';
@@ -21,9 +22,14 @@ export function createContexts(deps: Deps): Contexts {
     nodeId: null,
     asOf: clock.now(),
   });
-  const counted = (name: EvidenceSource, { count, complete }: RowCount): RegistryCount => {
+  const counted = (
+    name: EvidenceSource,
+    { count, complete }: RowCount,
+    silent: readonly ObservedSource[],
+  ): RegistryCount => {
     const limits = complete ? { limit: null, reason: null } : ({ limit: COUNT_SCAN, reason: 'limit_reached' } as const);
-    return { count, completeness: completenessOf([{ ...source(name), ...limits, complete, observed: count }]) };
+    const own = { ...source(name), ...limits, complete, observed: count };
+    return { count, completeness: completenessOf([own, ...silent]) };
   };
   const contextPage = (listing: Listing, scan: Scan<ExecutionContext>): Page<ExecutionContext> =>
     cursors.page(listing, scan, source('contexts'), (row) => row);
@@ -33,30 +39,36 @@ export function createContexts(deps: Deps): Contexts {
     async list(who, query, page) {
       const filter = contextFilter(who, query);
       const listing = listingOf('contexts', who, filter);
-      return contextPage(listing, await store.list(filter, cursors.request(listing, page)));
+      const request = cursors.request(listing, page);
+      const found = await Promise.all([store.list(filter, request), silentSources(deps, 'contexts')]);
+      return contextPage(listing, withGaps(...found));
     },
     lists(who, queries, first) {
       const filters = queries.map((query) => contextFilter(who, query));
-      return andThen(store.lists(filters, first), (scans) =>
-        scans.map((scan, i) => contextPage(listingOf('contexts', who, filters[i]), scan)),
+      return both(store.lists(filters, first), silentSources(deps, 'contexts'), (scans, silent) =>
+        scans.map((scan, i) => contextPage(listingOf('contexts', who, filters[i]), withGaps(scan, silent))),
       );
     },
     async count(who, query) {
-      return counted('contexts', await store.count(contextFilter(who, query)));
+      const found = [store.count(contextFilter(who, query)), silentSources(deps, 'contexts')] as const;
+      return counted('contexts', ...(await Promise.all(found)));
     },
     async windows(who, query, page) {
       const filter = windowFilter(who, query);
       const listing = listingOf('windows', who, filter);
-      return windowPage(listing, await store.windows(filter, cursors.request(listing, page)));
+      const request = cursors.request(listing, page);
+      const found = await Promise.all([store.windows(filter, request), silentSources(deps, 'windows')]);
+      return windowPage(listing, withGaps(...found));
     },
     windowLists(who, queries, first) {
       const filters = queries.map((query) => windowFilter(who, query));
-      return andThen(store.windowLists(filters, first), (scans) =>
-        scans.map((scan, i) => windowPage(listingOf('windows', who, filters[i]), scan)),
+      return both(store.windowLists(filters, first), silentSources(deps, 'windows'), (scans, silent) =>
+        scans.map((scan, i) => windowPage(listingOf('windows', who, filters[i]), withGaps(scan, silent))),
       );
     },
     async windowCount(who, query) {
-      return counted('windows', await store.windowCount(windowFilter(who, query)));
+      const found = [store.windowCount(windowFilter(who, query)), silentSources(deps, 'windows')] as const;
+      return counted('windows', ...(await Promise.all(found)));
     },
     async window(who, userId, windowId) {
       const known = knownUser(who, userId);

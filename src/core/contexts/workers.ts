@@ -5,6 +5,7 @@ import { id } from '../ids.ts';
 import { COUNT_SCAN, WORKER_LIST } from '../limits.ts';
 import { SCAN_BUDGET, type Scan } from '../page.ts';
 import { within } from '../range.ts';
+import { silentSources, withGaps } from '../silence.ts';
 import type { ContextStatus, ExecutionContext } from './context.ts';
 import type { Contexts, WorkerList, WorkerQuery } from './room.ts';
 import type { ContextFilter, ContextStore } from './store.ts';
@@ -13,7 +14,8 @@ const NOT_CLOSED: readonly ContextStatus[] = ['active', 'idle', 'stale'];
 const FIRST = { default: WORKER_LIST, min: 1, max: WORKER_LIST } as const;
 
 /** The lists of workers: not paged, so each is looked for to the end of what a count would look at. */
-export function createWorkers({ backend, clock }: Deps): Contexts['workers'] {
+export function createWorkers(deps: Deps): Contexts['workers'] {
+  const { backend, clock } = deps;
   const store = backend.contexts;
   const listOf = ({ rows, next, gaps }: Scan<ExecutionContext>, first: number): WorkerList => {
     const items = rows.map(({ row }) => row);
@@ -25,11 +27,11 @@ export function createWorkers({ backend, clock }: Deps): Contexts['workers'] {
   return async (who, queries, asked) => {
     const filters = queries.map((query) => filterOf(who, query));
     const first = within('first', asked, FIRST);
-    const scans = await store.lists(filters, first);
+    const [scans, silent] = await Promise.all([store.lists(filters, first), silentSources(deps, 'contexts')]);
     const whole = await Promise.all(
       filters.map((filter, i) => readOn(store, filter, { first, scan: scans[i] ?? NOTHING })),
     );
-    return whole.map((scan) => listOf(scan, first));
+    return whole.map((scan) => listOf(withGaps(scan, silent), first));
   };
 }
 

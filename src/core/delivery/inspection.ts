@@ -1,11 +1,12 @@
 import type { AdmissionScope } from '../auth/policy.ts';
 import { requireAdmin, subjectOf } from '../auth/principal.ts';
-import type { Listing } from '../cursor.ts';
+import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { canonicalUser, id } from '../ids.ts';
-import { NODE_LEASE_MS } from '../limits.ts';
+import { LOOP_ALIVE_MS, NODE_LEASE_MS } from '../limits.ts';
 import type { ObservedSource } from '../page.ts';
+import { silentSources, withGaps } from '../silence.ts';
 import type { CapacityScope, DeliveryFilter } from './inspector.ts';
 import type { DispatcherNode } from './nodes.ts';
 import type { DeliveryObservation, DeliveryQuery, NodeView, ScopeView } from './observation.ts';
@@ -17,11 +18,15 @@ export function createInspection(deps: Deps): DeliveryObservation {
   return {
     async summary(who) {
       requireAdmin(who);
-      return inspector.summary();
+      const [summary, silent] = await Promise.all([inspector.summary(), silentSources(deps, 'delivery')]);
+      const { trackedCommands: observed } = summary;
+      const own = { ...source(clock.now()), complete: true, observed, limit: null, reason: null };
+      return { ...summary, completeness: completenessOf([own, ...silent]) };
     },
     async nodes(who, args) {
       const listing: Listing = { name: 'nodes', filter: null, asker: subjectOf(requireAdmin(who)) };
-      const scan = await nodes.list(cursors.request(listing, args));
+      const request = cursors.request(listing, args);
+      const scan = withGaps(...(await Promise.all([nodes.list(request), silentSources(deps, 'delivery')])));
       const now = clock.now();
       return cursors.page(listing, scan, source(now), (node) => nodeView(node, now));
     },
@@ -43,14 +48,24 @@ export function createInspection(deps: Deps): DeliveryObservation {
       const asker = subjectOf(requireAdmin(who));
       const filter = filterOf(query);
       const listing: Listing = { name: 'delivery', filter, asker };
-      const scan = await inspector.list(filter, cursors.request(listing, args));
+      const request = cursors.request(listing, args);
+      const silent = silentSources(deps, 'delivery', filter.nodeId);
+      const scan = withGaps(...(await Promise.all([inspector.list(filter, request), silent])));
       return cursors.page(listing, scan, source(clock.now()), (command) => command);
     },
   };
 }
 
+/** What a node said of its loops holds for as long as a loop may be quiet: of an older report nothing says that they still turn. */
 export function nodeView(node: DispatcherNode, now: number): NodeView {
-  return { ...node, stale: now - node.updatedAt >= NODE_LEASE_MS };
+  const age = now - node.updatedAt;
+  const alive = age < LOOP_ALIVE_MS;
+  return {
+    ...node,
+    listenerAlive: node.listenerAlive && alive,
+    reconciliationAlive: node.reconciliationAlive && alive,
+    stale: age >= NODE_LEASE_MS,
+  };
 }
 
 /** A scope's limit is known by its users: whoever holds something in it belongs to it. */

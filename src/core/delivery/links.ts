@@ -1,5 +1,4 @@
 import { requireUser } from '../auth/principal.ts';
-import type { ConnectionChange } from '../bus.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { Report, ReportOutcome } from '../contexts/store.ts';
@@ -15,6 +14,7 @@ import type { Command } from './command.ts';
 import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { ClientLink, LinkSession } from './link.ts';
+import { linkClosed, linkOpened, publishChange } from './link-events.ts';
 import { ENTRY_BYTES, type Outbox } from './outbox.ts';
 import type { Outlet } from './outlets.ts';
 import { giveUpLater, kickElsewhere } from './replaced.ts';
@@ -80,8 +80,7 @@ async function bind(
   for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
   for (const command of unfinished) outlet.window.add(command.commandId);
   giveUpLater(parts, orphaned);
-  deps.metrics.count('links_opened', 'client');
-  publish(deps, result.kind, connection, null);
+  linkOpened(deps, result);
   return new Session(parts, { outlet, result, unfinished });
 }
 
@@ -140,7 +139,7 @@ class Session implements LinkSession {
     const connection = await this.#parts.advertised.advertise(client, actions, () =>
       deps.backend.connections.advertise(client, binding.epoch, actions),
     );
-    if (connection) publish(deps, 'actions_changed', connection, null);
+    if (connection) publishChange(deps, 'actions_changed', { connection, cause: null });
     return connection;
   }
 
@@ -179,7 +178,7 @@ class Session implements LinkSession {
     const { deps, dispatcher, advertised } = this.#parts;
     dispatcher.detach(this.#outlet);
     advertised.closed(this.#outlet.client);
-    deps.metrics.count('links_closed', cause);
+    linkClosed(deps, this.result.connection, cause);
     // Of a client that left it is on record already.
     if (this.#left) await this.#left;
     else await this.#unbind(cause);
@@ -202,7 +201,7 @@ class Session implements LinkSession {
       // A newer link of the client is bound: nothing of it is touched.
       if (!connection || dispatcher.find(client)) return;
       await deps.backend.commands.rebind(client, binding, 'down');
-      publish(deps, 'disconnected', connection, cause);
+      publishChange(deps, 'disconnected', { connection, cause });
     };
     await outbox.take({ lane: `${clientKeyText(client)} ${binding.epoch}`, bytes: ENTRY_BYTES, run });
   }
@@ -226,13 +225,4 @@ function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Endi
     if (isAway(error)) return keep();
     throw error;
   });
-}
-
-function publish(
-  { backend, clock }: Deps,
-  change: ConnectionChange,
-  connection: Connection,
-  cause: DisconnectCause | null,
-): void {
-  backend.bus.publish('connections', { change, connection, cause, at: clock.now() });
 }

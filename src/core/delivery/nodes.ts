@@ -72,8 +72,16 @@ export interface NodeStore {
   post(nodeId: string, row: MailboxRow): Maybe<boolean>;
   /** Commands past their connect deadline or deadline, oldest first. Reads only. */
   due(limit: number): Maybe<readonly CommandKey[]>;
-  /** In order of node. */
+  /**
+   * Nodes that reported, in order of node. A node that died without giving its id back stays listed, as it last reported, for NODE_GONE_MS
+   * after it was cleared away.
+   */
   list(page: PageRequest): Maybe<Scan<DispatcherNode>>;
+  /**
+   * Ids of the nodes whose last beat is NODE_SILENT_MS old or older, in order: nothing is known of their links and waits since. A node that died is among them for
+   * as long as `list` shows it; a node that gave its id back is not.
+   */
+  silent(): Maybe<readonly string[]>;
   /** Null where no such node reported. */
   get(nodeId: string): Maybe<DispatcherNode | null>;
 }

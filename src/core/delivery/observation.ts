@@ -2,12 +2,14 @@ import type { Principal } from '../auth/principal.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { PageArgs } from '../cursor.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
-import type { Page } from '../page.ts';
+import type { Completeness, Page } from '../page.ts';
 import type { Command } from './command.ts';
 import type { CapacityScope, DeliveryFilter, DeliverySummary } from './inspector.ts';
 import type { DispatcherNode } from './nodes.ts';
 
-/** A node as it last reported. `stale`: its lease has run out since. */
+export type DeliverySummaryView = DeliverySummary & { readonly completeness: Completeness };
+
+/** A node as it last reported, its loops as they can still be known to be alive. `stale`: its lease has run out since. */
 export type NodeView = DispatcherNode & { readonly stale: boolean };
 
 /** `limit`: what the scope may hold at once by this node's policy; null where that policy knows no such scope. */
@@ -24,7 +26,7 @@ export type Disconnection = { readonly state: 'closed' | 'requested'; readonly c
 
 /** How delivery goes. Administrators only. Reads only, and no payload anywhere. */
 export interface DeliveryObservation {
-  summary(who: Principal | null): Promise<DeliverySummary>;
+  summary(who: Principal | null): Promise<DeliverySummaryView>;
   /** Nodes that reported lately, in order of node. */
   nodes(who: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
   /** Admission scopes that hold something, in order of scope. */

@@ -10,7 +10,7 @@ import type { EvidenceSource, ObservedSource } from '../page.ts';
 import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
 import { readPayloads } from './payloads.ts';
 import { readRaw } from './raw.ts';
-import type { MessageFilter, StreamSummary } from './store.ts';
+import { MESSAGE_ORDERS, type MessageFilter, type MessageOrder, type StreamSummary } from './store.ts';
 
 /** What was retained, as each asker may see it. Messages come whole: whoever shows them redacts the payload. */
 export function createHistories(deps: Deps): Histories {
@@ -40,15 +40,18 @@ export function createHistories(deps: Deps): Histories {
       if (userId === null) return null;
       const suffix = checkSuffix(asked.suffix);
       const filter = checkFilter(query);
-      const listing = { name: 'messages', filter: { userId, suffix, ...filter }, asker: askerOf(who) };
-      const scan = await store.messages(userId, suffix, filter, cursors.request(listing, page));
+      const order = checkOrder(page.order);
+      const listing = { name: 'messages', filter: { userId, suffix, ...filter, ...bound(order) }, asker: askerOf(who) };
+      const request = { ...cursors.request(listing, page), order };
+      const scan = await store.messages(userId, suffix, filter, request);
       return scan && cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
     async ofCommand(who, user, command, page) {
       const userId = readUser(who, user);
       const commandId = id('command_id', command);
-      const listing = { name: 'commandHistory', filter: { userId, commandId }, asker: askerOf(who) };
-      const scan = await store.ofCommand(userId, commandId, cursors.request(listing, page));
+      const order = checkOrder(page.order);
+      const listing = { name: 'commandHistory', filter: { userId, commandId, ...bound(order) }, asker: askerOf(who) };
+      const scan = await store.ofCommand(userId, commandId, { ...cursors.request(listing, page), order });
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
     payloads: (messages) => readPayloads(deps, messages),
@@ -79,6 +82,16 @@ function checkFilter({ afterTime, beforeTime, kinds }: MessageQuery): MessageFil
     beforeTime: checkTime('before_time', beforeTime),
     kinds: kinds ? MESSAGE_KINDS.filter((kind) => kinds.includes(kind)) : null,
   };
+}
+
+function checkOrder(order: MessageOrder | null | undefined): MessageOrder {
+  const given = order ?? 'oldest_first';
+  return MESSAGE_ORDERS.includes(given) ? given : invalid('order', `expected one of ${MESSAGE_ORDERS.join(', ')}`);
+}
+
+/** What a cursor is bound to besides the filter. Nothing for the default order, so that cursors given before there was another still open. */
+function bound(order: MessageOrder): { readonly order?: MessageOrder } {
+  return order === 'oldest_first' ? {} : { order };
 }
 
 function checkTime(parameter: string, time: number | null | undefined): number | null {

@@ -20,6 +20,12 @@ export type MessageFilter = {
   readonly kinds: readonly MessageKind[] | null;
 };
 
+export const MESSAGE_ORDERS = ['oldest_first', 'newest_first'] as const;
+export type MessageOrder = (typeof MESSAGE_ORDERS)[number];
+
+/** A page of messages. Without an order, `oldest_first`; a position belongs to the order in which it was answered. */
+export type MessagePage = PageRequest & { readonly order?: MessageOrder | undefined };
+
 /** A message whose client is known: its mark is kept under user, client and id. */
 export type IngestedMessage = NewMessage & { readonly clientId: string };
 
@@ -66,10 +72,13 @@ export interface HistoryStore {
       readonly gaps: readonly ObservedSource[];
     }[]
   >;
-  /** One stream's messages in order of `seq`. Null when there is no such stream. */
-  messages(userId: string, suffix: string, filter: MessageFilter, page: PageRequest): Maybe<Scan<Message> | null>;
-  /** Messages of a command over the user's retained streams, in order of (time, stream, seq). May scan; bounded. */
-  ofCommand(userId: string, commandId: string, page: PageRequest): Maybe<Scan<Message>>;
+  /**
+   * One stream's messages in order of `seq`, or in the reverse of it. Null when there is no such stream. Rows that are appended or dropped
+   * between two pages neither repeat nor hide others: newest first, what is appended after the first page is on none that follows it.
+   */
+  messages(userId: string, suffix: string, filter: MessageFilter, page: MessagePage): Maybe<Scan<Message> | null>;
+  /** Messages of a command over the user's retained streams, in order of (time, stream, seq) or in the reverse of it. May scan; bounded. */
+  ofCommand(userId: string, commandId: string, page: MessagePage): Maybe<Scan<Message>>;
   /** The newest messages as this backend stores them, newest first: of one stream, or of all. Null when there is no such stream. */
   sample(
     stream: { readonly userId: string; readonly suffix: string } | null,

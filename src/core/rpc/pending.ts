@@ -6,9 +6,10 @@ import type { CountedScan, PendingWait, WaiterFilter } from '../delivery/waiters
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
-import { andThen, type Maybe } from '../maybe.ts';
-import type { Completeness, Page, Scan } from '../page.ts';
+import { andThen, both, type Maybe } from '../maybe.ts';
+import type { Completeness, ObservedSource, Page, Scan } from '../page.ts';
 import { within } from '../range.ts';
+import { silentSources, withGaps } from '../silence.ts';
 
 type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 'ofClients' | 'ofCommands'>;
 
@@ -21,27 +22,37 @@ export function createPending(deps: Deps): PendingRooms {
       const check = query.checkInstance ?? null;
       if (check !== null) id('check_instance', check);
       const listing = listingOf(who, filter);
-      const scan = await waiters.list(filter, deps.cursors.request(listing, args));
+      const request = deps.cursors.request(listing, args);
+      const found = await Promise.all([waiters.list(filter, request), silentSources(deps, 'pending_rpcs')]);
+      const scan = withGaps(...found);
       return pageOf(deps, { listing, scan, rows: await describe(deps, rowsOf(scan), check) });
     },
     async count(who, query) {
-      const counted = await waiters.count(filterOf(who, query));
-      return { ...counted, completeness: countCompleteness(deps, counted.count, counted.complete) };
+      const found = [waiters.count(filterOf(who, query)), silentSources(deps, 'pending_rpcs')] as const;
+      const [counted, silent] = await Promise.all(found);
+      return { ...counted, completeness: countCompleteness(deps, { ...counted, observed: counted.count, silent }) };
     },
     async countByNode(who, query) {
-      const { counts, complete } = await waiters.countByNode(filterOf(who, query));
+      const found = [waiters.countByNode(filterOf(who, query)), silentSources(deps, 'pending_rpcs')] as const;
+      const [{ counts, complete }, silent] = await Promise.all(found);
       const items = [...counts]
         .map(([nodeId, count]) => ({ nodeId, count }))
         .sort((a, b) => ((a.nodeId ?? '') < (b.nodeId ?? '') ? -1 : 1));
-      return { items, completeness: countCompleteness(deps, items.length, complete) };
+      return { items, completeness: countCompleteness(deps, { observed: items.length, complete, silent }) };
     },
     ofUsers(who, userIds, first) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
-      return andThen(waiters.ofUsers(userIds, first), (found) => summaries(deps, who, filters, found));
+      const silent = silentSources(deps, 'pending_rpcs');
+      return andThen(both(waiters.ofUsers(userIds, first), silent, withSilence), (found) =>
+        summaries(deps, who, filters, found),
+      );
     },
     ofClients(who, keys, first) {
       const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
-      return andThen(waiters.ofClients(keys, first), (found) => summaries(deps, who, filters, found));
+      const silent = silentSources(deps, 'pending_rpcs');
+      return andThen(both(waiters.ofClients(keys, first), silent, withSilence), (found) =>
+        summaries(deps, who, filters, found),
+      );
     },
     ofCommands(keys) {
       return andThen(waiters.ofCommands(keys), (lists) =>
@@ -55,6 +66,10 @@ export function createPending(deps: Deps): PendingRooms {
 }
 
 const NO_FILTER: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
+
+function withSilence(found: readonly CountedScan[], silent: readonly ObservedSource[]): readonly CountedScan[] {
+  return found.map(({ total, scan }) => ({ total, scan: withGaps(scan, silent) }));
+}
 
 function filterOf(who: Who, query: PendingQuery): WaiterFilter {
   const { clientId, nodeId, callerNodeId, minAgeMs } = query;
@@ -130,9 +145,10 @@ function summaries(
   });
 }
 
-function countCompleteness(deps: Deps, observed: number, complete: boolean): Completeness {
+type Tallied = { readonly observed: number; readonly complete: boolean; readonly silent: readonly ObservedSource[] };
+
+function countCompleteness({ clock }: Deps, { observed, complete, silent }: Tallied): Completeness {
   const limits = complete ? { limit: null, reason: null } : ({ limit: COUNT_SCAN, reason: 'limit_reached' } as const);
-  return completenessOf([
-    { source: 'pending_rpcs', nodeId: null, complete, observed, asOf: deps.clock.now(), ...limits },
-  ]);
+  const own = { source: 'pending_rpcs', nodeId: null, complete, observed, asOf: clock.now(), ...limits } as const;
+  return completenessOf([own, ...silent]);
 }

@@ -68,7 +68,8 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       }
       const grant = session.grants.find((one) => one.grantId === grantId);
       if (!grant || !isGrantLive(grant, clock.now())) badTicket();
-      return { principal: { kind: 'grant', sessionId, grantId, expiresAt: grant.expiresAt }, occupy };
+      const ownerId = session.userId;
+      return { principal: { kind: 'grant', sessionId, grantId, ownerId, expiresAt: grant.expiresAt }, occupy };
     },
     async holder(token) {
       const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
@@ -76,7 +77,7 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       const { grant, session } = found;
       if (!isGrantLive(grant, clock.now())) fail('unauthenticated', 'The grant is over.', { tokenFault: 'grant' });
       const { grantId, expiresAt } = grant;
-      return { kind: 'grant', sessionId: session.sessionId, grantId, expiresAt };
+      return { kind: 'grant', sessionId: session.sessionId, grantId, ownerId: session.userId, expiresAt };
     },
   };
 }

@@ -4,17 +4,24 @@ import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { both } from '../maybe.ts';
 import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
+import { silentSources, withGaps } from '../silence.ts';
 
 /** Users, as far as the connection and the history inspector observe them. */
-export function createUsers({ backend, clock, cursors }: Deps): Users {
+export function createUsers(deps: Deps): Users {
+  const { backend, clock, cursors } = deps;
   const { connections, history } = backend;
   return {
     async list(who, args) {
       const listing = { name: 'users', filter: null, asker: subjectOf(requireAdmin(who)) };
       const request = cursors.request(listing, args);
-      const [byConnection, byStream] = await Promise.all([connections.users(request), history.users(request)]);
+      const silent = silentSources(deps, 'connections');
+      const [byConnection, byStream, late] = await Promise.all([
+        connections.users(request),
+        history.users(request),
+        silent,
+      ]);
       const asOf = clock.now();
-      const scan = merge(request, byConnection, byStream);
+      const scan = withGaps(merge(request, byConnection, byStream), late);
       const page = cursors.page(listing, scan, { source: 'connections', nodeId: null, asOf }, (user) =>
         viewOf(user, scan.gaps, asOf),
       );
@@ -23,12 +30,20 @@ export function createUsers({ backend, clock, cursors }: Deps): Users {
     get(who, asked) {
       const userId = knownUser(who, asked);
       if (userId === null) return null;
-      return both(connections.ofUsers([userId], 1), history.ofUsers([userId], 1), ([byConnection], [byStream]) => {
+      const counted = both(
+        connections.ofUsers([userId], 1),
+        history.ofUsers([userId], 1),
+        (byConnection, byStream) => ({
+          byConnection: byConnection[0],
+          byStream: byStream[0],
+        }),
+      );
+      return both(counted, silentSources(deps, 'connections'), ({ byConnection, byStream }, silent) => {
         const user = { userId, connections: byConnection?.total ?? 0, streams: byStream?.total ?? 0 };
         const gaps = byStream?.gaps ?? [];
         const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
         const asksForItself = requirePrincipal(who).kind === 'user';
-        return observed || asksForItself ? viewOf(user, gaps, clock.now()) : null;
+        return observed || asksForItself ? viewOf(user, [...gaps, ...silent], clock.now()) : null;
       });
     },
   };
@@ -87,11 +102,15 @@ function totals(users: readonly UserView[]): Counts {
   };
 }
 
-/** One source an inspector: the stores count to the end, so a count falls short only where its source has a gap. */
+/**
+ * One source an inspector: the stores count to the end, so a count falls short only where its source has a gap. Each silent node is one
+ * more.
+ */
 function sourcesOf(counts: Counts, gaps: readonly ObservedSource[], asOf: number): ObservedSource[] {
-  return (['connections', 'streams'] as const).map((source) => {
-    const gap = gaps.find((one) => one.source === source);
+  const own = (['connections', 'streams'] as const).map((source) => {
+    const gap = gaps.find((one) => one.source === source && one.nodeId === null);
     const whole = { source, nodeId: null, complete: true, limit: null, reason: null, asOf };
     return { ...(gap ?? whole), observed: counts[source] };
   });
+  return [...own, ...gaps.filter(({ nodeId }) => nodeId !== null)];
 }

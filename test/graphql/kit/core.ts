@@ -7,6 +7,7 @@ import type { Message, ShownPayload } from '../../../src/core/history/message.ts
 import type { StreamSummary } from '../../../src/core/history/store.ts';
 import { clientKeyText } from '../../../src/core/ids.ts';
 import type { JsonText } from '../../../src/core/json.ts';
+import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
 import { createFeed, type Feed } from '../../../src/core/live.ts';
 import type { CommandUpdate } from '../../../src/core/core.ts';
 import { createShares } from '../../../src/core/shares/shares.ts';
@@ -142,6 +143,10 @@ function actions({ connections: all }: FakeData): Core['actions'] {
         row.actions.filter((action) => name === null || action.name === name).map((action) => ({ ...row, action })),
       );
       return { items, complete: false, completeness: { complete: false, sources: [] } };
+    },
+    completeness: ({ actions, nodeId }) => {
+      const own = { source: 'actions', nodeId, observed: actions.length, limit: CLIENT_ACTIONS } as const;
+      return { complete: true, sources: [{ ...own, complete: true, reason: null, asOf: T0 }] };
     },
   };
 }

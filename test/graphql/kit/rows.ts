@@ -33,6 +33,7 @@ export function connection(userId: string, clientId: string, more: Partial<Conne
     disconnectCause: null,
     replacedInstanceId: null,
     replacedAt: null,
+    predecessors: [],
     ...more,
   };
 }

@@ -6,7 +6,7 @@
 -- class: grow
 lib.commands_attach = function(rec, wait)
   if rec.digest ~= wait.digest then return { 'refused', 'command_conflict' } end
-  local result = rec.stage == 'terminal' and call('GET', key('result', rec.kh)) or false
+  local result = lib.commands_result(rec, lib.commands_settings.retentionMs)
   local known = call('HEXISTS', key('waiters', rec.kh), wait.rpcId) == 1
   if not known and not lib.commands_satisfied(wait.waitFor, rec) then
     if lib.waiters_count(rec.kh) >= wait.most then return { 'refused', 'capacity_exceeded' } end

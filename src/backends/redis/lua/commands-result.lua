@@ -1,7 +1,7 @@
--- The recorded result of a command. a: 1 its hash. Returns the text, or false.
+-- The recorded result of a command. a: 1 its hash, 2 how long results are shown, ms. Returns the text, or false.
 -- class: settle
 grouped['commands-result'] = true
 acts['commands-result'] = function(a)
   local rec = lib.commands_load(a[1])
-  return rec and call('GET', key('result', rec.kh)) or false
+  return rec and lib.commands_result(rec, a[2]) or false
 end

@@ -1,6 +1,6 @@
 -- Binds a client to an instance and a node under a new epoch, whatever was bound before.
 -- a: 1 client hash, 2 user, 3 client, 4 instance, 5 node, 6 client type, 7 host ('1' or ''), 8 metadata or '', 9 actions, 10 their revision
--- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list}; what is absent is null.
+-- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors}; what is absent is null.
 -- Asked again, it binds anew: the last epoch counts.
 -- class: grow
 acts['connections-connect'] = function(a)
@@ -15,10 +15,12 @@ acts['connections-connect'] = function(a)
   if previous and previous.instanceId == a[4] then
     row.replacedInstanceId = previous.replacedInstanceId
     row.replacedAt = previous.replacedAt
+    row.predecessors = previous.predecessors
     row.reportsContexts = previous.reportsContexts
   elseif previous then
     row.replacedInstanceId = previous.instanceId
     row.replacedAt = text(now)
+    row.predecessors = lib.connections_predecessors(previous)
     lib.connections_drop(a[2], a[3], ch)
   end
   -- The time keeps the count growing also where the store has lost it.
@@ -31,5 +33,6 @@ acts['connections-connect'] = function(a)
   call('ZADD', key('conns'), 0, a[2] .. '\0' .. a[3])
   call('ZADD', key('connusers'), 0, a[2])
   lib.connections_due(a[2], a[3], ch, now + lib.connections_dead + lib.connections_forget)
-  return { row.epoch, text(now), row.replacedInstanceId or false, row.replacedAt or false, previous and flat(previous) or false }
+  local replaced = { row.replacedInstanceId or false, row.replacedAt or false }
+  return { row.epoch, text(now), replaced[1], replaced[2], previous and flat(previous) or false, row.predecessors or false }
 end

@@ -145,6 +145,15 @@ lib.commands_leave = function(rec)
   end)
 end
 
+-- A result is kept this much longer than it is shown (retentionMs), for the mailboxes that it is fetched for.
+lib.commands_fetched = 60000
+
+-- The recorded result of a command; false where there is none, or it was recorded `retentionMs` ago or longer.
+lib.commands_result = function(rec, retentionMs)
+  if rec.stage ~= 'terminal' or tonumber(rec.terminalAt) + tonumber(retentionMs) <= now then return false end
+  return call('GET', key('result', rec.kh))
+end
+
 -- Ends a command: result, record, reservation, replies. The only place where one becomes terminal.
 lib.commands_conclude = function(rec, changes, result)
   local kept = lib.commands_settings.terminalMs
@@ -152,7 +161,10 @@ lib.commands_conclude = function(rec, changes, result)
   changes.terminalAt = text(now)
   changes.forgetAt = text(now + kept)
   local ttl = text(kept + lib.commands_grace)
-  if result then call('SET', key('result', rec.kh), result, 'PX', ttl) end
+  if result then
+    local shown = lib.commands_settings.retentionMs + lib.commands_fetched
+    call('SET', key('result', rec.kh), result, 'PX', text(math.min(shown, kept + lib.commands_grace)))
+  end
   -- The expiry that it was admitted with is later, as a rule.
   local later = now + kept > tonumber(rec.deadline) + lib.commands_live_grace
   lib.commands_move(rec, changes, { ttl = later and ttl or nil })

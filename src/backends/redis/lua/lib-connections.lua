@@ -18,6 +18,20 @@ lib.connections_lost = function(node, lastSeenAt)
   return nil
 end
 
+-- The instances before the one that takes over from this row, the latest first, a newline between two: instance, node, when (ms) and why its
+-- link had gone down by then (`replaced` where it was still up), NUL between. At most as many (limits.ts: PREDECESSORS).
+lib.connections_predecessors_most = 10
+lib.connections_predecessors = function(previous)
+  local silent = now - tonumber(previous.lastSeenAt) >= lib.connections_dead
+  local cause = previous.disconnectCause or (silent and 'heartbeat_lost' or 'replaced')
+  local found = { table.concat({ previous.instanceId, previous.nodeId, text(now), cause }, '\0') }
+  for one in string.gmatch(previous.predecessors or '', '[^\n]+') do
+    if #found == lib.connections_predecessors_most then break end
+    found[#found + 1] = one
+  end
+  return table.concat(found, '\n')
+end
+
 -- Sets when a row is forgotten.
 lib.connections_due = function(user, client, ch, at)
   call('ZADD', key('conngone'), text(at), user .. '\0' .. client .. '\0' .. ch)

@@ -25,8 +25,21 @@ end
 -- How long the epoch of a node that is gone is remembered, ms: a process that slept so long meets an empty row.
 lib.nodes_kept = 7 * 24 * 3600 * 1000
 
+-- How long a node that died is still listed once it was cleared away, ms (limits.ts: NODE_GONE_MS).
+lib.nodes_gone = 30000
+
+-- Forgets what nodes said that died so long ago, at most 16.
+lib.nodes_sweep_gone = function()
+  local due = call('ZRANGEBYSCORE', key('nodesgone'), '-inf', text(now), 'LIMIT', 0, 16)
+  for _, node in ipairs(due) do
+    call('ZREM', key('nodesgone'), node)
+    call('HDEL', key('node', node), 'report', 'updatedAt')
+  end
+end
+
 -- The rooms forget a little of what is due: as often as the nodes beat.
 lib.nodes_sweep = function(retentionMs)
+  lib.nodes_sweep_gone()
   lib.connections_sweep(32)
   lib.commands_sweep(32)
   lib.history_sweep(retentionMs, 32)

@@ -17,5 +17,6 @@ acts['nodes-attach'] = function(a)
   call('HSET', name, 'epoch', epoch, 'boot', boot, 'seq', '0', 'beatAt', text(now), 'since', text(now))
   call('PEXPIRE', name, lib.nodes_kept)
   call('ZADD', key('nodes'), text(now + lease), node)
+  call('ZREM', key('nodesgone'), node)
   return { 'attached', epoch, lost }
 end

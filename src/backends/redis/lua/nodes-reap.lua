@@ -1,6 +1,6 @@
 -- Clears away what a node held whose lease is over, or that leaves: it is fenced, its mailbox goes, its links count as lost and what waited
--- for them is parked, the waits of its callers end; at last the node itself. A part at a time; what its links were running is left to
--- the same instance and to the deadline.
+-- for them is parked, the waits of its callers end; at last the node itself: one that died is still listed for `nodes_gone`. A part at a
+-- time; what its links were running is left to the same instance and to the deadline.
 -- a: node; boot, '' for one of another process: that is cleared away only when its lease is over.
 -- Returns {1: more is left, or 0: nothing is, or it lives; the rows, as flat lists, of the links that this act found lost}.
 -- class: settle
@@ -16,12 +16,14 @@ acts['nodes-reap'] = function(a)
     local epoch = row[1] or '0'
     call('HSET', name, 'epoch', text(tonumber(epoch) + 1), 'seq', '0', 'fenced', '1')
     call('PEXPIRE', name, lib.nodes_kept)
-    call('ZADD', key('nodes'), 0, node)
+    call('ZADD', key('nodes'), boot and 1 or 0, node)
     call('DEL', key('mailbox', node .. ':' .. epoch))
   end
   local out = { rows = {}, size = 0 }
   if lib.nodes_unbind(node, 64, out) + lib.nodes_unwait(node, 256) > 0 then return { 1, out.rows } end
   call('ZREM', key('nodes'), node)
-  call('HDEL', name, 'report', 'updatedAt')
+  -- Others may finish what a node began that leaves.
+  if boot or tonumber(lease) == 1 then call('HDEL', name, 'report', 'updatedAt')
+  else call('ZADD', key('nodesgone'), text(now + lib.nodes_gone), node) end
   return { 0, {} }
 end

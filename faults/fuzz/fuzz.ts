@@ -1,0 +1,61 @@
+import { heapVerdict, settledMemory } from './heap.ts';
+import { runKind, type Finding, type KindReport } from './engine.ts';
+import { KIND_NAMES, kindOf, type KindName } from './kinds.ts';
+import { openTarget } from './target.ts';
+
+export type FuzzOptions = {
+  readonly seed: number;
+  /** How many of each kind; kinds that are left out are not sent. */
+  readonly counts: Readonly<Partial<Record<KindName, number>>>;
+  /** The index of the first input: 0, or the one to be sent again. */
+  readonly from?: number;
+  /** Each kind stops when it has found so many inputs that cost too much. */
+  readonly most: number;
+  /** Where the relay's sources lie, if not here. */
+  readonly source?: string | undefined;
+  /** Inputs of each kind that are sent before the heap is measured; 0: the heap is not judged. */
+  readonly warmUp: number;
+  /** As in `RunOptions`. */
+  readonly turnMs?: number;
+  readonly onFinding?: (finding: Finding) => void;
+  readonly onReport?: (report: KindReport) => void;
+};
+
+export type FuzzReport = {
+  readonly kinds: readonly KindReport[];
+  readonly heap: { readonly good: boolean; readonly text: string } | null;
+  readonly green: boolean;
+};
+
+/** Inputs for warming up come from another seed, so that a run judges the ones of its own. */
+const WARM_SEED = 0x5eed;
+
+export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
+  const { seed, counts, from = 0, most, warmUp, turnMs, onFinding = () => {}, onReport = () => {} } = options;
+  await using target = await openTarget({ source: options.source });
+  const names = KIND_NAMES.filter((name) => (counts[name] ?? 0) > 0);
+  for (const name of warmUp > 0 ? names : []) {
+    const kind = kindOf(name, WARM_SEED);
+    await runKind({ target, kind, count: warmUp * kind.countOfOne, from: 0, most: 1, onFinding: () => {} });
+  }
+  const start = warmUp > 0 ? await settledMemory(target) : null;
+  const pid = target.relay.pid;
+  const kinds: KindReport[] = [];
+  for (const name of names) {
+    const report = await runKind({
+      target,
+      kind: kindOf(name, seed),
+      count: counts[name] ?? 0,
+      from,
+      most,
+      turnMs,
+      onFinding,
+    });
+    kinds.push(report);
+    onReport(report);
+  }
+  // A relay that was started anew has another start: its inputs are findings already.
+  const heap = start && target.relay.pid === pid ? heapVerdict(start, await settledMemory(target)) : null;
+  const green = kinds.every(({ findings }) => findings.length === 0) && (heap?.good ?? true);
+  return { kinds, heap, green };
+}

@@ -1,0 +1,25 @@
+import { passTime } from '../lib/pass-time.ts';
+import type { Memory } from '../lib/relay.ts';
+import type { Target } from './target.ts';
+
+/** Longer than anything is kept: the hour of ended commands and the retention of the relays that are fuzzed. */
+const KEPT_MS = 2 * 3_600_000;
+/** How much larger than at its start the heap may be, as a part of that. */
+export const HEAP_GROWTH = 0.2;
+
+/** Moves the clock beyond everything that is kept for a time, then collects and measures. */
+export async function settledMemory({ relay }: Target): Promise<Memory> {
+  await passTime(relay, KEPT_MS);
+  return relay.memory();
+}
+
+export function heapVerdict(start: Memory, end: Memory): { readonly good: boolean; readonly text: string } {
+  const growth = end.heap / start.heap - 1;
+  const good = growth <= HEAP_GROWTH;
+  const text = `heap ${mib(start.heap)} MiB at the start, ${mib(end.heap)} at the end (${growth >= 0 ? '+' : ''}${(growth * 100).toFixed(1)}%, at most +20%); outside the heap ${mib(start.external)} and ${mib(end.external)} MiB`;
+  return { good, text };
+}
+
+function mib(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(1);
+}

@@ -1,0 +1,79 @@
+import { hostileText } from './hostile.ts';
+import type { Draw } from './random.ts';
+
+const NUMBERS: readonly string[] = [
+  ...['0', '-0', '1', '-1', '1.5', '1e999', '-1e999', '1e-999', '9007199254740993', '18446744073709551616'],
+  ...[
+    '0.1000000000000000055511151231257827',
+    '123456789012345678901234567890',
+    '1E+2',
+    '9'.repeat(300),
+    `0.${'1'.repeat(300)}`,
+  ],
+];
+const LITERALS: readonly string[] = ['null', 'true', 'false', '""', '[]', '{}', '"\\u0000"', '"\\ud800"', '"\\u2028"'];
+const KEYS: readonly string[] = [
+  'a',
+  'b',
+  '0',
+  '10',
+  '2',
+  '-1',
+  '01',
+  '__proto__',
+  'constructor',
+  'toJSON',
+  'then',
+  '',
+  'id',
+];
+
+/** Shapes whose cost grows with their size. */
+const GROWING: readonly ((draw: Draw, bytes: number) => string)[] = [
+  (_, n) => `{${list(n / 9, (i) => `"k${i}":${i % 10}`)}}`,
+  (_, n) => `[${list(n / 2, () => '0')}]`,
+  (_, n) => `[${list(n / 3, () => '{}')}]`,
+  (_, n) => `{${list(n / 6, () => '"a":1')}}`,
+  (_, n) => `{${list(n / 9, (i) => `"${n - i}":0`)}}`,
+  (_, n) => '['.repeat(n / 2) + ']'.repeat(n / 2),
+  (_, n) => '{"a":'.repeat(n / 6) + '1' + '}'.repeat(n / 6),
+  (_, n) => '9'.repeat(n),
+  (_, n) => `"${'\\u0041'.repeat(n / 6)}"`,
+  (_, n) => `"${'\\\\'.repeat(n / 2)}"`,
+  (_, n) => `"${'x'.repeat(n)}"`,
+  (_, n) => ' '.repeat(n) + '1',
+  (_, n) => '\n'.repeat(n) + '{}',
+  (draw) => JSON.stringify(hostileText(draw)),
+];
+
+function list(count: number, item: (i: number) => string): string {
+  return Array.from({ length: Math.max(1, Math.floor(count)) }, (_, i) => item(i)).join(',');
+}
+
+/** JSON text of any form, written as text so that it may hold what no value holds: repeated keys, large numbers, odd spaces. Some are large, up to `max` bytes. */
+export function jsonText(draw: Draw, max: number): string {
+  if (draw.chance(0.1)) return draw.pick(GROWING)(draw, draw.size(max));
+  if (draw.chance(0.04)) return draw.pick(GROWING)(draw, 200);
+  return value(draw, draw.int(0, 4));
+}
+
+/** As `jsonText`, and an object. */
+export function objectText(draw: Draw, max: number): string {
+  if (draw.chance(0.15)) return `{${list(draw.size(max) / 9, (i) => `"k${i}":${i % 10}`)}}`;
+  return members(draw, draw.int(0, 3));
+}
+
+function value(draw: Draw, depth: number): string {
+  const kind = depth === 0 ? draw.int(0, 2) : draw.int(0, 4);
+  if (kind === 0) return draw.pick(NUMBERS);
+  if (kind === 1) return draw.pick(LITERALS);
+  if (kind === 2) return JSON.stringify(hostileText(draw, 2_000));
+  if (kind === 3) return `[${list(draw.int(1, 4), () => value(draw, depth - 1))}]`;
+  return members(draw, depth - 1);
+}
+
+function members(draw: Draw, depth: number): string {
+  const count = draw.int(0, 4);
+  if (count === 0) return '{}';
+  return `{${list(count, () => `${JSON.stringify(draw.chance(0.8) ? draw.pick(KEYS) : hostileText(draw, 200))}:${value(draw, depth)}`)}}`;
+}

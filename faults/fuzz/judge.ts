@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { CODES, isCode } from '../../src/protocol/codes.ts';
+
+/** What of an answer is judged. `text` is its body. */
+export type Answer = { readonly status: number; readonly text: string };
+
+const PROBLEM = z.object({ code: z.string() });
+const INSIDE = z.object({ error: z.object({ code: z.string() }) });
+const ERRORS = z.object({ errors: z.array(z.object({ extensions: z.object({ code: z.string() }) })).min(1) });
+/** What GraphQL itself calls a document that it cannot read or that does not name one operation. */
+const OF_GRAPHQL: ReadonlySet<string> = new Set([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'OPERATION_RESOLUTION_FAILURE',
+]);
+const TRACE = /\bat [\w.<>]+ \((?:file|node):|node:internal|\/src\/\w+\/[\w-]+\.ts/;
+
+/**
+ * What is wrong with an answer; null when nothing is. Each refusal states its cause by a code of the closed table, and the status of a failure of the
+ * relay (5xx) is the one of its code. `internal` states no cause.
+ */
+export function problemOf({ status, text }: Answer): string | null {
+  if (status === 0) return null;
+  if (TRACE.test(text)) return 'the answer shows a stack trace';
+  const codes = codesOf(status, text);
+  if (text.startsWith('{"errors"') && codes.length === 0) return `${status} with an error without a code`;
+  if (codes.includes('internal')) return `${status} with the code internal`;
+  const strange = codes.find((code) => !isCode(code) && !OF_GRAPHQL.has(code));
+  if (strange !== undefined) return `${status} with a code that is not in the table: ${strange}`;
+  if (status < 400) return null;
+  if (codes.length === 0) return `${status} without a code`;
+  if (status >= 500 && !codes.some((code) => isCode(code) && CODES[code] === status))
+    return `${status} with the code ${codes.join(', ')}`;
+  return null;
+}
+
+/** Of a problem, of the error inside an outcome, or of the errors of GraphQL. */
+function codesOf(status: number, text: string): readonly string[] {
+  const isErrors = text.startsWith('{"errors"');
+  if (!isErrors && status < 400) return [];
+  const json = parse(text);
+  const errors = ERRORS.safeParse(json);
+  if (errors.success) return errors.data.errors.map(({ extensions }) => extensions.code);
+  const problem = PROBLEM.safeParse(json);
+  if (problem.success) return [problem.data.code];
+  const inside = INSIDE.safeParse(json);
+  return inside.success ? [inside.data.error.code] : [];
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

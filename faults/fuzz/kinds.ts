@@ -1,0 +1,134 @@
+import { bodyOf, documentInput } from './documents.ts';
+import { frameSession, SESSION_FRAMES } from './frames.ts';
+import { problemOf } from './judge.ts';
+import { Draw } from './random.ts';
+import { requestInput } from './requests.ts';
+import { sendDocument } from './send-document.ts';
+import { sendFrames } from './send-frames.ts';
+import { sendRequest } from './send-request.ts';
+import type { Target } from './target.ts';
+
+export const KIND_NAMES = ['frames', 'requests', 'documents'] as const;
+export type KindName = (typeof KIND_NAMES)[number];
+
+/** One input, ready to be sent as often as wanted. */
+export type Input = {
+  readonly index: number;
+  /** How many frames, requests or documents it is. */
+  readonly count: number;
+  /** It changes what is on record, so that answers to other inputs cannot be compared meanwhile. */
+  readonly changes: boolean;
+  /** Resolves with what was wrong with the answers. `mark`: the relay is not to know it from an earlier time. */
+  send(target: Target, mark: string): Promise<readonly string[]>;
+  /** As text for whoever reads a finding. */
+  show(): string;
+};
+
+export type Kind = {
+  readonly name: KindName;
+  /** The clock of the relay: still, so that two answers to one question are equal, or fast, so that waits end. */
+  readonly clock: 'still' | 'fast';
+  readonly countOfOne: number;
+  /** The input of this index, always the same for the same seed. */
+  make(index: number, target: Target): Input;
+};
+
+export function kindOf(name: KindName, seed: number): Kind {
+  if (name === 'frames') return frames(seed);
+  return name === 'requests' ? requests(seed) : documents(seed);
+}
+
+function frames(seed: number): Kind {
+  return {
+    name: 'frames',
+    clock: 'fast',
+    countOfOne: SESSION_FRAMES,
+    make(index, target) {
+      const session = frameSession(seed, index, target.token);
+      return {
+        index,
+        count: SESSION_FRAMES,
+        changes: false,
+        send: ({ relay }) => sendFrames(relay.linkUrl, session),
+        show: () =>
+          [session.hello, ...session.frames]
+            .map((frame, i) => `${i}: ${short(JSON.stringify(String(frame)))}`)
+            .join('\n'),
+      };
+    },
+  };
+}
+
+function requests(seed: number): Kind {
+  return {
+    name: 'requests',
+    clock: 'fast',
+    countOfOne: 1,
+    make(index, target) {
+      const input = requestInput(seed, index, target.token);
+      return {
+        index,
+        count: 1,
+        changes: false,
+        async send({ relay }) {
+          const { answers, hung } = await sendRequest(relay.url, input);
+          const problems = answers.map(problemOf).filter((problem) => problem !== null);
+          return hung ? [...problems, 'no answer, and the connection was not closed'] : problems;
+        },
+        show: () => short(JSON.stringify(input.bytes.toString('utf8'))),
+      };
+    },
+  };
+}
+
+/** A document takes the fast path from its third time on. */
+const TIMES = 3;
+/** What a difference must outlive: answers show the times of links that answer a ping between the two requests. */
+const LOOKS = 3;
+
+function documents(seed: number): Kind {
+  return {
+    name: 'documents',
+    clock: 'still',
+    countOfOne: 1,
+    make(index, target) {
+      const input = documentInput(seed, index);
+      const { who, mutates } = input;
+      const draw = new Draw(seed, 'address', index);
+      // The limits on bad tokens count by address: a run is not to spend itself on being refused.
+      const address = `10.${draw.int(0, 255)}.${draw.int(0, 255)}.${draw.int(0, 255)}`;
+      return {
+        index,
+        count: 1,
+        changes: mutates,
+        async send(at, mark) {
+          const body = bodyOf(input, mark);
+          const ask = (url: string) => sendDocument(url, body, { agent: at.agent, token: target.token(who), address });
+          const fast = await ask(at.relay.url);
+          const problem = problemOf(fast);
+          if (problem !== null || mutates) return problem === null ? [] : [problem];
+          for (let time = 1; time < TIMES; time++) await ask(at.relay.url);
+          return (await areEqual(ask, at)) ? [] : ['the answer differs with the fast path off'];
+        },
+        show: () => `as ${who}: ${short(bodyOf(input))}`,
+      };
+    },
+  };
+}
+
+async function areEqual(
+  ask: (url: string) => Promise<{ readonly status: number; readonly text: string }>,
+  { relay }: Target,
+): Promise<boolean> {
+  for (let look = 0; look < LOOKS; look++) {
+    const [fast, slow] = await Promise.all([ask(relay.url), ask(relay.secondUrl)]);
+    if (fast.status === slow.status && fast.text === slow.text) return true;
+  }
+  return false;
+}
+
+const SHOWN = 600;
+
+function short(text: string): string {
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${text.length} characters)`;
+}

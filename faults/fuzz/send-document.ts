@@ -1,0 +1,30 @@
+import { request, type Agent } from 'node:http';
+import type { Answer } from './judge.ts';
+
+const ANSWER_MS = 30_000;
+
+export type DocumentSender = { readonly agent: Agent; readonly token: string; readonly address: string };
+
+/** One POST to /graphql of the relay at `url`; rejects when it is not answered in time. */
+export function sendDocument(url: string, body: string, { agent, token, address }: DocumentSender): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/graphql-response+json',
+    'x-forwarded-for': address,
+    'content-length': Buffer.byteLength(body),
+    ...(token !== '' && { authorization: `Bearer ${token}` }),
+  };
+  const sent = request(`${url}/graphql`, { method: 'POST', agent, headers, timeout: ANSWER_MS }, (response) => {
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => chunks.push(chunk));
+    response.on('error', reject);
+    response.on('end', () =>
+      resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
+    );
+  });
+  sent.on('timeout', () => sent.destroy(new Error(`not answered within ${ANSWER_MS} ms`)));
+  sent.on('error', reject);
+  sent.end(body);
+  return promise;
+}

@@ -1,0 +1,78 @@
+import { connect } from 'node:net';
+import type { Answer } from './judge.ts';
+import type { RequestInput } from './requests.ts';
+
+const ANSWER_MS = 20_000;
+/** Bytes of an answer that are kept; what is longer is no refusal. */
+const KEPT = 256 * 1024;
+
+export type RawAnswers = {
+  readonly answers: readonly Answer[];
+  /** It neither answered nor closed the connection in time. */
+  readonly hung: boolean;
+};
+
+/** Sends the bytes on a connection of their own; resolves when the relay closed it, or began a stream. */
+export function sendRequest(url: string, { bytes, whole, method }: RequestInput): Promise<RawAnswers> {
+  const { promise, resolve } = Promise.withResolvers<RawAnswers>();
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let hung = false;
+  const late = setTimeout(() => {
+    hung = true;
+    socket.destroy();
+  }, ANSWER_MS);
+  socket.on('connect', () => (whole ? socket.write(bytes) : socket.end(bytes)));
+  socket.on('data', (chunk: Buffer) => {
+    if (size < KEPT) chunks.push(chunk);
+    if (size === 0 && isStream(chunk)) socket.destroy();
+    size += chunk.length;
+  });
+  socket.on('end', () => socket.destroy());
+  // A relay that refuses to read on may reset the connection: its answer, if any, is what came before.
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    clearTimeout(late);
+    const text = Buffer.concat(chunks).toString('utf8');
+    resolve({ answers: size > KEPT ? [] : readAnswers(text, method === 'HEAD'), hung });
+  });
+  return promise;
+}
+
+function isStream(chunk: Buffer): boolean {
+  const head = chunk.toString('latin1', 0, 2_000).toLowerCase();
+  return head.includes('content-type: text/event-stream') || head.startsWith('http/1.1 101');
+}
+
+/** The answers of one connection, one after the other. Those to HEAD have no body, so they say nothing that is judged. */
+function readAnswers(text: string, isHead: boolean): readonly Answer[] {
+  const answers: Answer[] = [];
+  let rest = text;
+  while (rest.startsWith('HTTP/1.1 ')) {
+    const cut = rest.indexOf('\r\n\r\n');
+    if (cut < 0) break;
+    const head = rest.slice(0, cut);
+    const status = Number(head.slice(9, 12));
+    const { body, length } = readBody(head, rest.slice(cut + 4));
+    const hasBody = !isHead && status >= 200 && status !== 204;
+    if (hasBody && !isStream(Buffer.from(head))) answers.push({ status, text: body });
+    rest = rest.slice(cut + 4 + length);
+    if (isHead) break;
+  }
+  return answers;
+}
+
+function readBody(head: string, rest: string): { readonly body: string; readonly length: number } {
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+  if (length !== undefined) {
+    // Lengths are bytes: text that is not ASCII is shorter.
+    const body = Buffer.from(rest).subarray(0, Number(length)).toString('utf8');
+    return { body, length: body.length };
+  }
+  if (!/\r\ntransfer-encoding: chunked/i.test(head)) return { body: '', length: 0 };
+  const end = rest.indexOf('\r\n0\r\n\r\n');
+  const chunks = rest.slice(0, end < 0 ? undefined : end).replaceAll(/(^|\r\n)[0-9a-f]+\r\n/g, '');
+  return { body: chunks, length: end < 0 ? rest.length : end + 7 };
+}

@@ -1,0 +1,104 @@
+import { Agent } from 'node:http';
+import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
+import { ADMIN_TOKEN, startRelay, type Relay } from '../lib/relay.ts';
+import { KNOWN } from './hostile.ts';
+
+const MIB = 1024 * 1024;
+/** Of the relays that are fuzzed. Rows and commands must be gone within what a run can wait for. */
+const RETENTION_MS = 3_600_000;
+export const RELAY_CONFIG = { historyMaxBytes: 64 * MIB, retentionMs: RETENTION_MS, rawMessages: true };
+/** Times real time while frames and requests are sent, so that what waits for seconds costs milliseconds. */
+export const FAST_CLOCK = 20;
+
+/** The relay under test with users, clients and commands on it, started anew when an input ended it. */
+export interface Target extends AsyncDisposable {
+  readonly relay: Relay;
+  /** The token of `admin`, of a user, of nobody (empty) or of somebody unknown. */
+  token(who: string): string;
+  readonly agent: Agent;
+  /** Starts another relay in the place of the present one, which may be dead or stuck. */
+  restart(): Promise<void>;
+  /** Closes the planted links, so that only what is retained remains. */
+  leave(): Promise<void>;
+}
+
+export type TargetOptions = { readonly source?: string | undefined };
+
+export async function openTarget({ source }: TargetOptions): Promise<Target> {
+  const options = { secondFront: true, config: RELAY_CONFIG, ...(source !== undefined && { source }) };
+  let relay = await startRelay(options);
+  let tokens = await tokensOf(relay);
+  let agent = newAgent();
+  let planted = await plant(relay, tokens);
+  const leave = async (): Promise<void> => {
+    await Promise.all(planted.map((runtime) => runtime.close()));
+    planted = [];
+    agent.destroy();
+  };
+  return {
+    get relay() {
+      return relay;
+    },
+    get agent() {
+      return agent;
+    },
+    token: (who) => tokens.get(who) ?? (who === 'nobody' ? '' : 'wrong'),
+    async restart() {
+      await relay[Symbol.asyncDispose]();
+      await leave();
+      relay = await startRelay(options);
+      tokens = await tokensOf(relay);
+      agent = newAgent();
+      planted = await plant(relay, tokens);
+    },
+    leave,
+    async [Symbol.asyncDispose]() {
+      await relay[Symbol.asyncDispose]();
+      await leave();
+    },
+  };
+}
+
+function newAgent(): Agent {
+  return new Agent({ keepAlive: true, maxSockets: 16 });
+}
+
+async function tokensOf(relay: Relay): Promise<ReadonlyMap<string, string>> {
+  const users = Array.from({ length: KNOWN.users }, (_, i) => `user-${i}`);
+  const signed = await Promise.all(users.map(async (user) => [user, await relay.token(user)] as const));
+  return new Map([...signed, ['admin', ADMIN_TOKEN]]);
+}
+
+/** Each user gets a client with actions, a context, a site and a command on record. */
+async function plant(relay: Relay, tokens: ReadonlyMap<string, string>): Promise<readonly Runtime[]> {
+  await relay.run(1);
+  const users = [...tokens.keys()].filter((name) => name !== 'admin');
+  const runtimes = await Promise.all(users.map((user) => plantOne(relay, user, tokens.get(user) ?? '')));
+  await relay.run(0);
+  return runtimes;
+}
+
+async function plantOne(relay: Relay, user: string, token: string): Promise<Runtime> {
+  const runtime = createRuntime({
+    url: relay.linkUrl,
+    token,
+    clientId: KNOWN.client,
+    clientType: 'browser',
+    instanceId: `${user}-run`,
+  });
+  runtime.handle(KNOWN.action, { summary: 'Answers its params', metadata: { n: 1 } }, (params) => params);
+  const site = runtime.site({
+    siteId: KNOWN.site,
+    actions: [KNOWN.action],
+    capabilityProfile: { actionInvocation: true },
+  });
+  runtime.connect();
+  await site.registered;
+  const response = await fetch(`${relay.url}/connections/${user}/${KNOWN.client}/actions/${KNOWN.action}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: `{"params":{"user":"${user}"},"command_id":"${KNOWN.command}"}`,
+  });
+  if (response.status !== 200) throw new Error(`planting failed: ${response.status} ${await response.text()}`);
+  return runtime;
+}

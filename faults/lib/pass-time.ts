@@ -1,0 +1,14 @@
+import type { Relay } from './relay.ts';
+
+/** Shorter than the silence after which a link is closed, so that open links live on. */
+const STEP_MS = 10_000;
+/** For the answers to pings. */
+const PAUSE_MS = 2;
+
+/** Moves the stepped clock of a relay on by `ms`, slowly enough for its links to answer. */
+export async function passTime(relay: Relay, ms: number): Promise<void> {
+  for (let moved = 0; moved < ms; moved += STEP_MS) {
+    await relay.advance(Math.min(STEP_MS, ms - moved));
+    await new Promise((done) => setTimeout(done, PAUSE_MS));
+  }
+}

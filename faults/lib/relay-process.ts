@@ -1,0 +1,58 @@
+/**
+ * A relay in direct mode, embedded in a process that can be asked for what its main thread and its heap did, and whose clock can be moved.
+ * Arguments: the options as JSON (`relay.ts`). Needs --expose-gc.
+ */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import { serveActs } from './acts.ts';
+import { openSecondFront } from './second-front.ts';
+import { SteppedClock } from './stepped-clock.ts';
+import { createTurnMeter } from './turns.ts';
+import { RELAY_OPTIONS } from './relay.ts';
+
+const options = RELAY_OPTIONS.parse(JSON.parse(process.argv[2] ?? '{}'));
+const at = (path: string): string => pathToFileURL(join(options.source, path)).href;
+const { createCallboard }: typeof import('../../src/callboard.ts') = await import(at('callboard.ts'));
+const { createLog }: typeof import('../../src/platform/log.ts') = await import(at('platform/log.ts'));
+
+const clock = options.clock === 'real' ? undefined : new SteppedClock(options.startAt);
+const errors: string[] = [];
+/** The log's errors name what was masked, so they are findings by themselves. */
+const log = createLog({ level: 'error', secrets: [], sink: { write: (line) => void errors.push(line) } });
+const callboard = createCallboard({
+  config: { auth: { adminTokens: [options.adminToken], secret: options.secret }, trustProxy: true, ...options.config },
+  log,
+  ...(clock && { clock }),
+});
+const url = await callboard.listen();
+const second = options.secondFront && clock ? await openSecondFront(at, { callboard, clock }) : null;
+const meter = createTurnMeter();
+
+async function collect(): Promise<void> {
+  for (let round = 0; round < 4; round++) {
+    await globalThis.gc?.({ type: 'major', execution: 'async' });
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+serveActs({
+  at: () => ({ url, secondUrl: second?.url ?? null }),
+  /** What was logged as an error is handed out once. */
+  turns: () => ({ ...meter.take(), errors: errors.splice(0) }),
+  async advance(given) {
+    const { ms } = z.object({ ms: z.number() }).parse(given);
+    await clock?.advance(ms);
+    return null;
+  },
+  run(given) {
+    clock?.run(z.object({ factor: z.number() }).parse(given).factor);
+    return null;
+  },
+  async memory() {
+    await collect();
+    const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage();
+    meter.take();
+    return { rss, heap: heapUsed, external, arrayBuffers };
+  },
+});

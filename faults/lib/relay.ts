@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { signToken } from '../../src/http/token.ts';
+import { startChild, type Child } from './child.ts';
+
+export const SECRET = 'a secret of the hostile runs, long enough for HS256';
+export const ADMIN_TOKEN = 'the-administrator-of-the-hostile-runs';
+const SOURCE = join(import.meta.dirname, '..', '..', 'src');
+const ENTRY = fileURLToPath(new URL('relay-process.ts', import.meta.url));
+/** A day of the stepped clock at which runs begin, so that a seed means the same every day. */
+const START = Date.UTC(2026, 0, 1);
+const TOKEN_SECONDS = 400 * 24 * 3600;
+
+/** What the process of a relay is started with. */
+export const RELAY_OPTIONS = z.object({
+  /** The folder that its sources are loaded from. */
+  source: z.string(),
+  adminToken: z.string(),
+  secret: z.string(),
+  /** `stepped`: the time stands still until it is moved, and begins at `startAt`. */
+  clock: z.enum(['real', 'stepped']),
+  startAt: z.number(),
+  /** Whether a second entrance without the fast path is opened. */
+  secondFront: z.boolean(),
+  /** Settings of the relay, as `openCallboard` takes them. */
+  config: z.record(z.string(), z.unknown()),
+});
+export type RelayOptions = z.infer<typeof RELAY_OPTIONS>;
+
+const AT = z.object({ url: z.string(), secondUrl: z.string().nullable() });
+const TURNS = z.object({ worstMs: z.number(), turns: z.number(), errors: z.array(z.string()) });
+/** Bytes, after collections. */
+const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number(), arrayBuffers: z.number() });
+export type Memory = z.infer<typeof MEMORY>;
+
+/** A relay in a process of its own that says what its main thread and its heap did. */
+export interface Relay extends AsyncDisposable {
+  readonly pid: number;
+  readonly url: string;
+  readonly linkUrl: string;
+  /** The entrance without the fast path. */
+  readonly secondUrl: string;
+  /** Why its process ended; null while it runs. */
+  readonly ended: string | null;
+  /** The most expensive turn since the last call (CPU of the main thread, ms), and errors logged since then. Rejects when it does not answer in time. */
+  turns(withinMs?: number): Promise<z.infer<typeof TURNS>>;
+  /** Moves the stepped clock. */
+  advance(ms: number): Promise<void>;
+  /** Lets the stepped clock run at a multiple of real time; 0 stops it. */
+  run(factor: number): Promise<void>;
+  /** Collects garbage first. */
+  memory(): Promise<Memory>;
+  token(user: string, scopes?: readonly string[]): Promise<string>;
+}
+
+/** Collections and moves of hours take longer than other requests. */
+const LONG_MS = 300_000;
+
+export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Relay> {
+  const options: RelayOptions = {
+    source: SOURCE,
+    adminToken: ADMIN_TOKEN,
+    secret: SECRET,
+    clock: 'stepped',
+    startAt: START,
+    secondFront: false,
+    config: {},
+    ...given,
+  };
+  const child = await startChild(ENTRY, { args: [JSON.stringify(options)], execArgv: ['--expose-gc'] });
+  const { url, secondUrl } = await child.ask('at', null, AT);
+  const now = options.clock === 'real' ? Date.now() : options.startAt;
+  return {
+    pid: child.pid,
+    url,
+    linkUrl: `${url.replace(/^http/, 'ws')}/connect`,
+    secondUrl: secondUrl ?? url,
+    get ended() {
+      return child.ended;
+    },
+    turns: (withinMs) => child.ask('turns', null, TURNS, withinMs),
+    advance: (ms) => told(child, 'advance', { ms }),
+    run: (factor) => told(child, 'run', { factor }),
+    memory: () => child.ask('memory', null, MEMORY, LONG_MS),
+    token: (user, scopes = ['connect', 'invoke', 'host']) =>
+      signToken({ secret: options.secret, user, scopes, ttlSeconds: TOKEN_SECONDS, now }),
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
+}
+
+async function told(child: Child, act: string, given: unknown): Promise<void> {
+  await child.ask(act, given, z.null(), LONG_MS);
+}

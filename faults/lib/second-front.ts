@@ -1,0 +1,32 @@
+import type { Callboard } from '../../src/callboard.ts';
+import { silentLog } from '../../src/core/log.ts';
+import type { Clock } from '../../src/core/clock.ts';
+
+/** A second HTTP entrance to the same core with every shorter way switched off. `at`: where a file of the sources lies. */
+export async function openSecondFront(
+  at: (path: string) => string,
+  { callboard, clock }: { readonly callboard: Callboard; readonly clock: Clock },
+): Promise<{ readonly url: string }> {
+  const { createFaces }: typeof import('../../src/http/faces.ts') = await import(at('http/faces.ts'));
+  const { createHttpServer }: typeof import('../../src/http/server.ts') = await import(at('http/server.ts'));
+  const { createMetrics }: typeof import('../../src/platform/metrics.ts') = await import(at('platform/metrics.ts'));
+  const { core, authenticator } = callboard;
+  let requests = 0;
+  const faces = createFaces({
+    core,
+    authenticator: { authenticate: (token) => authenticator.authenticate(token), recall: () => null },
+    log: silentLog,
+    meter: createMetrics(),
+    clock,
+    randomId: () => `request-${requests++}`,
+    basePath: '',
+    maxBodyBytes: 1024 * 1024,
+    origins: { allowedOrigins: [], trustProxy: true },
+    introspection: 'admin',
+    clientFiles: new URL('../../dist/clients/', import.meta.url),
+    version: '0.0.0',
+    fastPath: false,
+  });
+  const { url } = await createHttpServer(faces.front).listen({ host: '127.0.0.1', port: 0 });
+  return { url };
+}

@@ -1,0 +1,92 @@
+import type { Cancel, Clock } from '../../src/core/clock.ts';
+
+type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };
+
+/**
+ * A clock for a relay under test: its time stands still until `advance`, or runs at a multiple of real time after `run`. Timers fire in order of
+ * time, each in a turn of the event loop of its own, so that the cost of one is not measured as the cost of another.
+ */
+export class SteppedClock implements Clock {
+  #now: number;
+  /** Sorted by time; a cancelled timer is dropped when its time comes. */
+  readonly #timers: Timer[] = [];
+  #advancing: Promise<void> = Promise.resolve();
+  #ticker: NodeJS.Timeout | null = null;
+
+  constructor(start: number) {
+    this.#now = start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, run: () => void): Cancel {
+    return this.#add({ at: this.#now + ms, every: null, run, cancelled: false });
+  }
+
+  every(ms: number, run: () => void): Cancel {
+    return this.#add({ at: this.#now + ms, every: ms, run, cancelled: false });
+  }
+
+  /** Moves the time on by `ms` and runs what falls due. Calls queue behind each other. */
+  advance(ms: number): Promise<void> {
+    this.#advancing = this.#advancing.then(() => this.#advanceNow(ms));
+    return this.#advancing;
+  }
+
+  /** From now on the time runs at `factor` times real time, in steps of 20 ms of real time; 0 stops it. */
+  run(factor: number): void {
+    if (this.#ticker) clearInterval(this.#ticker);
+    this.#ticker = null;
+    if (factor === 0) return;
+    let last = performance.now();
+    let busy = false;
+    this.#ticker = setInterval(() => {
+      if (busy) return;
+      const now = performance.now();
+      // Whole milliseconds, as of a wall clock.
+      const ms = Math.floor((now - last) * factor);
+      last += ms / factor;
+      busy = true;
+      void this.advance(ms).finally(() => (busy = false));
+    }, STEP_MS).unref();
+  }
+
+  async #advanceNow(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    for (;;) {
+      const timer = this.#timers[0];
+      if (!timer || timer.at > end) break;
+      this.#timers.shift();
+      if (timer.cancelled) continue;
+      this.#now = Math.max(this.#now, timer.at);
+      if (timer.every !== null) {
+        timer.at += timer.every;
+        this.#insert(timer);
+      }
+      timer.run();
+      await new Promise((done) => setImmediate(done));
+    }
+    this.#now = end;
+  }
+
+  #add(timer: Timer): Cancel {
+    this.#insert(timer);
+    return () => void (timer.cancelled = true);
+  }
+
+  /** Behind those of the same time. */
+  #insert(timer: Timer): void {
+    let low = 0;
+    let high = this.#timers.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#timers[middle]?.at ?? 0) <= timer.at) low = middle + 1;
+      else high = middle;
+    }
+    this.#timers.splice(low, 0, timer);
+  }
+}
+
+const STEP_MS = 20;

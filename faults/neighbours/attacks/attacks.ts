@@ -1,0 +1,14 @@
+import type { Attack } from './attack.ts';
+import { COMPUTING } from './computing.ts';
+import { HOLDING } from './holding.ts';
+import { STORING } from './storing.ts';
+import { TOKENS } from './tokens.ts';
+
+export const ATTACKS: readonly Attack[] = [...COMPUTING, ...HOLDING, ...STORING, ...TOKENS];
+
+/** Throws for a name that no attack has. */
+export function attackOf(name: string): Attack {
+  const found = ATTACKS.find((attack) => attack.name === name);
+  if (!found) throw new Error(`There is no attack ${name}: ${ATTACKS.map((attack) => attack.name).join(', ')}.`);
+  return found;
+}

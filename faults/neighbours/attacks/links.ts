@@ -1,0 +1,58 @@
+import { WebSocket } from 'ws';
+import { SUBPROTOCOL } from '../../../src/protocol/frame.ts';
+import { freshToken, HOSTILE, linkUrl, type Site } from '../site.ts';
+import type { AttackContext } from './attack.ts';
+
+export type Hello = { readonly clientId?: string; readonly payload?: string; readonly token?: string };
+
+/** A bare link of the hostile user, answering pings and nothing else. Resolves after the welcome; rejects when it is refused. */
+export async function openLink(site: Site, n: number, { clientId, payload, token }: Hello = {}): Promise<WebSocket> {
+  const socket = new WebSocket(linkUrl(site, n), SUBPROTOCOL, { perMessageDeflate: false });
+  const client = clientId !== undefined && { client_id: clientId, instance_id: `${clientId}-${n}`, client_type: 'web' };
+  const shown = token ?? (await freshToken(HOSTILE));
+  const header = JSON.stringify({ type: 'hello', token: shown, ...client });
+  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
+  socket.on('open', () => socket.send(payload === undefined ? header : `${header}\n${payload}`));
+  socket.on('message', (data) => {
+    const text = String(data);
+    if (text.startsWith('{"type":"ping"')) socket.send('{"type":"pong"}');
+    else if (text.startsWith('{"type":"welcome"')) resolve(socket);
+  });
+  socket.on('error', reject);
+  socket.on('close', () => reject(new Error('closed')));
+  return promise;
+}
+
+/** Sends when what was sent before has left this process. */
+export async function sendPaced(socket: WebSocket, text: string): Promise<void> {
+  if (socket.readyState !== WebSocket.OPEN) throw new Error('closed');
+  await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
+}
+
+/** Each link of a client of its own, sent `frames` one after the other; opened anew where the relay closed it. */
+export async function flood(
+  { site, signal, count }: AttackContext,
+  {
+    lane,
+    payload,
+    frames,
+  }: { readonly lane: number; readonly payload?: string; readonly frames: (n: number) => string },
+): Promise<void> {
+  for (let n = 0; !signal.aborted; n++) {
+    try {
+      const socket = await openLink(site, lane, {
+        clientId: `flood-${lane}-${n}`,
+        ...(payload !== undefined && { payload }),
+      });
+      count('links');
+      for (let i = 0; !signal.aborted && socket.readyState === WebSocket.OPEN; i++) {
+        await sendPaced(socket, frames(i));
+        count('frames');
+        await new Promise((done) => setTimeout(done, 10));
+      }
+    } catch {
+      count('links refused');
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+}

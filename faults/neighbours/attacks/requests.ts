@@ -1,0 +1,35 @@
+import { connect, type Socket } from 'node:net';
+import { freshToken, HOSTILE, relayUrl, type Site } from '../site.ts';
+
+export type Post = { readonly path: string; readonly body: string; readonly token?: string | null };
+
+const ANSWER_MS = 30_000;
+/** Another address than the honest user's: what is bounded by address is bounded for its own. */
+const HOSTILE_ADDRESS = '127.0.0.2';
+
+/** A request of the hostile user; answers the status. Rejects when there is no answer. `token` null: none. */
+export async function post(site: Site, n: number, { path, body, token }: Post): Promise<number> {
+  const bearer = token === undefined ? await freshToken(HOSTILE) : token;
+  const response = await fetch(relayUrl(site, n) + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(bearer !== null && { authorization: `Bearer ${bearer}` }) },
+    body,
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A socket that nobody reads from, open as long as the other side keeps it; `text` is sent first. */
+export function openRaw(site: Site, n: number, text: string): Promise<Socket> {
+  const { hostname, port } = new URL(relayUrl(site, n));
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const socket = connect({ host: hostname, port: Number(port), localAddress: HOSTILE_ADDRESS, allowHalfOpen: true });
+  socket.pause();
+  socket.on('connect', () => {
+    socket.write(text);
+    resolve(socket);
+  });
+  socket.on('error', reject);
+  return promise;
+}

@@ -1,0 +1,28 @@
+import { openLink } from './links.ts';
+import { inLanes, pause, type Attack } from './attack.ts';
+import { post } from './requests.ts';
+import { freshToken } from '../site.ts';
+
+/** What makes the relay take others for the attacker. */
+export const TOKENS: readonly Attack[] = [
+  {
+    name: 'bad-tokens',
+    says: 'bad tokens from the address that the honest user and the operator have too, over HTTP and links',
+    async run(context) {
+      const { site, count } = context;
+      const good = await freshToken('hostile');
+      const bad = (n: number): string =>
+        n % 2 === 0 ? `wrong-${n}` : `${good.slice(0, -6)}${String(n).padStart(6, 'A')}`;
+      const overHttp = inLanes(context, 2, async (n) => {
+        const status = await post(site, n, { path: '/graphql', body: '{"query":"{ __typename }"}', token: bad(n) });
+        count(`answers ${status}`);
+        await pause(10);
+      });
+      const overLinks = inLanes(context, 2, async (n) => {
+        await openLink(site, n, { token: bad(n) }).catch(() => count('links refused'));
+        await pause(10);
+      });
+      await Promise.all([overHttp, overLinks]);
+    },
+  },
+];

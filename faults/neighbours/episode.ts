@@ -1,0 +1,91 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { memoryOf } from '../../test/faults/processes.ts';
+import { startRelay, type Relay } from '../../test/faults/relays.ts';
+import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
+import { startChild } from '../lib/child.ts';
+import { attackOf } from './attacks/attacks.ts';
+import { DEEDS, PHASE, WHOLENESS } from './figures.ts';
+import type { Site } from './site.ts';
+import type { Episode } from './verdict.ts';
+
+export type EpisodeOptions = {
+  readonly attack: string;
+  readonly mode: 'direct' | 'shared';
+  /** How long the attack lasts, and how long the honest user is measured alone before it. */
+  readonly seconds: number;
+  readonly aloneSeconds: number;
+  /** Where the relays' sources lie, if not here. */
+  readonly source?: string | undefined;
+  /** Settings of the relays, as variables of their environment. */
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+const MEMORY_MS = 250;
+/** A phase lasts as long as its last call, whose wait may be longest. */
+const REST_MS = 60_000;
+/** Checking asks for each command anew. */
+const CHECK_MS = 600_000;
+const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** One attack on relays of its own, with the honest user beside it. */
+export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
+  const { attack: name, mode, seconds, aloneSeconds } = options;
+  const attack = attackOf(name);
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-neighbours-'));
+  const redis = mode === 'shared' ? await startRedis() : null;
+  const relays = await startRelays(options, folder, redis);
+  try {
+    const site: Site = { urls: relays.map(({ url }) => url) };
+    await using honest = await startChild(file('honest.ts'), { args: [JSON.stringify(site)] });
+    const phase = (name: string, seconds: number) =>
+      honest.ask('phase', { name, seconds }, PHASE, seconds * 1000 + REST_MS);
+    await honest.ask('ready', null, z.null());
+    const alone = await phase('alone', aloneSeconds);
+    await honest.ask('note', null, z.null(), CHECK_MS);
+    for (const { proc } of attack.descriptors === undefined ? [] : relays)
+      execFileSync('prlimit', ['--pid', String(proc.pid), `--nofile=${attack.descriptors}`]);
+    const memory = watchMemory(relays);
+    await using hostile = await startChild(file('hostile.ts'), { args: [JSON.stringify(site), name] });
+    await hostile.ask('begin', null, z.null());
+    const beside = await phase('beside', seconds);
+    const deeds = await hostile.ask('end', null, DEEDS);
+    const peaks = memory.stop();
+    await hostile[Symbol.asyncDispose]();
+    const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
+    const ended = relays.filter(({ proc }) => !proc.alive).map(({ name }) => name);
+    return { attack: name, mode, alone, beside, wholeness, deeds, memory: peaks, ended };
+  } finally {
+    for (const { proc } of relays) await proc.kill();
+    await redis?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function startRelays(options: EpisodeOptions, folder: string, redis: RedisServer | null): Promise<readonly Relay[]> {
+  const names = redis ? ['a', 'b'] : ['a'];
+  const env = { CALLBOARD_LOG_LEVEL: 'error', ...(redis && { CALLBOARD_DURABILITY: 'memory' }), ...options.env };
+  return Promise.all(
+    names.map((name) =>
+      startRelay({ name, folder, redisUrl: redis?.url ?? null, namespace: 'neighbours', source: options.source, env }),
+    ),
+  );
+}
+
+/** Samples what each relay has resident. */
+function watchMemory(relays: readonly Relay[]) {
+  const read = (): number[] => relays.map(({ proc }) => memoryOf(proc.pid) ?? 0);
+  const base = read();
+  let peak = base;
+  const timer = setInterval(() => (peak = read().map((now, i) => Math.max(now, peak[i] ?? 0))), MEMORY_MS);
+  return {
+    stop(): Episode['memory'] {
+      clearInterval(timer);
+      return base.map((base, i) => ({ base, peak: peak[i] ?? 0 }));
+    },
+  };
+}

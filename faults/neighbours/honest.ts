@@ -1,0 +1,173 @@
+/** The process of the honest user: a client, callers over HTTP and over a link, ten calls a second, and an operator's reads once a second. Argument: the site as JSON. */
+import { randomBytes } from 'node:crypto';
+import { get } from 'node:http';
+import { z } from 'zod';
+import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
+import { createRuntime } from '../../src/clients/runtime/index.ts';
+import { isFault, parseDown } from '../../src/protocol/frames.ts';
+import { serveActs } from '../lib/acts.ts';
+import { percentile, type Phase, type Wholeness } from './figures.ts';
+import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, relayUrl, SITE } from './site.ts';
+
+const CALLS_A_SECOND = 10;
+/** Each tenth call carries more than a row of history holds itself. */
+const LARGE_EACH = 10;
+const LARGE_BYTES = 20 * 1024;
+const SMALL_BYTES = 200;
+const RESPOND_MS = 10_000;
+const READ_MS = 10_000;
+/** An answer to an operator must not grow with what one user advertises. */
+const READ_BYTES = 32 * 1024 * 1024;
+const READS = ['/healthz', '/metrics', '/users?limit=10', '/actions', '/connections?limit=1000'];
+
+const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
+const http = createHttpCaller({ url: relayUrl(site, 0), token: () => freshToken(HONEST), retries: 0 });
+const link = createLinkCaller({ url: linkUrl(site, 0), token: () => freshToken(HONEST) });
+const runs = new Map<string, number>();
+/** Params by command id, of all that were called. */
+const called = new Map<string, { readonly n: number; readonly filler: string }>();
+const rows = new Map<string, number>();
+const target = { userId: HONEST, clientId: 'desk', action: 'echo' };
+
+/** Counts the commands that the relay sends: the library would answer a repeated one out of its own memory, and hide it. */
+class CountingSocket extends WebSocket {
+  constructor(url: string | URL, protocols?: string | string[]) {
+    super(url, protocols);
+    this.addEventListener('message', ({ data }) => {
+      const frame = parseDown(String(data));
+      if (isFault(frame) || frame.type !== 'command') return;
+      runs.set(frame.command_id, (runs.get(frame.command_id) ?? 0) + 1);
+    });
+  }
+}
+
+const runtime = createRuntime({
+  url: linkUrl(site, 1),
+  token: () => freshToken(HONEST),
+  clientId: 'desk',
+  clientType: 'console',
+  WebSocket: CountingSocket,
+});
+runtime.handle('echo', {}, (params) => params);
+const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+async function ready(): Promise<null> {
+  runtime.connect();
+  for (let left = 200; runtime.status.state !== 'connected'; left--) {
+    if (left === 0) throw new Error(`the honest client did not come up: ${JSON.stringify(runtime.status)}`);
+    await sleep(50);
+  }
+  return null;
+}
+
+async function call(caller: Caller, commandId: string, n: number): Promise<string | null> {
+  const filler = randomBytes((n % LARGE_EACH === 0 ? LARGE_BYTES : SMALL_BYTES) / 2).toString('hex');
+  called.set(commandId, { n, filler });
+  try {
+    const answer = await caller.invoke<{ filler: string }>(
+      target,
+      { n, filler },
+      { commandId, respondWithinMs: RESPOND_MS },
+    );
+    if (answer.outcome === 'completed' && answer.result?.filler === filler) return null;
+    return `${commandId}: ${JSON.stringify(answer).slice(0, 200)}`;
+  } catch (error) {
+    return `${commandId}: ${String(error)}`;
+  }
+}
+
+/** On a connection of its own, so that it fails where the relay takes no more of them. */
+async function read(path: string): Promise<string | null> {
+  const { promise, resolve, reject } = Promise.withResolvers<string | null>();
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const sent = get(relayUrl(site, 0) + path, { agent: false, headers, timeout: READ_MS }, (response) => {
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    response.on('error', reject);
+    response.on('end', () => {
+      if (response.statusCode !== 200) resolve(`${path}: ${response.statusCode}`);
+      else resolve(bytes > READ_BYTES ? `${path}: ${bytes} bytes` : null);
+    });
+  });
+  sent.on('timeout', () => sent.destroy(new Error(`no answer within ${READ_MS} ms`)));
+  sent.on('error', reject);
+  return promise.catch((error: unknown) => `${path}: ${String(error)}`);
+}
+
+/** Calls at its pace, whatever earlier calls do, for so long. */
+async function phase(given: unknown): Promise<Phase> {
+  const { name, seconds } = z.object({ name: z.string(), seconds: z.number() }).parse(given);
+  const times: number[] = [];
+  const readTimes: number[] = [];
+  const wrong: string[] = [];
+  const readsWrong: string[] = [];
+  const open: Promise<void>[] = [];
+  const measure = async (into: number[], bad: string[], act: () => Promise<string | null>): Promise<void> => {
+    const began = performance.now();
+    const problem = await act();
+    into.push(performance.now() - began);
+    if (problem !== null) bad.push(problem);
+  };
+  const began = performance.now();
+  for (let n = 0; n < seconds * CALLS_A_SECOND; n++) {
+    await sleep(Math.max(0, began + (n * 1000) / CALLS_A_SECOND - performance.now()));
+    open.push(measure(times, wrong, () => call(n % 2 === 0 ? http : link, `${name}-${n}`, n)));
+    const path = READS[Math.floor(n / CALLS_A_SECOND) % READS.length] ?? '/metrics';
+    if (n % CALLS_A_SECOND === 0) open.push(measure(readTimes, readsWrong, () => read(path)));
+  }
+  await Promise.all(open);
+  return {
+    calls: times.length,
+    wrong,
+    p50: percentile(times, 0.5),
+    p99: percentile(times, 0.99),
+    reads: readTimes.length,
+    readsWrong,
+    readP99: percentile(readTimes, 0.99),
+  };
+}
+
+async function rowsOf(commandId: string): Promise<number> {
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const response = await fetch(`${relayUrl(site, 0)}/history/command/${HONEST}/${commandId}`, { headers });
+  const { items } = z.object({ items: z.array(z.unknown()).default([]) }).parse(await response.json());
+  return items.length;
+}
+
+/** Remembers how many rows each command of a phase has. */
+async function note(): Promise<null> {
+  for (const id of called.keys()) rows.set(id, await rowsOf(id));
+  return null;
+}
+
+async function repeat(commandId: string, params: object): Promise<string | null> {
+  const before = runs.get(commandId) ?? 0;
+  const response = await fetch(`${relayUrl(site, 0)}/connections/${HONEST}/desk/actions/echo`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await freshToken(HONEST)}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ params, command_id: commandId }),
+  });
+  const text = await response.text();
+  if ((runs.get(commandId) ?? 0) > Math.max(1, before)) return `${commandId} ran again`;
+  if (before === 0) return null;
+  return response.status === 200 && text.includes('"completed"')
+    ? null
+    : `${commandId}: ${response.status} ${text.slice(0, 150)}`;
+}
+
+/** Repeats every id and looks for every row that was noted. A repeat is answered by the recorded outcome, with or without its result. */
+async function whole(): Promise<Wholeness> {
+  const idsBroken: string[] = [];
+  for (const [id, params] of called) {
+    const problem = await repeat(id, params).catch((error: unknown) => `${id}: ${String(error)}`);
+    if (problem !== null) idsBroken.push(problem);
+  }
+  const rowsMissing: string[] = [];
+  for (const [id, noted] of rows) {
+    const left = await rowsOf(id).catch(() => 0);
+    if (left < noted) rowsMissing.push(`${id}: ${left} of ${noted} rows`);
+  }
+  return { ids: called.size, idsBroken, rowsMissing };
+}
+
+serveActs({ ready, phase, note, whole });

@@ -1,0 +1,31 @@
+/** The process of the hostile user. Arguments: the site as JSON, the name of the attack. */
+import { setMaxListeners } from 'node:events';
+import { setPriority } from 'node:os';
+import { serveActs } from '../lib/acts.ts';
+import { attackOf } from './attacks/attacks.ts';
+import { SITE } from './site.ts';
+
+const HOSTILE_NICE = 15;
+// It is to use up the relay and not the cores that the honest user is measured on.
+setPriority(HOSTILE_NICE);
+const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
+const attack = attackOf(process.argv[3] ?? '');
+const deeds: Record<string, number> = {};
+const over = new AbortController();
+setMaxListeners(0, over.signal);
+// Sockets that the relay cuts are what an attacker expects.
+process.on('uncaughtException', () => (deeds['broken'] = (deeds['broken'] ?? 0) + 1));
+process.on('unhandledRejection', () => (deeds['broken'] = (deeds['broken'] ?? 0) + 1));
+
+serveActs({
+  begin() {
+    const count = (name: string, by = 1): void => void (deeds[name] = (deeds[name] ?? 0) + by);
+    void attack.run({ site, signal: over.signal, count });
+    return null;
+  },
+  /** What it did; what it holds is held until the process is ended. */
+  end() {
+    over.abort();
+    return deeds;
+  },
+});

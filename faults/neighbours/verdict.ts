@@ -1,0 +1,104 @@
+import { SHARE_BOUNDS } from '../../src/core/shares/bounds.ts';
+import type { Deeds, Phase, Wholeness } from './figures.ts';
+
+/** What one attack in one mode came to. Times are milliseconds, memory bytes. */
+export type Episode = {
+  readonly attack: string;
+  readonly mode: 'direct' | 'shared';
+  readonly alone: Phase;
+  readonly beside: Phase;
+  readonly wholeness: Wholeness;
+  readonly deeds: Deeds;
+  /** Of each relay: resident before the attack, and at its most. */
+  readonly memory: readonly { readonly base: number; readonly peak: number }[];
+  /** Relays whose processes ended. */
+  readonly ended: readonly string[];
+};
+
+const MIB = 1024 * 1024;
+/** What a process of a relay in direct mode keeps in memory for the shares whose unit is bytes; of spilled payloads it keeps this much without a directory. */
+const SPILLED_IN_MEMORY = 128 * MIB;
+const MARK_BYTES = 50;
+/** A link with nothing on it, its socket and its row included. */
+const LINK_BYTES = 24 * 1024;
+/** How much more than what is counted a process may hold: headers of objects, and what is not collected yet. */
+const SLACK = 1.3;
+const P99_MS = 100;
+const P99_TIMES = 5;
+
+/** The sum of the totals of all shares, bytes. */
+export function totalOfShares(): number {
+  const { links, marks, spilled_bytes: _, waits: __, ...bytes } = SHARE_BOUNDS;
+  const sum = Object.values(bytes).reduce((all, { total }) => all + (total ?? 0), 0);
+  return sum + SPILLED_IN_MEMORY + (marks.total ?? 0) * MARK_BYTES + (links.total ?? 0) * LINK_BYTES;
+}
+
+export function p99Bound(alone: number): number {
+  return Math.max(P99_MS, P99_TIMES * alone);
+}
+
+/** What of its promises the relay did not keep; empty when all. `timing`: whether the p99 is judged, which a busy machine forbids. */
+export function faultsOf(episode: Episode, { timing }: { readonly timing: boolean }): readonly string[] {
+  const { alone, beside, wholeness, deeds, memory, ended } = episode;
+  const faults = [
+    ...ended.map((reason) => `a relay ended: ${reason}`),
+    ...listed('calls did not end as they should', beside.wrong),
+    ...listed("operator's reads failed", beside.readsWrong),
+    ...listed('ids were not kept', wholeness.idsBroken),
+    ...listed('commands lost rows', wholeness.rowsMissing),
+  ];
+  const bound = p99Bound(alone.p99);
+  if (timing && beside.p99 > bound) faults.push(`p99 ${beside.p99.toFixed(0)} ms, at most ${bound.toFixed(0)}`);
+  for (const { base, peak } of memory) {
+    const most = base + SLACK * totalOfShares();
+    if (peak > most) faults.push(`${mib(peak)} MiB resident, at most ${mib(most)}`);
+  }
+  if (Object.values(deeds).every((count) => count === 0)) faults.push('the attack did nothing, so this proves nothing');
+  if (beside.calls === 0 || wholeness.ids === 0) faults.push('the honest user did nothing, so this proves nothing');
+  return faults;
+}
+
+function listed(what: string, items: readonly string[]): readonly string[] {
+  return items.length === 0 ? [] : [`${items.length} ${what}: ${items.slice(0, 3).join('; ')}`];
+}
+
+function mib(bytes: number): string {
+  return (bytes / MIB).toFixed(0);
+}
+
+const COLUMNS = [
+  'attack',
+  'mode',
+  'calls',
+  'as they should',
+  'p99 alone',
+  'p99 beside',
+  'ids kept',
+  'rows kept',
+  'resident',
+  'what the attack did',
+  'verdict',
+];
+
+/** A table in Markdown, a row for each episode. */
+export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
+  const rows = episodes.map((episode) => {
+    const { attack, mode, alone, beside, wholeness, deeds, memory } = episode;
+    return [
+      attack,
+      mode,
+      beside.calls,
+      beside.calls - beside.wrong.length,
+      `${alone.p99.toFixed(0)} ms`,
+      `${beside.p99.toFixed(0)} ms`,
+      `${wholeness.ids - wholeness.idsBroken.length} of ${wholeness.ids}`,
+      wholeness.rowsMissing.length === 0 ? 'all' : `${wholeness.rowsMissing.length} lost some`,
+      memory.map(({ base, peak }) => `${mib(base)} to ${mib(peak)} MiB`).join(', '),
+      Object.entries(deeds)
+        .map(([name, count]) => `${count} ${name}`)
+        .join(', '),
+      faultsOf(episode, timing).length === 0 ? 'holds' : '**fails**',
+    ];
+  });
+  return [COLUMNS, COLUMNS.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}

@@ -1,0 +1,86 @@
+import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
+import { createRuntime } from '../../src/clients/runtime/index.ts';
+import type { Relay } from '../lib/relay.ts';
+
+export interface Load extends AsyncDisposable {
+  readonly calls: number;
+  readonly wrong: readonly string[];
+  /** Makes so many calls, some at a time, and resolves when all of them ended. */
+  make(count: number): Promise<void>;
+}
+
+const USERS = 10;
+const TICK_MS = 10;
+/** Of each hundred calls these have more than a row of history holds, and these go over HTTP. */
+const LARGE = 2;
+const OVER_HTTP = 10;
+const LARGE_BYTES = 20 * 1024;
+const SMALL_BYTES = 200;
+const KEPT_WRONG = 20;
+const LANES = 20;
+const OPEN_MAX = 2_000;
+/** Times go by the relay's clock, which runs fast. */
+const RESPOND_MS = 300_000;
+
+/** Clients and callers of ten users; calls begin at once, at `rate` a second, whatever earlier ones do. */
+export async function openLoad(relay: Relay, rate: number): Promise<Load> {
+  const users = await Promise.all(Array.from({ length: USERS }, (_, i) => openUser(relay, `user-${i}`)));
+  let calls = 0;
+  let open = 0;
+  const wrong: string[] = [];
+  const began = performance.now();
+  const call = async (n: number): Promise<void> => {
+    const user = users[n % USERS];
+    if (!user) return;
+    open++;
+    const filler = 'f'.repeat(n % 100 < LARGE ? LARGE_BYTES : SMALL_BYTES);
+    const problem = await user.call(n, filler, n % 100 >= 100 - OVER_HTTP);
+    if (problem !== null && wrong.length < KEPT_WRONG) wrong.push(problem);
+    open--;
+  };
+  const timer = setInterval(() => {
+    const due = Math.floor(((performance.now() - began) / 1000) * rate);
+    while (calls < due && open < OPEN_MAX) void call(calls++);
+  }, TICK_MS);
+  return {
+    get calls() {
+      return calls;
+    },
+    wrong,
+    async make(count) {
+      const last = calls + count;
+      const lane = async (): Promise<void> => {
+        while (calls < last) await call(calls++);
+      };
+      await Promise.all(Array.from({ length: LANES }, lane));
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await Promise.all(users.map((user) => user.close()));
+    },
+  };
+}
+
+async function openUser(relay: Relay, userId: string) {
+  const token = await relay.token(userId);
+  const runtime = createRuntime({ url: relay.linkUrl, token, clientId: 'desk', clientType: 'console' });
+  runtime.handle('echo', {}, (params) => params);
+  runtime.connect();
+  const callers = {
+    link: createLinkCaller({ url: relay.linkUrl, token }),
+    http: createHttpCaller({ url: relay.url, token, retries: 0 }),
+  };
+  const ask = async (caller: Caller, n: number, filler: string): Promise<string | null> => {
+    const target = { userId, clientId: 'desk', action: 'echo' };
+    const options = { commandId: `c-${n}`, connectWithinMs: RESPOND_MS, respondWithinMs: RESPOND_MS };
+    const answer = await caller.invoke(target, { n, filler }, options);
+    return answer.outcome === 'completed' ? null : `c-${n}: ${JSON.stringify(answer).slice(0, 200)}`;
+  };
+  return {
+    call: (n: number, filler: string, overHttp: boolean): Promise<string | null> =>
+      ask(overHttp ? callers.http : callers.link, n, filler).catch((error: unknown) => `c-${n}: ${String(error)}`),
+    async close(): Promise<void> {
+      await Promise.all([callers.link.close(), callers.http.close(), runtime.close()]);
+    },
+  };
+}

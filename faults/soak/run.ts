@@ -1,0 +1,45 @@
+/**
+ * `npm run soak -- --minutes 60 --rate 300`: a relay in direct mode under a steady load, and its heap after collections each minute. The hour of the
+ * relay's clock takes five minutes (`--hour-seconds`), so that what is kept for the hour is given up many times over. Prints a table in Markdown.
+ */
+import { parseArgs } from 'node:util';
+import { judgeSlope, WARM_UP_MINUTES, type Sample } from './slope.ts';
+import { soak } from './soak.ts';
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '60' },
+    rate: { type: 'string', default: '300' },
+    every: { type: 'string', default: '1' },
+    warm: { type: 'string', default: String(WARM_UP_MINUTES) },
+    'hour-seconds': { type: 'string', default: '300' },
+    source: { type: 'string' },
+  },
+});
+
+const write = (line: string): void => void process.stdout.write(`${line}\n`);
+const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
+
+function row({ minute, calls, heapBytes, rssBytes }: Sample): string {
+  return `| ${minute} | ${calls} | ${mib(heapBytes)} | ${mib(rssBytes)} |`;
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
+write('| minute | calls | heap after collections, MiB | resident, MiB |\n| --- | --- | --- | --- |');
+const { samples, calls, wrong } = await soak({
+  minutes: Number(values.minutes),
+  rate: Number(values.rate),
+  everyMinutes: Number(values.every),
+  hourMs: Number(values['hour-seconds']) * 1000,
+  source: values.source,
+  onSample: (sample) => write(row(sample)),
+});
+const { flat, grownBytes, mostBytes, samples: judged } = judgeSlope(samples, Number(values.warm));
+write(`\n${calls} calls, ${wrong.length === 0 ? 'all' : 'not all'} as they should be`);
+for (const problem of wrong) write(`  ${problem}`);
+write(
+  `best line through the ${judged} samples from minute ${values.warm} on: ${mib(grownBytes)} MiB of growth, at most ${mib(mostBytes)}`,
+);
+const green = flat && wrong.length === 0;
+write(green ? 'green' : 'RED');
+process.exitCode = green ? 0 : 1;

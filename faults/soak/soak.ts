@@ -1,0 +1,73 @@
+import { passTime } from '../lib/pass-time.ts';
+import { startRelay } from '../lib/relay.ts';
+import { openLoad } from './load.ts';
+import type { Sample } from './slope.ts';
+
+export type SoakOptions = {
+  readonly minutes: number;
+  /** Calls a second of real time. */
+  readonly rate: number;
+  /** Minutes between two looks at the heap. */
+  readonly everyMinutes: number;
+  /** What an hour of the relay's clock takes in real time, milliseconds: how long ended commands, their results and retained history are kept. */
+  readonly hourMs: number;
+  readonly source?: string | undefined;
+  readonly onSample?: (sample: Sample) => void;
+};
+
+export type Soaked = {
+  readonly samples: readonly Sample[];
+  readonly calls: number;
+  /** Calls that did not end with their result, the first of them as text. */
+  readonly wrong: readonly string[];
+};
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const MIB = 1024 * 1024;
+
+/**
+ * A relay in direct mode under a steady load of calls. Its clock runs faster than real time, so that everything that is kept for an hour is kept for
+ * `hourMs`; history is bounded by the same hour and 64 MiB.
+ */
+export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSample }: SoakOptions): Promise<Soaked> {
+  const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };
+  await using relay = await startRelay({ config, ...(source !== undefined && { source }) });
+  await relay.run(HOUR_MS / hourMs);
+  await using load = await openLoad(relay, rate);
+  const samples: Sample[] = [];
+  const began = performance.now();
+  for (let minute = everyMinutes; minute <= minutes + 1e-9; minute += everyMinutes) {
+    await new Promise((done) => setTimeout(done, Math.max(0, began + minute * MINUTE_MS - performance.now())));
+    const { heap, rss } = await relay.memory();
+    const sample = { minute, heapBytes: heap, rssBytes: rss, calls: load.calls };
+    samples.push(sample);
+    onSample?.(sample);
+  }
+  return { samples, calls: load.calls, wrong: load.wrong };
+}
+
+export type RoundsOptions = {
+  readonly rounds: number;
+  readonly callsOfRound: number;
+  readonly source?: string | undefined;
+};
+
+/**
+ * The same in little, for any machine: so many calls, then more than an hour of the relay's clock at once, then a look at the heap, again and again. A round
+ * counts as a minute.
+ */
+export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions): Promise<Soaked> {
+  const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };
+  await using relay = await startRelay({ config, ...(source !== undefined && { source }) });
+  await relay.run(1);
+  await using load = await openLoad(relay, 0);
+  const samples: Sample[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    await load.make(callsOfRound);
+    await passTime(relay, 1.1 * HOUR_MS);
+    const { heap, rss } = await relay.memory();
+    samples.push({ minute: round, heapBytes: heap, rssBytes: rss, calls: load.calls });
+  }
+  return { samples, calls: load.calls, wrong: load.wrong };
+}

@@ -1,0 +1,56 @@
+import type { NodeStore } from './delivery/nodes.ts';
+import type { Deps } from './deps.ts';
+import { andThen, type Maybe } from './maybe.ts';
+import type { EvidenceSource, ObservedSource, Scan } from './page.ts';
+
+const NONE: readonly ObservedSource[] = [];
+/** A look at the nodes serves every answer for this long: far below what makes a node silent. */
+const LOOK_MS = 250;
+
+type Asking = Pick<Deps, 'backend' | 'clock'>;
+type Look = { readonly at: number; nodes: Maybe<readonly string[]> };
+
+/** The last look of each process at its store, or the one under way. */
+const looks = new WeakMap<NodeStore, Look>();
+
+/**
+ * What an answer lacks because nodes are silent: one source for each of them, `observed` 0, since what is shown of a silent node is what it
+ * last said. `nodeId` narrows to one node; null: any. Empty while every node beats. As of at most LOOK_MS ago. Throws as the store does.
+ */
+export function silentSources(
+  { backend, clock }: Asking,
+  source: EvidenceSource,
+  nodeId: string | null = null,
+): Maybe<readonly ObservedSource[]> {
+  return andThen(silentNodes(backend.nodes, clock.now()), (nodes) => {
+    if (nodes.length === 0) return NONE;
+    const asOf = clock.now();
+    return nodes
+      .filter((silent) => nodeId === null || silent === nodeId)
+      .map((silent): ObservedSource => {
+        const seen = { complete: false, observed: 0, limit: null, reason: 'node_silent' } as const;
+        return { source, nodeId: silent, ...seen, asOf };
+      });
+  });
+}
+
+function silentNodes(store: NodeStore, now: number): Maybe<readonly string[]> {
+  const last = looks.get(store);
+  if (last && now >= last.at && now - last.at < LOOK_MS) return last.nodes;
+  const found = store.silent();
+  const look: Look = { at: now, nodes: found };
+  looks.set(store, look);
+  if (!(found instanceof Promise)) return found;
+  return (look.nodes = found.then(
+    (nodes) => (look.nodes = nodes),
+    (error: unknown) => {
+      if (looks.get(store) === look) looks.delete(store);
+      throw error;
+    },
+  ));
+}
+
+/** A store's page with these gaps beside its own. */
+export function withGaps<T>(scan: Scan<T>, gaps: readonly ObservedSource[]): Scan<T> {
+  return gaps.length === 0 ? scan : { ...scan, gaps: [...scan.gaps, ...gaps] };
+}

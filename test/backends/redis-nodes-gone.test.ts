@@ -1,0 +1,109 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { lookAtNodes } from '../../src/backends/redis/nodes-look.ts';
+import { NODE_GONE_MS } from '../../src/core/limits.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { beats, LEASE, linkUp, Node, REPORT } from './redis-nodes-kit.ts';
+
+const ALL = { first: 10, after: null };
+
+describe('a node that died over Redis', () => {
+  const benches: RedisBench[] = [];
+  afterEach(async () => {
+    for (const bench of benches.splice(0).reverse()) await bench.close();
+  });
+  const node = async (id: string): Promise<Node> => {
+    const bench = await redisBench({ ...LEASE, ...(benches[0] && { beside: benches[0] }) });
+    benches.push(bench);
+    return new Node(bench, id).attach();
+  };
+  const two = async (): Promise<readonly [Node, Node]> => {
+    const nodes = [await node('a'), await node('b')] as const;
+    await beats(nodes, 8_000);
+    return nodes;
+  };
+  const listed = async ({ bench }: Node): Promise<readonly (readonly [string, number])[]> => {
+    const { rows } = await bench.backend.nodes.list(ALL);
+    return rows.map(({ row }) => [row.nodeId, bench.now() - row.updatedAt]);
+  };
+  const silent = ({ bench }: Node) => bench.backend.nodes.silent();
+
+  it('is silent from its second missing beat on, and stays listed as it last was for 30 s after it was cleared away', async () => {
+    const [, b] = await two();
+    await beats([b], 4_000);
+    expect(await silent(b)).toEqual([]);
+    // At 6 s it is silent, at 8 s its lease is over and it is cleared away.
+    for (let gone = 6_000; gone < 8_000 + NODE_GONE_MS; gone += 2_000) {
+      await beats([b], 2_000);
+      expect([gone, await silent(b), await listed(b)]).toEqual([
+        gone,
+        ['a'],
+        [
+          ['a', gone],
+          ['b', 0],
+        ],
+      ]);
+    }
+    await beats([b], 2_000);
+    expect([await silent(b), await listed(b)]).toEqual([[], [['b', 0]]]);
+    const { store, connect } = b.bench;
+    const client = connect();
+    await client.connect();
+    const rests = await Promise.all(
+      Array.from({ length: store.partitions }, async (_, partition) => [
+        await client.exists(store.key(partition, 'nodesgone')),
+        await client.hexists(store.key(partition, 'node', 'a'), 'report'),
+      ]),
+    );
+    client.disconnect();
+    expect(rests).toEqual(Array.from({ length: store.partitions }, () => [0, 0]));
+  });
+
+  it('is listed no more than once, and not silent, when another process takes up its id', async () => {
+    const [, b] = await two();
+    await beats([b], 10_000);
+    expect(await silent(b)).toEqual(['a']);
+    const again = await node('a');
+    expect(await silent(b)).toEqual([]);
+    await again.bench.backend.nodes.beat('a', REPORT);
+    expect(await listed(b)).toEqual([
+      ['a', 0],
+      ['b', 0],
+    ]);
+  });
+
+  it('cannot be posted to', async () => {
+    const [, b] = await two();
+    await beats([b], 10_000);
+    expect(await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 })).toBe(false);
+  });
+
+  it('is none that gave its id back, not even while it is cleared away', async () => {
+    const [a, b] = await two();
+    // More than one act clears away.
+    for (let i = 0; i < 200; i++) await linkUp(a, `tab-${i}`);
+    const reap = Promise.withResolvers<void>();
+    const others = Promise.withResolvers<void>();
+    const { act } = a.bench.parts.store;
+    let reaped = 0;
+    Object.assign(a.bench.parts.store, {
+      act: async (...asked: Parameters<typeof act>) => {
+        if (asked[1] === 'nodes-reap' && ++reaped === 3) {
+          reap.resolve();
+          await others.promise;
+        }
+        return act(...asked);
+      },
+    });
+    a.detach();
+    await reap.promise;
+    const { leases } = await lookAtNodes(b.bench.parts, b.bench.store.partitionOfUser('alice'));
+    expect([[...leases.keys()].sort(), await silent(b)]).toEqual([['a', 'b'], []]);
+    // Another node finishes it.
+    await beats([b], 2_000);
+    expect([await silent(b), await listed(b)]).toEqual([[], [['b', 0]]]);
+    others.resolve();
+    await a.bench.close();
+    benches.splice(0, 1);
+    expect([await silent(b), await listed(b)]).toEqual([[], [['b', 0]]]);
+  });
+});

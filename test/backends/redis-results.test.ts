@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TERMINAL_MS } from '../../src/core/limits.ts';
+import { toJson } from '../../src/core/json.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit.ts';
+import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+
+const RETENTION_MS = 4_000;
+const WAIT = { rpcId: 'again', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+
+describe('results over Redis', () => {
+  let bench: RedisBench;
+  beforeEach(async () => {
+    bench = await redisBench({ retentionMs: RETENTION_MS });
+    await bench.backend.commands.rebind(ALICE, BOUND, 'up');
+  });
+  afterEach(() => bench.close());
+
+  const given = async (): Promise<readonly unknown[]> => {
+    const { commands, waiters } = bench.backend;
+    const [repeated, awaited] = [
+      await commands.admit(admission('c1', { waiter: { ...WAIT, rpcId: 'repeated' } })),
+      await waiters.attach(keyFor('c1'), WAIT),
+    ];
+    if (repeated.kind !== 'attached' || awaited.kind !== 'satisfied') throw new Error('it had to be known and ended');
+    expect([repeated.command.outcome, awaited.command.outcome]).toEqual(['completed', 'completed']);
+    return [await commands.result(keyFor('c1')), repeated.result, awaited.result];
+  };
+
+  it('are given as long as history is retained, and not a millisecond longer; the outcome stays for the hour', async () => {
+    await dispatched(bench, 'c1');
+    const payload = toJson({ secret: 'x'.repeat(40_000) });
+    await bench.backend.commands.finish(keyFor('c1'), ending({ payload }));
+    await bench.advance(RETENTION_MS - 1);
+    expect(await given()).toEqual([payload, payload, payload]);
+    await bench.advance(1);
+    expect(await given()).toEqual([null, null, null]);
+    await bench.advance(TERMINAL_MS - RETENTION_MS - 1);
+    expect(await given()).toEqual([null, null, null]);
+    await bench.advance(1);
+    expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
+  });
+
+  it('are removed from Redis soon after, by their own expiry', async () => {
+    await dispatched(bench, 'c1');
+    await bench.backend.commands.finish(keyFor('c1'), ending());
+    const { store } = bench;
+    const partition = store.partitionOfUser('alice');
+    const name = store.key(partition, 'result', store.hash('alice', 'tab', 'c1'));
+    const [left] = await store.read([['PTTL', name]]);
+    expect(Number(left)).toBeGreaterThan(RETENTION_MS);
+    expect(Number(left)).toBeLessThanOrEqual(RETENTION_MS + 60_000);
+  });
+});

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as after } from 'node:timers/promises';
+import { inject, expect, onTestFinished, test } from 'vitest';
+import { createRuntime } from '../../src/clients/runtime/index.ts';
+import { signToken } from '../../src/http/token.ts';
+import { ownFolder } from '../kit/folder.ts';
+import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from './relays.ts';
+
+/** Boots of two processes, a lease, and what a machine that others use needs. */
+const LONG = 120_000;
+const OFTEN_MS = 100;
+
+type Source = { readonly node_id: string | null; readonly reason: string | null };
+type Listing<Item> = {
+  readonly items: readonly Item[];
+  readonly completeness: { readonly complete: boolean; readonly sources: readonly Source[] };
+};
+type Row = { readonly status: string; readonly node_id: string; readonly disconnect_cause: string | null };
+type Node = {
+  readonly node_id: string;
+  readonly stale: boolean;
+  readonly mailbox_listener_alive: boolean;
+  readonly reconciliation_alive: boolean;
+};
+
+async function ask<Item>({ url }: Relay, path: string): Promise<Listing<Item>> {
+  const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+  expect(response.status).toBe(200);
+  return response.json();
+}
+
+async function relay(name: string, namespace: string, folder: string): Promise<Relay> {
+  const env = { CALLBOARD_DURABILITY: 'memory' };
+  const started = await startRelay({ name, folder, namespace, redisUrl: inject('redisUrl'), env });
+  onTestFinished(() => started.proc.kill());
+  return started;
+}
+
+test(
+  'a killed relay is reported as silent before its lease ends, and for as long as it is listed',
+  async () => {
+    const [folder, namespace] = [ownFolder(), randomUUID()];
+    const [dies, lives] = await Promise.all(['dies', 'lives'].map((name) => relay(name, namespace, folder)));
+    if (!dies || !lives) throw new Error('nothing was started');
+    const token = () =>
+      signToken({ secret: SECRET, user: 'alice', scopes: ['connect'], ttlSeconds: 600, now: Date.now() });
+    const runtime = createRuntime({
+      url: `${dies.url.replace('http', 'ws')}/connect`,
+      token,
+      clientId: 'tab',
+      clientType: 'console',
+    });
+    onTestFinished(() => runtime.close());
+    runtime.connect();
+    const list = () => ask<Row>(lives, '/connections');
+    await expect.poll(list, { timeout: 10_000 }).toMatchObject({
+      items: [{ status: 'connected', node_id: 'dies' }],
+      completeness: { complete: true },
+    });
+
+    await dies.proc.kill();
+    const seen: string[] = [];
+    for (let listing = await list(); ; listing = await list()) {
+      const [row] = listing.items;
+      const silent = listing.completeness.sources.filter(({ reason }) => reason === 'node_silent');
+      const said = `${row?.status} ${row?.disconnect_cause} ${listing.completeness.complete} ${silent.map((one) => one.node_id).join()}`;
+      if (seen.at(-1) !== said) seen.push(said);
+      if (row?.disconnect_cause === 'node_lost') break;
+      await after(OFTEN_MS);
+    }
+    expect(seen).toEqual(['connected null true ', 'connected null false dies', 'disconnected node_lost false dies']);
+
+    // The other relay has cleared away what it held by then.
+    const nodes = () => ask<Node>(lives, '/delivery/nodes');
+    await after(5_000);
+    const { items, completeness } = await nodes();
+    const alive = { stale: false, mailbox_listener_alive: true, reconciliation_alive: true };
+    expect(items).toMatchObject([
+      { node_id: 'dies', stale: true, mailbox_listener_alive: false, reconciliation_alive: false },
+      { node_id: 'lives', ...alive },
+    ]);
+    expect(completeness).toMatchObject({ complete: false });
+    expect((await ask(lives, '/rpc/pending')).completeness.sources).toContainEqual(
+      expect.objectContaining({ node_id: 'dies', reason: 'node_silent' }),
+    );
+  },
+  LONG,
+);

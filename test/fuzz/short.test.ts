@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { TURN_MS } from '../../faults/fuzz/engine.ts';
+import { fuzz } from '../../faults/fuzz/fuzz.ts';
+
+/** A process of a relay, and a machine that others use. */
+const LONG = 120_000;
+const SEED = 20_261_122;
+
+/** Ten times the bound that `npm run fuzz` judges by: what is looked for here is dearer by orders of magnitude. */
+const TURN = 10 * TURN_MS;
+
+test(
+  'hostile frames, requests and documents end no relay, and each refusal states its cause, with the fast path and without',
+  async () => {
+    const counts = { frames: 4_000, requests: 1_500, documents: 250 };
+    const { kinds } = await fuzz({ seed: SEED, counts, most: 5, warmUp: 0, turnMs: TURN });
+    expect(kinds.flatMap(({ findings }) => findings)).toEqual([]);
+    expect(kinds.map(({ kind, sent }) => [kind, sent])).toEqual(Object.entries(counts));
+  },
+  LONG,
+);

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ADMIN } from './kit.ts';
+import { stage, type Stage, type Welcomed } from '../relay/kit.ts';
+
+const PATH = '/connections/alice/tab/actions/open';
+
+let at: Stage;
+let tab: Welcomed;
+beforeEach(async () => {
+  at = await stage();
+  tab = await at.client({ client_id: 'tab', instance_id: 'i1' });
+});
+afterEach(() => at[Symbol.asyncDispose]());
+
+/** The request lines since they were read last, without what differs from run to run. */
+async function requests(count: number): Promise<unknown[]> {
+  const found = (): Record<string, unknown>[] =>
+    at.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+  await expect.poll(() => found().length).toBe(count);
+  return found().map(({ method, path, status, commandId, outcome, code }) => ({
+    ...{ method, path, status },
+    ...(commandId !== undefined && { commandId }),
+    ...(outcome !== undefined && { outcome }),
+    ...(code !== undefined && { code }),
+  }));
+}
+
+async function unknownEnd(ask: () => Promise<{ readonly status: number }>): Promise<number> {
+  const asked = ask();
+  await tab.next('command');
+  await at.clock.advance(1_000);
+  return (await asked).status;
+}
+
+describe('the line of a request', () => {
+  it('REST: names the command, its outcome and the code of a 504, of a reading, of a refusal and of a cancellation', async () => {
+    expect(await unknownEnd(() => at.post(PATH, { command_id: 'c1', respond_within_ms: 1_000 }))).toBe(504);
+    await at.rest('/commands/alice/tab/c1', { who: 'alice' });
+    await at.post('/commands/alice/tab/c1/cancel');
+    await at.post('/connections/alice/gone/actions/open', { command_id: 'c2' });
+    await at.post(PATH, { command_id: 'c3', wait_for: 'admitted' });
+    await at.rest('/commands/alice/tab/none', { who: 'alice' });
+    await at.rest('/connections');
+    const ended = { commandId: 'c1', outcome: 'outcome_unknown', code: 'response_timeout' };
+    expect(await requests(7)).toEqual([
+      { method: 'POST', path: PATH, status: 504, ...ended },
+      { method: 'GET', path: '/commands/alice/tab/c1', status: 200, ...ended },
+      { method: 'POST', path: '/commands/alice/tab/c1/cancel', status: 200, ...ended },
+      {
+        ...{ method: 'POST', path: '/connections/alice/gone/actions/open', status: 409 },
+        ...{ commandId: 'c2', code: 'not_connected' },
+      },
+      { method: 'POST', path: PATH, status: 202, commandId: 'c3' },
+      { method: 'GET', path: '/commands/alice/tab/none', status: 404, code: 'not_found' },
+      { method: 'GET', path: '/connections', status: 200 },
+    ]);
+  });
+
+  it('GraphQL: names the command, whichever way the request takes', async () => {
+    const query = `mutation ($id: ID!) {
+      invokeAction(input: { userId: "alice", clientId: "tab", action: "open", commandId: $id, respondWithinMs: 1000 }) {
+        ... on Invocation { outcome } } }`;
+    const ids = ['c1', 'c2', 'c3', 'c4'];
+    for (const id of ids)
+      expect(await unknownEnd(() => at.graphql(query, { who: 'alice', variables: { id } }))).toBe(200);
+    const ended = { outcome: 'outcome_unknown', code: 'response_timeout' };
+    expect(await requests(4)).toEqual(
+      ids.map((commandId) => ({ method: 'POST', path: '/graphql', status: 200, commandId, ...ended })),
+    );
+  });
+
+  it('has the code of what the front refuses, and no token', async () => {
+    await at.ask('/connections', { token: 'no token of ours' });
+    await at.rest('/nowhere');
+    await at.rest('/connections?limit=0');
+    expect(await requests(3)).toMatchObject([
+      { status: 401, code: 'unauthenticated' },
+      { status: 404, code: 'not_found' },
+      { status: 400, code: 'invalid_argument' },
+    ]);
+    expect(at.lines.filter((line) => line.includes(ADMIN) || line.includes('no token of ours'))).toEqual([]);
+  });
+});

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { runEpisode } from '../../faults/neighbours/episode.ts';
+import { faultsOf } from '../../faults/neighbours/verdict.ts';
+
+/** Three processes, and a machine that others use. */
+const LONG = 120_000;
+
+test.each(['bad-tokens', 'quadratic-ids', 'many-commands'])(
+  'an honest user and an operator beside %s are served, and keep their ids and rows',
+  async (attack) => {
+    const episode = await runEpisode({ attack, mode: 'direct', seconds: 2, aloneSeconds: 1 });
+    expect(faultsOf(episode, { timing: false })).toEqual([]);
+  },
+  LONG,
+);

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { ATTACKS, attackOf } from '../../faults/neighbours/attacks/attacks.ts';
+import type { Phase } from '../../faults/neighbours/figures.ts';
+import { faultsOf, p99Bound, tableOf, totalOfShares, type Episode } from '../../faults/neighbours/verdict.ts';
+
+const MIB = 1024 * 1024;
+const QUIET: Phase = { calls: 100, wrong: [], p50: 2, p99: 10, reads: 10, readsWrong: [], readP99: 5 };
+const GOOD: Episode = {
+  attack: 'wide-variables',
+  mode: 'direct',
+  alone: QUIET,
+  beside: QUIET,
+  wholeness: { ids: 200, idsBroken: [], rowsMissing: [] },
+  deeds: { requests: 500 },
+  memory: [{ base: 200 * MIB, peak: 300 * MIB }],
+  ended: [],
+};
+const TIMING = { timing: true };
+
+describe('an episode', () => {
+  test('in which nothing is wrong has no faults', () => {
+    expect(faultsOf(GOOD, TIMING)).toEqual([]);
+  });
+
+  test.each<[string, Partial<Episode>, RegExp]>([
+    ['a call ended otherwise', { beside: { ...QUIET, wrong: ['beside-1: expired'] } }, /1 calls did not end/],
+    ['the operator was refused', { beside: { ...QUIET, readsWrong: ['/metrics: 429'] } }, /1 operator's reads/],
+    [
+      'an id ran again',
+      { wholeness: { ids: 200, idsBroken: ['alone-1 ran again'], rowsMissing: [] } },
+      /ids were not kept/,
+    ],
+    ['a row is gone', { wholeness: { ids: 200, idsBroken: [], rowsMissing: ['alone-1: 0 of 2 rows'] } }, /lost rows/],
+    ['calls took long', { beside: { ...QUIET, p99: 101 } }, /p99 101 ms, at most 100/],
+    [
+      'the relay grew beyond its totals',
+      { memory: [{ base: 200 * MIB, peak: 200 * MIB + 1.4 * totalOfShares() }] },
+      /MiB resident/,
+    ],
+    ['a relay ended', { ended: ['a'] }, /a relay ended/],
+    ['the attack did nothing', { deeds: {} }, /proves nothing/],
+    ['the honest user did nothing', { beside: { ...QUIET, calls: 0 } }, /proves nothing/],
+  ])('in which %s has a fault', (_what, over, fault) => {
+    expect(faultsOf({ ...GOOD, ...over }, TIMING).join()).toMatch(fault);
+  });
+
+  test('is not judged by time where time is not to be judged', () => {
+    expect(faultsOf({ ...GOOD, beside: { ...QUIET, p99: 5_000 } }, { timing: false })).toEqual([]);
+  });
+
+  test('may be five times as slow as alone', () => {
+    expect([p99Bound(10), p99Bound(30)]).toEqual([100, 150]);
+  });
+
+  test('is a row of the table', () => {
+    const [, , row] = tableOf([GOOD], TIMING).split('\n');
+    expect(row).toBe(
+      '| wide-variables | direct | 100 | 100 | 10 ms | 10 ms | 200 of 200 | all | 200 to 300 MiB | 500 requests | holds |',
+    );
+  });
+});
+
+test('attacks have names of their own, and no other name is taken for one', () => {
+  expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length);
+  expect(() => attackOf('nothing')).toThrow('There is no attack nothing');
+});

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { judgeSlope } from '../../faults/soak/slope.ts';
+import { soakRounds } from '../../faults/soak/soak.ts';
+
+/** A process of a relay, and a machine that others use. */
+const LONG = 120_000;
+const ROUNDS = 7;
+const CALLS = 1_200;
+/** Rounds until code is compiled and caches are full. */
+const WARM_UP = 4;
+
+test(
+  'what calls leave behind is gone after the hour: the heap of a relay stays flat',
+  async () => {
+    const { samples, calls, wrong } = await soakRounds({ rounds: ROUNDS, callsOfRound: CALLS });
+    expect(wrong).toEqual([]);
+    expect(calls).toBe(ROUNDS * CALLS);
+    const judged = judgeSlope(samples, WARM_UP);
+    expect(judged, JSON.stringify(samples)).toMatchObject({ flat: true, samples: ROUNDS - WARM_UP + 1 });
+  },
+  LONG,
+);

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { judgeSlope, type Sample } from '../../faults/soak/slope.ts';
+
+const MIB = 1024 * 1024;
+
+function samples(heapOf: (minute: number) => number, minutes = 60): readonly Sample[] {
+  return Array.from({ length: minutes }, (_, i) => ({
+    minute: i + 1,
+    heapBytes: heapOf(i + 1),
+    rssBytes: 0,
+    calls: 0,
+  }));
+}
+
+describe('the line through the heap', () => {
+  test('is flat where the heap only fills while it is warm', () => {
+    expect(
+      judgeSlope(
+        samples((minute) => 100 * MIB + Math.min(minute, 9) * 20 * MIB),
+        10,
+      ),
+    ).toMatchObject({ flat: true, samples: 51 });
+  });
+
+  test('is flat where the heap goes up and down', () => {
+    expect(
+      judgeSlope(
+        samples((minute) => 100 * MIB + (minute % 3) * 5 * MIB),
+        10,
+      ).flat,
+    ).toBe(true);
+  });
+
+  test('is not flat where each minute leaves 0.2 MiB of 100', () => {
+    const { flat, grownBytes, mostBytes } = judgeSlope(
+      samples((minute) => (100 + 0.2 * minute) * MIB),
+      10,
+    );
+    expect(flat).toBe(false);
+    expect(grownBytes / MIB).toBeCloseTo(10, 5);
+    expect(mostBytes / MIB).toBeCloseTo(5.11, 1);
+  });
+
+  test('is not judged by two samples', () => {
+    expect(() =>
+      judgeSlope(
+        samples(() => MIB, 11),
+        10,
+      ),
+    ).toThrow('2 samples');
+  });
+});
