@@ -142,4 +142,12 @@ export const GUARD_MUTANTS: readonly GuardMutant[] = [
     replace: 'if (bytes > reader.bytes) return;',
     judge: { test: 'test/http/unread.test.ts' },
   },
+  {
+    name: 'marks-dropped',
+    says: 'a record that is given up leaves no mark, so its id runs again',
+    file: 'backends/memory/ledger-ended.ts',
+    find: 'this.#marks.add(command, command.digest, { mark, owner: user });',
+    replace: '',
+    judge: { test: 'test/backends/ended-shares.test.ts' },
+  },
 ];
