@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { plantMutant } from '../../test/faults/mutants.ts';
 import { fuzz } from '../fuzz/fuzz.ts';
@@ -15,17 +15,17 @@ const FOR_TESTS = ['test', 'faults', 'vitest.config.ts', 'tsconfig.json', 'PROTO
 const SEED = 1;
 const REPORT = z.object({ numFailedTests: z.number(), numPassedTests: z.number() });
 
-/** What noticed the mistake, as text; null when nothing did. */
-export async function caught(mutant: GuardMutant): Promise<string | null> {
-  await using planted = plantMutant(mutant);
-  return await judgeWith(mutant.judge, planted);
+/** What noticed the mistake, as text; null when nothing did. `source`: where the sources lie, if not here; the tests beside them are taken. */
+export async function caught(mutant: GuardMutant, source?: string): Promise<string | null> {
+  await using planted = plantMutant(mutant, source);
+  return await judgeWith(mutant.judge, { ...planted, root: source === undefined ? ROOT : dirname(source) });
 }
 
 async function judgeWith(
   judge: Judge,
-  { folder, source }: { readonly folder: string; readonly source: string },
+  { folder, source, root }: { readonly folder: string; readonly source: string; readonly root: string },
 ): Promise<string | null> {
-  if ('test' in judge) return failingTests(folder, judge.test);
+  if ('test' in judge) return failingTests(judge.test, { folder, root });
   if ('fuzz' in judge) {
     const { kinds } = await fuzz({ seed: SEED, counts: { [judge.fuzz]: judge.count }, most: 1, warmUp: 0, source });
     return kinds.flatMap(({ findings }) => findings)[0]?.what ?? null;
@@ -36,8 +36,12 @@ async function judgeWith(
 }
 
 /** Runs a file of tests in the copy. One that cannot even be loaded proves nothing about the guard. */
-async function failingTests(folder: string, file: string): Promise<string | null> {
-  for (const name of FOR_TESTS) cpSync(join(ROOT, name), join(folder, name), { recursive: true, force: true });
+async function failingTests(
+  file: string,
+  { folder, root }: { readonly folder: string; readonly root: string },
+): Promise<string | null> {
+  for (const name of FOR_TESTS.filter((name) => existsSync(join(root, name))))
+    cpSync(join(root, name), join(folder, name), { recursive: true, force: true });
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
   const report = join(folder, 'report.json');
   const where = ['--root', folder, '--project', 'direct', '--reporter=json', `--outputFile.json=${report}`];

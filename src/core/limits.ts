@@ -1,4 +1,5 @@
 /** Every bound of callboard in one place. Times are milliseconds, sizes are bytes, unless a name says otherwise. */
+import { JSON_DEPTH } from '../protocol/json-scan.ts';
 
 // --- pages and samples -----------------------------------------------------------------------------------------------
 /** The documented interface: `limit` of /connections is 1 to 1000; every page of callboard takes the same range. */
@@ -86,7 +87,7 @@ export const READ_NOTHING_MS = 15_000;
 export const UNAUTHENTICATED_SOCKETS_PER_ADDRESS = 256;
 export const UNAUTHENTICATED_SOCKETS = 8_192;
 /** JSON that is nested deeper is refused where it enters: it would overflow the stack of a program that reads it later. */
-export { JSON_DEPTH } from '../protocol/json-scan.ts';
+export { JSON_DEPTH };
 /** Members and items that the relay builds of one request or frame, payloads left out: building many takes long. */
 export const ENVELOPE_PARTS = 1000;
 /** Params up to this many bytes are compared by what they say, larger ones as they are written. */

@@ -83,8 +83,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  const contextOf = ({ who, signal, notes }: Operation, { plan, variables }: Admitted): object =>
-    options.makeContext({ core, who, log, signal, notes, asks: plan.asks(variables) });
+  const contextOf = (
+    { who, signal, notes }: Operation,
+    { plan, variables }: { readonly plan: Plan; readonly variables: Variables },
+  ): object => options.makeContext({ core, who, log, signal, notes, asks: plan.asks(variables) });
   const admit = (operation: Operation): Admitted => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');

@@ -13,9 +13,9 @@ import { restartBudget } from './page-budget.ts';
 import { createAsks } from './plan-asks.ts';
 import { createDeedWriter, type DeedWriter } from './writer-deed.ts';
 import { createFragmentStores, type FragmentStores } from './fragments.ts';
+import { createVariablesReader, type ReadVariables, type Variables } from './request-variables.ts';
 import { MAX_COERCION_ERRORS, refusedVariables } from './plan-variables.ts';
 import { rootFields } from './plan-roots.ts';
-import { createVariablesReader, type ReadVariables, type Variables } from './request-variables.ts';
 import { createWriter, type Writer, type WriterSource } from './writer.ts';
 import type { Note } from './writer-values.ts';
 
@@ -28,12 +28,12 @@ export type Plan = {
   readonly introspects: boolean;
   /** It reads nothing but the schema and `__typename`. */
   readonly onlyMeta: boolean;
+  /** The variables of a request, for what follows. Throws `invalid_argument`. */
+  readonly read: ReadVariables;
   /** The fields that it may ask for with these variables, by name. */
   asks(variables: Variables): ReadonlySet<string>;
   /** What is wrong with large variables, as `run` would answer it; null: nothing that could be told without running. */
   refused(variables: Variables): readonly GraphQLError[] | null;
-  /** The variables of a request, for what follows. Throws `invalid_argument`. */
-  readonly read: ReadVariables;
   /** The most that it may cost with these variables. Bad variables cost 0: running refuses them. */
   cost(variables: Variables): number;
   /**
@@ -103,9 +103,9 @@ function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
     operation: operation.operation,
     introspects: roots.has('__schema') || roots.has('__type'),
     onlyMeta: [...roots].every((name) => name.startsWith('__')),
+    read: createVariablesReader(schema, operation),
     asks: createAsks(document, operation),
     refused: (variables) => refusedVariables(schema, operation, variables),
-    read: createVariablesReader(schema, operation),
     cost: createCost(schema, document, operation),
     run: settled(run, operation),
     write,

@@ -4,11 +4,11 @@ import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError, fail, notFound } from '../core/errors.ts';
+import { CallboardError, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { andThen, type Maybe } from '../core/maybe.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
-import { turnAway, type Turned } from '../gateway/doorstep.ts';
+import { turnAway } from '../gateway/doorstep.ts';
 import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../gateway/origin.ts';
 import { wantsPage } from '../graphql/graphiql.ts';
@@ -26,6 +26,7 @@ import { admitBody, rateOf } from './inbound.ts';
 import { createHouse, type HouseRoute } from './house.ts';
 import { crossOrigin, requireOwnPage } from './origin.ts';
 import { createReply } from './reply.ts';
+import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireReading } from './request-form.ts';
 import type { SiteEvents } from './site-events.ts';
 import type { Sockets } from './sockets.ts';
 import type { UnreadBytes } from './unread.ts';
@@ -191,39 +192,6 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
       ),
     );
   };
-}
-
-/** HTTP/1.0 has no such header; of later requests without one nobody knows what they are for (RFC 9112, 3.2). */
-function requireHost({ request, response }: Visit): void {
-  if (request.headers.host !== undefined || request.httpVersionMinor === 0) return;
-  response.setHeader('connection', 'close');
-  fail('invalid_argument', 'A request needs a Host header.');
-}
-
-function refuseExpectation({ response }: Visit): never {
-  response.setHeader('connection', 'close');
-  fail('invalid_argument', 'Of expectations only 100-continue is understood.', { status: 417 });
-}
-
-const NO_TUNNELS: Turned = {
-  status: 405,
-  code: 'method_not_allowed',
-  detail: 'This is no proxy.',
-  headers: ['Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS'],
-};
-
-function isGraphql(path: string | null): boolean {
-  return path === '/graphql' || path === '/graphql/stream';
-}
-
-function isReading(method: string): boolean {
-  return method === 'GET' || method === 'HEAD';
-}
-
-function requireReading({ method, response }: Visit): void {
-  if (isReading(method)) return;
-  response.setHeader('allow', 'GET, HEAD');
-  fail('method_not_allowed', 'This path can only be read.');
 }
 
 /** What was not meant to be thrown is logged under the request's id and shown as nothing but that id. */

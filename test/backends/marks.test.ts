@@ -2,16 +2,14 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CommandMarks } from '../../src/backends/memory/commands-marks.ts';
 import type { CommandMark } from '../../src/core/delivery/command.ts';
-import { createCrypto } from '../../src/platform/crypto.ts';
 
-const { sha256 } = createCrypto('test');
 const WINDOW = 3_600_000;
 const T0 = 1_800_000_000_000;
 
 function opened(windowMs = WINDOW) {
   const dropped: [string, number][] = [];
   const onDropped = (owner: string, count: number): void => void dropped.push([owner, count]);
-  return { marks: new CommandMarks<string>({ windowMs, sha256, onDropped }), dropped };
+  return { marks: new CommandMarks<string>({ windowMs, onDropped }), dropped };
 }
 
 const key = (commandId: string, userId = 'alice') => ({ userId, clientId: 'tab', commandId });

@@ -40,7 +40,7 @@ export function createMemoryBackend({
 }: MemoryOptions): MemoryBackend {
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
-  const ledger = new Ledger(clock, { shares, log, sha256, windowMs, retentionMs });
+  const ledger = new Ledger(clock, { shares, log, windowMs, retentionMs });
   const waiters = new WaiterIndex(clock, mailboxes);
   const dedup = createMemoryDedup(clock);
   const history = createMemoryHistory({ clock, limits, dedup, shares });

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { CommandMark, ExecutionEvidence, Outcome } from '../../core/delivery/command.ts';
 import { CODES, type Code } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -13,7 +13,6 @@ type Generation<O> = { readonly number: number; readonly table: MarkTable; reado
 export type MarksOptions<O> = {
   /** Milliseconds, at most a day. */
   readonly windowMs: number;
-  readonly sha256: (text: string) => string;
   /** A generation was dropped that was counted for this owner so often. */
   readonly onDropped: (owner: O, count: number) => void;
 };
@@ -49,7 +48,7 @@ export class CommandMarks<O> {
     const generation = this.#generationOf(mark.endedAt);
     const end = pack(mark, mark.endedAt - generation.number * this.#length);
     const code = mark.errorCode === null ? 0 : CODE_NAMES.indexOf(mark.errorCode) + 1;
-    generation.table.add({ key: this.#hash(key), digest: this.#words(digest), end, code });
+    generation.table.add({ key: this.#hash(key), digest: wordsOf(digest), end, code });
     generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
   }
 
@@ -62,13 +61,14 @@ export class CommandMarks<O> {
   /** `conflict`: the mark is of another digest than the one given. Null: there is no live mark. */
   find(key: CommandKey, digest: string | null, now: number): CommandMark | 'conflict' | null {
     if (this.#generations.length === 0) return null;
-    const hash = this.#hash(key);
-    for (const { number, table } of this.#generations.toReversed()) {
-      const found = table.find(hash);
-      if (!found) continue;
-      const mark = unpack(found.end, found.code, number * this.#length);
+    const hashed = this.#hash(key);
+    for (let at = this.#generations.length - 1; at >= 0; at--) {
+      const generation = this.#generations[at];
+      const found = generation?.table.find(hashed);
+      if (!generation || !found) continue;
+      const mark = unpack(found.end, found.code, generation.number * this.#length);
       if (mark.endedAt + this.#options.windowMs <= now) continue;
-      return digest === null || equal(found.digest, this.#words(digest)) ? mark : 'conflict';
+      return digest === null || equal(found.digest, wordsOf(digest)) ? mark : 'conflict';
     }
     return null;
   }
@@ -95,14 +95,14 @@ export class CommandMarks<O> {
   }
 
   #hash({ userId, clientId, commandId }: CommandKey): Uint32Array {
-    return this.#words(`${this.#secret}\0${userId}\0${clientId}\0${commandId}`);
+    return wordsOf(`${this.#secret}\0${userId}\0${clientId}\0${commandId}`);
   }
+}
 
-  /** The first 128 bits of the digest. */
-  #words(text: string): Uint32Array {
-    const bytes = Buffer.from(this.#options.sha256(text), 'base64url');
-    return Uint32Array.of(bytes.readUInt32LE(0), bytes.readUInt32LE(4), bytes.readUInt32LE(8), bytes.readUInt32LE(12));
-  }
+/** The first 128 bits of SHA-256. */
+function wordsOf(text: string): Uint32Array {
+  const bytes = hash('sha256', text, 'buffer');
+  return Uint32Array.of(bytes.readUInt32LE(0), bytes.readUInt32LE(4), bytes.readUInt32LE(8), bytes.readUInt32LE(12));
 }
 
 const CODE_NAMES = Object.keys(CODES) as readonly Code[];

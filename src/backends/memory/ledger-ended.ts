@@ -12,7 +12,6 @@ import { SparseQueue } from './list-sparse.ts';
 export type EndedOptions = {
   readonly shares: Shares;
   readonly log: Log;
-  readonly sha256: (text: string) => string;
   /** How long an ended command's id is known, milliseconds. */
   readonly windowMs: number;
   /** How long a result is retained at most, milliseconds. */
@@ -39,8 +38,8 @@ export class EndedCommands {
   constructor(options: EndedOptions) {
     this.#options = options;
     this.users = new UserLedgers(options.shares);
-    const { windowMs, sha256 } = options;
-    this.#marks = new CommandMarks({ windowMs, sha256, onDropped: (user, count) => this.#unmark(user, count) });
+    const { windowMs } = options;
+    this.#marks = new CommandMarks({ windowMs, onDropped: (user, count) => this.#unmark(user, count) });
   }
 
   /** Ended commands with a whole record. */

@@ -1,0 +1,37 @@
+/** What every request must fulfil before it is routed, and how requests of another form are refused. */
+import { fail } from '../core/errors.ts';
+import type { Turned } from '../gateway/doorstep.ts';
+import type { Visit } from './visit.ts';
+
+/** HTTP/1.0 has no such header; of later requests without one nobody knows what they are for (RFC 9112, 3.2). */
+export function requireHost({ request, response }: Visit): void {
+  if (request.headers.host !== undefined || request.httpVersionMinor === 0) return;
+  response.setHeader('connection', 'close');
+  fail('invalid_argument', 'A request needs a Host header.');
+}
+
+export function refuseExpectation({ response }: Visit): never {
+  response.setHeader('connection', 'close');
+  fail('invalid_argument', 'Of expectations only 100-continue is understood.', { status: 417 });
+}
+
+export const NO_TUNNELS: Turned = {
+  status: 405,
+  code: 'method_not_allowed',
+  detail: 'This is no proxy.',
+  headers: ['Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS'],
+};
+
+export function isGraphql(path: string | null): boolean {
+  return path === '/graphql' || path === '/graphql/stream';
+}
+
+export function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+export function requireReading({ method, response }: Visit): void {
+  if (isReading(method)) return;
+  response.setHeader('allow', 'GET, HEAD');
+  fail('method_not_allowed', 'This path can only be read.');
+}
