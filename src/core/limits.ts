@@ -151,8 +151,8 @@ export const SSE_PING_MS = 20_000;
 // --- documents -------------------------------------------------------------------------------------------------------
 export const QUERY_DEPTH = 12;
 export const QUERY_TOKENS = 4000;
-/** Braces, brackets and parentheses within one another: beside fields, the values of arguments. As deep as a literal of JSON need be. */
-export const QUERY_NESTING = 200;
+/** Braces, brackets and parentheses within one another: beside fields, the values of arguments. As deep as JSON may be. */
+export const QUERY_NESTING = JSON_DEPTH;
 export const QUERY_ALIASES = 100;
 export const QUERY_ROOT_FIELDS = 10;
 export const QUERY_DIRECTIVES = 50;
