@@ -3,6 +3,7 @@ import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Log } from '../../core/log.ts';
+import type { Metrics } from '../../core/metrics.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
@@ -12,6 +13,7 @@ import { SparseQueue } from './list-sparse.ts';
 export type EndedOptions = {
   readonly shares: Shares;
   readonly log: Log;
+  readonly metrics: Metrics;
   /** How long an ended command's id is known, milliseconds. */
   readonly windowMs: number;
   /** How long a result is retained at most, milliseconds. */
