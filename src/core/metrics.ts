@@ -15,7 +15,7 @@ export const COUNTERS = {
   payloads_spilled: 'Payloads written to the spill store.',
   payloads_unstored: 'Payloads that the spill store did not take.',
   results_given_up:
-    'Results of ended commands that are no longer retained within their window, by reason: `share` or `retention`.',
+    'Results of ended commands that are no longer retained within their window, by reason: `share`, `retention` or `record` (it was reduced).',
   records_reduced: 'Records of ended commands reduced to marks for lack of room.',
   ids_forgotten: 'Ids made by the relay that were forgotten early: there was no room for a record or a mark.',
   dedup_marks_evicted: 'Deduplication marks dropped early for lack of room: a duplicate may then be retained again.',

@@ -114,6 +114,16 @@ describe('an id of which a mark alone is left', () => {
   });
 });
 
+describe('what is given up', () => {
+  it('is counted in the metrics', async () => {
+    await using at = await reduced();
+    const { text } = await at.house.rest('/metrics');
+    expect(text).toContain('\ncallboard_records_reduced_total 1\n');
+    expect(text).toContain('\ncallboard_results_given_up_total{reason="record"} 1\n');
+    expect(text).toContain('\ncallboard_ids_forgotten_total 0\n');
+  });
+});
+
 describe('a relay without room for marks', () => {
   it('refuses ids that callers choose, names the share, and takes calls without one', async () => {
     await using at = await reduced({ marks: { guarantee: 2, total: 2 } });
