@@ -71,7 +71,7 @@ export async function openCallboard(options: CallboardOptions): Promise<Callboar
 }
 
 /**
- * As `openCallboard` for a relay that needs nothing opened. Throws `invalid_argument` for one over Redis, and `internal` when its own
+ * As `openCallboard` for a relay that needs nothing opened. Throws `invalid_argument` for one over Redis and for numbers out of their range, and `internal` when its own
  * documents do not fit its schema.
  */
 export function createCallboard(options: CallboardOptions): Callboard {
