@@ -2,6 +2,7 @@ import type { AuthConfig, Config } from './config.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { shareBounds, SPILL_IN_MEMORY, type GivenBounds } from './core/shares/bounds.ts';
 import { createShares, type Shares } from './core/shares/shares.ts';
+import { checkRanges } from './settings-ranges.ts';
 
 /** What a relay can be told. `readConfig` makes all of it out of variables and flags; embedding programs give what they need. */
 export type Settings = Partial<
@@ -32,8 +33,10 @@ export type Settings = Partial<
   readonly historyMaxBytes?: number;
 };
 
-/** Throws `invalid_argument` for bounds that cannot hold. */
-export function sharesOf({ shares, historyMaxBytes, spillDir = null, redis = null }: Settings): Shares {
+/** Throws `invalid_argument` for numbers out of their range and for bounds that cannot hold. */
+export function sharesOf(settings: Settings): Shares {
+  checkRanges(settings);
+  const { shares, historyMaxBytes, spillDir = null, redis = null } = settings;
   const history = { ...(historyMaxBytes === undefined ? {} : { total: historyMaxBytes }), ...shares?.history_bytes };
   const inMemory = spillDir === null && redis === null;
   const defaults = inMemory ? { spilled_bytes: SPILL_IN_MEMORY } : {};

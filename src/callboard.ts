@@ -21,6 +21,7 @@ import { Cursors } from './core/cursor.ts';
 import type { SpillStore } from './core/history/spill.ts';
 import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { silentLog, type Log } from './core/log.ts';
+import type { Metrics } from './core/metrics.ts';
 import type { Shares } from './core/shares/shares.ts';
 import { createFaces, type Faces } from './http/faces.ts';
 import { createAuthenticator } from './http/auth.ts';
@@ -70,7 +71,7 @@ export async function openCallboard(options: CallboardOptions): Promise<Callboar
 }
 
 /**
- * As `openCallboard` for a relay that needs nothing opened. Throws `invalid_argument` for one over Redis, and `internal` when its own
+ * As `openCallboard` for a relay that needs nothing opened. Throws `invalid_argument` for one over Redis and for numbers out of their range, and `internal` when its own
  * documents do not fit its schema.
  */
 export function createCallboard(options: CallboardOptions): Callboard {
@@ -79,9 +80,11 @@ export function createCallboard(options: CallboardOptions): Callboard {
   // In direct mode nothing of a cursor outlives the process, so neither need its key.
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config);
-  const backend = options.backend ?? memoryBackend(config, { clock, log, sha256: crypto.sha256, shares });
+  const meter = createMetrics();
+  const backend =
+    options.backend ?? memoryBackend(config, { clock, log, metrics: meter, sha256: crypto.sha256, shares });
   const spill = options.spill ?? spillStore(config.spillDir ?? null, { clock, log, crypto, shares });
-  return compose(options, { backend, spill, crypto, clock, shares });
+  return compose(options, { backend, spill, crypto, clock, shares, meter });
 }
 
 /** What a relay keeps things in. Its clock is the one that stamps them. */
@@ -91,6 +94,7 @@ type Place = {
   readonly crypto: Crypto;
   readonly clock: Clock;
   readonly shares: Shares;
+  readonly meter: Meter;
 };
 
 /** Redis and its client are loaded here alone: direct mode does without. */
@@ -116,17 +120,17 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const crypto = createCrypto(cursorKey);
   const place =
     options.spill ?? (spillDir === null ? spill : createDirectorySpill({ root: spillDir, clock, log, shares }));
-  return { backend, spill: place, crypto, clock, shares };
+  return { backend, spill: place, crypto, clock, shares, meter: createMetrics() };
 }
 
 function policyOf({ policy, config }: CallboardOptions): Policy {
   return policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
 }
 
-function compose(options: CallboardOptions, { backend, spill, crypto, clock, shares }: Place): Callboard {
+function compose(options: CallboardOptions, place: Place): Callboard {
+  const { backend, spill, crypto, clock, shares, meter } = place;
   const { config, log = silentLog } = options;
   const { basePath = '' } = config;
-  const meter = createMetrics();
   const core = createCore({
     nodeId: config.nodeId ?? `node-${crypto.randomToken().slice(0, 8)}`,
     backend,
@@ -185,7 +189,13 @@ export async function cleanSpillDirectory(root: string, log: Log = silentLog): P
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }
 
-type MemoryParts = { clock: Clock; log: Log; sha256: (text: string) => string; shares: Shares };
+type MemoryParts = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly sha256: (text: string) => string;
+  readonly shares: Shares;
+};
 
 function memoryBackend(config: Settings, parts: MemoryParts): Backend {
   return createMemoryBackend({

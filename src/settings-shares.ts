@@ -48,6 +48,8 @@ export const SHARE_ROWS = {
   UNREAD_MAX_BYTES: bytes,
   MARKS_SHARE: count,
   MARKS_MAX: count,
+  DEDUP_SHARE: count,
+  DEDUP_MAX: count,
 } as const;
 
 export type ShareSetting = keyof typeof SHARE_ROWS;
@@ -65,6 +67,7 @@ export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSettin
   waits: ['WAITS_SHARE', null],
   unread_bytes: ['UNREAD_SHARE_BYTES', 'UNREAD_MAX_BYTES'],
   marks: ['MARKS_SHARE', 'MARKS_MAX'],
+  dedup_marks: ['DEDUP_SHARE', 'DEDUP_MAX'],
 };
 
 const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, total]) =>

@@ -7,14 +7,14 @@ import {
   UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
   INBOUND_BYTES_PER_SECOND,
   TERMINAL_MS,
-  TERMINAL_RANGE_MS,
 } from './core/limits.ts';
+import { RANGES, type Range } from './settings-ranges.ts';
 import { SHARE_ROWS, whole } from './settings-shares.ts';
 
 /** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
 
-const MIB = 1024 * 1024;
+const ranged = ({ min, max }: Range) => whole(min, max);
 const flag = z.enum(['true', 'false', '1', '0', 'on', 'off'], 'expected true or false').transform(isOn);
 const list = z.string().transform((text) =>
   text
@@ -56,13 +56,15 @@ export const SETTINGS = z.object({
   RAW_MESSAGES: flag.default(false),
   POLICY_FILE: z.string().optional(),
   SPILL_DIR: z.string().optional(),
-  RETENTION_MS: whole(1000, 365 * 24 * 3600_000).default(RETENTION_MS),
-  IDEMPOTENCY_WINDOW_MS: whole(TERMINAL_RANGE_MS.min, TERMINAL_RANGE_MS.max).default(TERMINAL_MS),
-  STREAM_MAX_MESSAGES: whole(1, 10_000_000).default(STREAM_MESSAGES),
+  RETENTION_MS: ranged(RANGES.retentionMs).default(RETENTION_MS),
+  IDEMPOTENCY_WINDOW_MS: ranged(RANGES.idempotencyWindowMs).default(TERMINAL_MS),
+  STREAM_MAX_MESSAGES: ranged(RANGES.streamMaxMessages).default(STREAM_MESSAGES),
   ...SHARE_ROWS,
-  INBOUND_BYTES_PER_SECOND: whole(1024, 1024 * 1024 * MIB).default(INBOUND_BYTES_PER_SECOND),
-  UNAUTHENTICATED_SOCKETS_PER_ADDRESS: whole(1, 10_000_000).default(UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
-  MAX_BODY_BYTES: whole(1024, 64 * MIB).default(MAX_BODY_BYTES),
+  INBOUND_BYTES_PER_SECOND: ranged(RANGES.inboundBytesPerSecond).default(INBOUND_BYTES_PER_SECOND),
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS: ranged(RANGES.unauthenticatedSockets).default(
+    UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+  ),
+  MAX_BODY_BYTES: ranged(RANGES.maxBodyBytes).default(MAX_BODY_BYTES),
   ALLOWED_ORIGINS: list
     .pipe(z.array(z.string().refine(isOrigin, 'expected exact origins as https://app.example, no path and no *')))
     .default([]),
@@ -102,6 +104,7 @@ export const SHARED_ONLY: readonly SettingName[] = [
 export const DIRECT_ONLY: readonly SettingName[] = [
   ...(['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES', 'RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'] as const),
   ...(['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES', 'MARKS_SHARE', 'MARKS_MAX'] as const),
+  ...(['RECORDS_SHARE', 'RECORDS_MAX', 'DEDUP_SHARE', 'DEDUP_MAX'] as const),
 ];
 
 function isOn(text: string): boolean {

@@ -190,8 +190,6 @@ export const SSE_STALL_MS = 5 * SSE_PING_MS;
 export const DEDUP_TTL_MS = 120_000;
 export const DEDUP_GRAIN_MS = 10_000;
 export const DEDUP_WINDOW_SECONDS = { default: 300, min: 10, max: 3600 } as const;
-/** In memory mode, marks at once (at some 200 bytes each): beyond, the oldest go early and the counters are no longer exact. */
-export const DEDUP_MARKS = 500_000;
 
 // --- ingest ----------------------------------------------------------------------------------------------------------
 export const INGEST_BATCH = 100;

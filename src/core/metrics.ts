@@ -14,6 +14,11 @@ export const COUNTERS = {
   commands_recovered: 'Commands requeued after their node or link was lost.',
   payloads_spilled: 'Payloads written to the spill store.',
   payloads_unstored: 'Payloads that the spill store did not take.',
+  results_given_up:
+    'Results of ended commands that are no longer retained within their window, by reason: `share`, `retention` or `record` (it was reduced).',
+  records_reduced: 'Records of ended commands reduced to marks for lack of room.',
+  ids_forgotten: 'Ids made by the relay that were forgotten early: there was no room for a record or a mark.',
+  dedup_marks_evicted: 'Deduplication marks dropped early for lack of room: a duplicate may then be retained again.',
   messages_ingested: 'Ingested messages, by verdict.',
   context_reports: 'Reports of contexts and windows, by outcome.',
   replies_dropped: 'Replies whose waiter was gone.',
@@ -36,3 +41,5 @@ export interface Metrics {
   /** Counter name (with `:label` where it has one) to its value since the node started. */
   snapshot(): ReadonlyMap<string, number>;
 }
+
+export const silentMetrics: Metrics = { count() {}, snapshot: () => new Map() };

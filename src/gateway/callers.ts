@@ -138,7 +138,7 @@ export class Callers {
   async #cancel(frame: Cancel, who: Principal): Promise<void> {
     const { core, wire } = this.#options;
     const receipt = (await core.rpc.cancel(who, keyOf(frame, who), frame.reason ?? null)) ?? notFound();
-    wire.send({ type: 'receipt', ref: frame.ref, command_id: receipt.command.commandId, state: receipt.state });
+    wire.send({ type: 'receipt', ref: frame.ref, command_id: receipt.commandId, state: receipt.state });
   }
 
   #answer(frame: Invoke | Await, invocation: Invocation, tell: OnStage | undefined): void {

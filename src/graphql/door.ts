@@ -14,7 +14,7 @@ import type { Introspection } from './limits.ts';
 import { createMask } from './mask.ts';
 import { plainReply, type Reply } from './reply.ts';
 import { HungUp } from './request-hang-up.ts';
-import { acceptedTypes, pathOf, readParams, sendError } from './request.ts';
+import { acceptedTypes, pathOf, readParams, requireAnswerType, sendError } from './request.ts';
 import type { RequestNotes } from './request-notes.ts';
 import { createGraphqlServer, type GraphqlServer } from './server.ts';
 import { createSseDoor, type SseDoor } from './sse.ts';
@@ -101,6 +101,7 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
     }
     const { query, variables } = readParams(req, body);
     if (!who) requireAnonymousQuery(query, introspection);
+    requireAnswerType(req);
     if (req.method === 'POST') req.body = body;
     server.answer(req, res, { who, variables, notes });
   };

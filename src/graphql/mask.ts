@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
-import { CallboardError } from '../core/errors.ts';
+import { CallboardError, type Code } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 
@@ -77,14 +77,21 @@ function passes(error: unknown): GraphQLError | null {
   return ofRequest || ofArgument ? coded(error) : null;
 }
 
-/** GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. */
+/** GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. Yoga has one of its own. */
 function coded(error: GraphQLError): GraphQLError {
-  const { message, extensions } = error;
-  if (extensions['code'] !== undefined && message.length <= MESSAGE_CHARS) return error;
+  const { message, extensions: given } = error;
+  const extensions = given['code'] === 'BAD_REQUEST' ? { ...given, code: codeOfRequest(given['http']) } : given;
+  if (extensions === given && extensions['code'] !== undefined && message.length <= MESSAGE_CHARS) return error;
   return new GraphQLError(shortened(message), {
     ...place(error),
     extensions: { code: 'invalid_argument', ...extensions },
   });
+}
+
+/** A mutation by GET is the one request of a wrong method that comes as far as Yoga. */
+function codeOfRequest(http: unknown): Code {
+  const status = isObject(http) && 'status' in http ? http.status : undefined;
+  return status === 405 ? 'method_not_allowed' : 'invalid_argument';
 }
 
 /** A message of GraphQL that is fit to be shown. */

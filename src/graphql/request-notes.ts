@@ -17,7 +17,10 @@ export function emptyNotes(): RequestNotes {
 /** Notes what became of a command, and gives it back. A request with several is known by its first. */
 export function noteCommand<T extends Invocation | CancelReceipt>(notes: RequestNotes | undefined, answer: T): T {
   if (!notes || notes.commandId !== null || notes.code !== null) return answer;
-  if ('command' in answer) {
+  if ('state' in answer) {
+    const { commandId, outcome, command } = answer;
+    Object.assign(notes, { commandId, outcome, code: command?.error?.code ?? null });
+  } else if ('command' in answer) {
     const { commandId, outcome, error } = answer.command;
     Object.assign(notes, { commandId, outcome, code: error?.code ?? null });
   } else if (answer.kind === 'ended') {

@@ -80,6 +80,24 @@ export function acceptedTypes(req: IncomingMessage): readonly string[] {
   return (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
 }
 
+const ANSWER_TYPES = new Set([
+  'application/graphql-response+json',
+  'application/json',
+  'multipart/mixed',
+  'text/event-stream',
+]);
+const ANY_TYPE = new Set(['*/*', 'application/*', 'multipart/*', 'text/*']);
+
+/** Throws `not_acceptable` unless the header `accept` names a media type of answers, in UTF-8. */
+export function requireAnswerType({ headers: { accept = '*/*' } }: IncomingMessage): void {
+  for (const text of accept.toLowerCase().replace(/\s/g, '').split(',')) {
+    const [type = '', ...parameters] = text.split(';');
+    const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+    if ((ANSWER_TYPES.has(type) || ANY_TYPE.has(type)) && (charset ?? 'charset=utf-8') === 'charset=utf-8') return;
+  }
+  throw new CallboardError('not_acceptable', 'GraphQL answers application/graphql-response+json or application/json.');
+}
+
 /** Answers a whole request with one error, in the response form of GraphQL. */
 export function sendError(res: ServerResponse, error: CallboardError): void {
   if (res.headersSent) return void res.destroy();

@@ -173,7 +173,17 @@ const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').impl
   description: 'What became of a cancellation.',
   fields: (t) => ({
     state: t.expose('state', { type: CancelStateEnum, description: 'What became of it.' }),
-    command: t.expose('command', { type: CommandType, description: 'The command as it then stood.' }),
+    commandId: t.exposeID('commandId', { description: 'The command.' }),
+    outcome: t.expose('outcome', {
+      type: OutcomeEnum,
+      nullable: true,
+      description: 'How the command ended; null while it is live.',
+    }),
+    command: t.expose('command', {
+      type: CommandType,
+      nullable: true,
+      description: 'The command as it was then; null where its record is no longer retained.',
+    }),
   }),
 });
 

@@ -156,7 +156,7 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
   const bodies = createBodies();
   const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
   const read = <T>(
-    { request, method, path }: Visit,
+    { request, method }: Visit,
     who: Principal | null,
     parse: (bytes: Buffer) => T,
   ): Maybe<T | undefined> => {
@@ -164,7 +164,7 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
     const rate = rateOf(inbound, who);
     if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
-    return readBody(request, who || !isGraphql(path) ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
+    return readBody(request, who ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
   };
   const toGraphql: Router = (visit, { access, reply }) => {
     const { request, response } = visit;
@@ -185,7 +185,13 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(visit, asked);
     const { who } = asked.access;
-    return andThen(read(visit, who, parseBody), (body) =>
+    const unread = who === null && mayHaveBody(request);
+    if (unread) {
+      // Every route needs a token and answers 401 whatever the body says, so none of it is read.
+      asked.reply.open();
+      response.setHeader('connection', 'close');
+    }
+    return andThen(unread ? undefined : read(visit, who, parseBody), (body) =>
       andThen(
         rest.handle(request, response, { who, path, query, body, reply: asked.reply, notes: asked.access }),
         (found) => (found ? 'rest' : notFound()),

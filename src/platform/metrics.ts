@@ -9,6 +9,7 @@ const LABELS: Partial<Record<CounterName, string>> = {
   links_opened: 'kind',
   links_closed: 'cause',
   frames_refused: 'code',
+  results_given_up: 'reason',
   requests: 'door',
   inbound_limited: 'way',
   sockets_refused: 'bound',

@@ -32,7 +32,11 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'console/', may: ['clients/'] },
   { of: 'generated/', may: [] },
   { of: 'settings-shares.ts', may: ['core/shares/bounds.ts'] },
-  { of: 'settings.ts', may: ['settings-shares.ts', 'core/limits.ts', 'backends/redis/target.ts'] },
+  { of: 'settings-ranges.ts', may: ['core/limits.ts', 'core/errors.ts'] },
+  {
+    of: 'settings.ts',
+    may: ['settings-shares.ts', 'settings-ranges.ts', 'core/limits.ts', 'backends/redis/target.ts'],
+  },
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
   { of: 'config-given.ts', may: ['settings.ts', 'core/errors.ts'] },
   {
@@ -43,7 +47,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     ],
   },
   { of: 'version.ts', may: [] },
-  { of: 'callboard-settings.ts', may: ['config.ts', 'core/limits.ts', 'core/shares/'] },
+  { of: 'callboard-settings.ts', may: ['config.ts', 'settings-ranges.ts', 'core/limits.ts', 'core/shares/'] },
   {
     of: 'callboard.ts',
     may: [

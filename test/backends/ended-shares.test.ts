@@ -4,6 +4,7 @@ import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { AdmitRequest } from '../../src/core/delivery/commands.ts';
 import { toJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
+import type { Metrics } from '../../src/core/metrics.ts';
 import type { ShareBounds } from '../../src/core/shares/bounds.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -21,7 +22,15 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
   const shares = createShares(bounds);
   const warnings: string[] = [];
   const log = { ...silentLog, warn: (_: unknown, text: string) => void warnings.push(text) };
-  const options = { clock, log, sha256, shares, idempotencyWindowMs: windowMs, history: { retentionMs } };
+  const counts: Record<string, number> = {};
+  const metrics: Metrics = {
+    count(name, label) {
+      const counter = label === undefined ? name : `${name}:${label}`;
+      counts[counter] = (counts[counter] ?? 0) + 1;
+    },
+    snapshot: () => new Map(),
+  };
+  const options = { clock, log, metrics, sha256, shares, idempotencyWindowMs: windowMs, history: { retentionMs } };
   const backend = createMemoryBackend(options);
   const { commands } = backend;
   const client = (userId: string) => ({ userId, clientId: 'tab' });
@@ -44,7 +53,7 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
     const filter = { userId, clientId: null, stage: null, outcome: null, nodeId: null, admittedAfter: null };
     return (await backend.inspector.list(filter, { first: 10, after: null })).gaps.map(({ reason }) => reason);
   };
-  return { backend, commands, clock, shares, warnings, bind, admit, run, record, gaps, key };
+  return { backend, commands, clock, shares, warnings, counts, bind, admit, run, record, gaps, key };
 }
 
 type RunOptions = Partial<AdmitRequest> & { readonly bytes?: number };
@@ -66,6 +75,7 @@ describe('results of ended commands', () => {
     expect(kept.indexOf(false)).toBe(17);
     expect(kept.lastIndexOf(true)).toBe(16);
     expect(relay.shares.used('result_bytes')).toBe(280);
+    expect(relay.counts).toEqual({ 'results_given_up:share': 17 });
   });
 
   it('are answered as given up, and the record stays', async () => {
@@ -128,6 +138,7 @@ describe('results of ended commands', () => {
       result: null,
     });
     expect(relay.shares.used('result_bytes')).toBe(0);
+    expect(relay.counts).toEqual({ 'results_given_up:retention': 1 });
   });
 });
 
@@ -142,6 +153,7 @@ describe('records of ended commands', () => {
     expect(await Promise.all(['a1', 'a2'].map((id) => relay.record('alice', id)))).toMatchObject([{}, {}]);
     expect(await relay.record('mallory', 'm0')).toBeNull();
     expect(await relay.record('mallory', 'm9')).toMatchObject({ outcome: 'completed' });
+    expect(relay.counts).toEqual({ records_reduced: 8, 'results_given_up:record': 8 });
     const mark = {
       ...{ outcome: 'completed', execution: 'reported_by_client', errorCode: null },
       ...{ endedAt: relay.clock.now(), resultExpired: true },
@@ -221,6 +233,8 @@ describe('room for marks', () => {
     for (let i = 0; i < 20; i++)
       expect(await relay.run('alice', relayId(i), { chosenId: false })).toMatchObject({ kind: 'admitted' });
     expect(relay.warnings).toEqual(['no room for marks: ended commands are forgotten early']);
+    // Of alice's 20, two have room for a mark and two are whole.
+    expect(relay.counts).toMatchObject({ ids_forgotten: 16 });
     expect(relay.shares.used('marks')).toBe(8);
     expect(await relay.commands.mark(relay.key('alice', relayId(10)))).toBeNull();
     expect(await relay.gaps('alice')).toEqual(['evicted']);

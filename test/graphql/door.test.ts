@@ -32,6 +32,38 @@ describe('the door of GraphQL', () => {
     }
   });
 
+  it.each([',', ','.repeat(300), 'text/plain', 'image/*', 'application/json;charset=latin1', 'text/plain, image/png'])(
+    'refuses with a code what it cannot answer as: %j',
+    async (accept) => {
+      await using door = await openDoor();
+      const refused = [
+        await fetch(`${door.url}?query={hello}`, { headers: { accept, authorization, 'user-agent': 'test' } }),
+        await post(door, { query: '{ hello }' }, { accept }),
+      ];
+      for (const response of refused) {
+        expect(response.status).toBe(406);
+        expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+        expect(await codeOf(response)).toBe('not_acceptable');
+      }
+    },
+  );
+
+  it.each(['application/*', '*/*', 'text/html, application/json', 'application/json; charset=utf-8;q=0.5, ,'])(
+    'answers what takes %j',
+    async (accept) => {
+      await using door = await openDoor();
+      const response = await post(door, { query: '{ hello }' }, { accept });
+      expect([response.status, (await response.json()).data]).toEqual([200, { hello: expect.anything() }]);
+    },
+  );
+
+  it('refuses a mutation by GET as a wrong method', async () => {
+    await using door = await openDoor();
+    const response = await fetch(`${door.url}?query=mutation{touch}`, { headers: { authorization } });
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+    expect(await codeOf(response)).toBe('method_not_allowed');
+  });
+
   it.each([
     [[{ query: '{ hello }' }, { query: '{ hello }' }]],
     [[]],

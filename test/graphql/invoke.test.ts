@@ -136,16 +136,20 @@ describe('awaitCommand', () => {
 describe('cancelCommand', () => {
   const CANCEL = `mutation ($id: ID!) {
     cancelCommand(input: { userId: "ann", clientId: "c1", commandId: $id, reason: "no need" }) {
-      __typename ... on CancelReceipt { state command { commandId outcome } } ... on Refusal { code by }
+      __typename ... on CancelReceipt { state commandId outcome command { commandId outcome } } ... on Refusal { code by }
     }
   }`;
 
   it('answers a receipt', async () => {
-    const { core } = fakeCore({ cancel: () => ({ state: 'too_late', command: ENDED }) });
+    const { core } = fakeCore({
+      cancel: () => ({ state: 'too_late', commandId: 'k1', outcome: 'completed', command: ENDED }),
+    });
     expect(await dataOf(CANCEL, { core, variables: { id: 'k1' } })).toEqual({
       cancelCommand: {
         __typename: 'CancelReceipt',
         state: 'TOO_LATE',
+        commandId: 'k1',
+        outcome: 'COMPLETED',
         command: { commandId: 'k1', outcome: 'COMPLETED' },
       },
     });

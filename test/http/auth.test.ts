@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, UnsecuredJWT, type CryptoKey, type JWTPayload } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { createAuthenticator, type AuthOptions } from '../../src/http/auth.ts';
@@ -218,6 +218,7 @@ describe('tokens signed by a key set', () => {
   let foreign: { privateKey: CryptoKey };
   let server: Server;
   let jwksUrl: string;
+  let fetched = 0;
   let pem: string;
 
   beforeAll(async () => {
@@ -226,6 +227,7 @@ describe('tokens signed by a key set', () => {
     const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
     pem = JSON.stringify(jwk);
     server = createServer((request, response) => {
+      fetched++;
       response.statusCode = request.url === '/keys' ? 200 : 500;
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ keys: [jwk] }));
@@ -266,6 +268,24 @@ describe('tokens signed by a key set', () => {
     expect(await faultOf(await rs(claims), { ...with_, jwksUrl: jwksUrl.replace('/keys', '/broken') })).toBe(
       'keys_unavailable',
     );
+  });
+
+  it('of unknown key ids cost no request for the keys each, alone or together, and none a verification', async () => {
+    const relay = authenticator({ ...bound, jwksUrl });
+    const known = await rs(claims);
+    const verify = vi.spyOn(crypto.subtle, 'verify');
+    fetched = 0;
+    const unknown = (index: number): string => swapHeader(known, { alg: 'RS256', kid: `unknown-${index}` });
+    const refused = { code: 'unauthenticated', details: { tokenFault: 'key_unknown' } };
+    const together = Array.from({ length: 500 }, (_, index) => relay.authenticate(unknown(index)));
+    for (const each of await Promise.allSettled(together)) expect(each).toMatchObject({ reason: refused });
+    for (let index = 500; index < 1000; index++)
+      await expect(relay.authenticate(unknown(index))).rejects.toMatchObject(refused);
+    // The keys are read once, and not again for half a minute.
+    expect([fetched, verify.mock.calls.length]).toEqual([1, 0]);
+    expect(await relay.authenticate(known)).toMatchObject({ userId: 'alice' });
+    expect([fetched, verify.mock.calls.length]).toEqual([1, 1]);
+    verify.mockRestore();
   });
 
   it('are neither accepted nor called bad while the keys cannot be read', async () => {

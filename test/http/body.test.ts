@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { postJson, raw, relay, type Relay } from './kit.ts';
+import { ADMIN, postJson, raw, relay, type Relay } from './kit.ts';
 
 const MAX = 4096;
 let house: Relay;
@@ -36,10 +36,31 @@ describe('a body', () => {
   });
 
   it('that is announced too large is refused before it is sent', async () => {
-    const head = `POST ${INVOKE} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n`;
-    const answer = await raw(house.url, head);
+    const lines = [
+      `POST ${INVOKE} HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${ADMIN}`,
+      'Content-Type: application/json',
+    ];
+    const answer = await raw(house.url, [...lines, 'Content-Length: 999999', '', ''].join('\r\n'));
     expect(answer).toMatch(/^HTTP\/1\.1 413/);
     expect(answer).toContain('"code":"payload_too_large"');
+  });
+
+  it.each(['Content-Length: 4000', 'Content-Length: 999999', 'Transfer-Encoding: chunked'])(
+    'of a REST request without a token is not waited for: %s',
+    async (length) => {
+      const lines = [`POST ${INVOKE} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', length, '', ''];
+      const answer = await raw(house.url, lines.join('\r\n'));
+      expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+      expect(answer).toMatch(/connection: close/i);
+      expect(answer).toContain('"code":"unauthenticated"');
+    },
+  );
+
+  it('does not turn a path that is not there, or a wrong method, into another answer', async () => {
+    const answers = ['/nowhere', '/users'].map((path) => house.ask(path, postJson({}, { token: null })));
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 405]);
   });
 
   it.each([

@@ -192,7 +192,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(49);
+    expect(SETTING_NAMES).toHaveLength(51);
   });
 
   it('has the bounds of each share, a guarantee that is not given at most the total', () => {

@@ -168,7 +168,7 @@ describe('paths', () => {
     ],
     [
       'an unknown coding',
-      request('POST /users HTTP/1.1', 'Host: x', 'Transfer-Encoding: foo'),
+      request('POST /users HTTP/1.1', 'Host: x', bearer, 'Transfer-Encoding: foo'),
       400,
       'invalid_argument',
     ],

@@ -104,6 +104,37 @@ describe('an id of which a mark alone is left', () => {
     await expectNothingSent(at);
   });
 
+  it('is not cancelled: the answer of every interface is as for an ended command, with its outcome', async () => {
+    await using at = await reduced();
+    const { house } = at;
+    const rest = await house.post('/commands/alice/tab/c0/cancel', {}, 'alice');
+    expect([rest.status, rest.json]).toEqual([
+      200,
+      { state: 'too_late', command_id: 'c0', outcome: 'completed', command: null },
+    ]);
+    const whole = await house.post('/commands/alice/tab/c1/cancel', {}, 'alice');
+    expect([whole.status, whole.json]).toMatchObject([
+      200,
+      { state: 'too_late', command_id: 'c1', outcome: 'completed', command: { command_id: 'c1' } },
+    ]);
+    const { cancelCommand } = await house.data(
+      `mutation { cancelCommand(input: { userId: "alice", clientId: "tab", commandId: "c0" }) {
+        __typename ... on CancelReceipt { state commandId outcome command { action } } } }`,
+    );
+    expect(cancelCommand).toEqual({
+      ...{ __typename: 'CancelReceipt', state: 'TOO_LATE', commandId: 'c0', outcome: 'COMPLETED', command: null },
+    });
+    const caller = await house.caller('alice');
+    caller.send({ type: 'cancel', ref: 'r1', client_id: 'tab', command_id: 'c0' });
+    expect(await caller.next('receipt')).toMatchObject({ ref: 'r1', command_id: 'c0', state: 'too_late' });
+    for (const [path, who] of [
+      ['/commands/alice/tab/absent/cancel', 'alice'],
+      ['/commands/alice/tab/c0/cancel', 'bob'],
+    ] as const)
+      expect((await house.post(path, {}, who)).status).toBe(404);
+    await expectNothingSent(at);
+  });
+
   it('may be gone after its window, and is then a new command', async () => {
     await using at = await reduced();
     await at.house.clock.advance(3_600_000);
@@ -111,6 +142,16 @@ describe('an id of which a mark alone is left', () => {
     const { json } = await waiting;
     // Its client was not heard of for an hour.
     expect(json).toMatchObject({ code: 'not_connected' });
+  });
+});
+
+describe('what is given up', () => {
+  it('is counted in the metrics', async () => {
+    await using at = await reduced();
+    const { text } = await at.house.rest('/metrics');
+    expect(text).toContain('\ncallboard_records_reduced_total 1\n');
+    expect(text).toContain('\ncallboard_results_given_up_total{reason="record"} 1\n');
+    expect(text).toContain('\ncallboard_ids_forgotten_total 0\n');
   });
 });
 

@@ -1,6 +1,7 @@
 import type { Backend } from '../../core/backend.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
+import { silentMetrics, type Metrics } from '../../core/metrics.ts';
 import { RETENTION_MS, TERMINAL_MS } from '../../core/limits.ts';
 import { createShares, type Shares } from '../../core/shares/shares.ts';
 import { createMemoryBus } from './bus.ts';
@@ -19,6 +20,8 @@ import { createMemoryWaiters, WaiterIndex } from './waiters.ts';
 export type MemoryOptions = {
   readonly clock: Clock;
   readonly log: Log;
+  /** Counts what is given up; nothing when absent. */
+  readonly metrics?: Metrics;
   readonly sha256: (text: string) => string;
   readonly history?: Partial<HistoryLimits>;
   /** How long an ended command's id is known, milliseconds; TERMINAL_MS when absent. */
@@ -33,6 +36,7 @@ export type MemoryBackend = Backend & { readonly history: MemoryHistory };
 export function createMemoryBackend({
   clock,
   log,
+  metrics = silentMetrics,
   sha256,
   history: limits,
   idempotencyWindowMs: windowMs = TERMINAL_MS,
@@ -40,9 +44,9 @@ export function createMemoryBackend({
 }: MemoryOptions): MemoryBackend {
   const mailboxes = new Mailboxes();
   const { retentionMs = RETENTION_MS } = limits ?? {};
-  const ledger = new Ledger(clock, { shares, log, windowMs, retentionMs });
+  const ledger = new Ledger(clock, { shares, log, metrics, windowMs, retentionMs });
   const waiters = new WaiterIndex(clock, mailboxes);
-  const dedup = createMemoryDedup(clock);
+  const dedup = createMemoryDedup({ clock, shares, log, metrics });
   const history = createMemoryHistory({ clock, limits, dedup, shares });
   const sites = createSites();
   const connections = createMemoryConnections({ clock, onGone: sites.drop });

@@ -1,26 +1,21 @@
-import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { DedupStats, DedupStore } from '../../core/dedup/store.ts';
-import { DEDUP_GRAIN_MS, DEDUP_MARKS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
-import type { ClientKey } from '../../core/ids.ts';
-import { createQueue } from './list-queue.ts';
-
-/** A message as the deduplicator knows it. */
-export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
+import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/limits.ts';
+import { DedupMarks, type DedupKey, type DedupMarksOptions } from './dedup-marks.ts';
 
 export interface MemoryDedup extends DedupStore {
   /** Counts one sighting. True when it is the first within DEDUP_TTL_MS: the mark is then set, and later sightings do not renew it. */
   see(key: DedupKey): boolean;
 }
 
-/** Marks in the order set, so that the oldest expire first, and counters in buckets of DEDUP_GRAIN_MS. */
-export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS): MemoryDedup {
-  const marks = createMarks(maxMarks);
+/** Marks within their share, and counters in buckets of DEDUP_GRAIN_MS. */
+export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { readonly clock: Clock }): MemoryDedup {
+  const marks = new DedupMarks(options);
   const counters = createCounters();
   return {
-    see({ userId, clientId, messageId }) {
+    see(key) {
       const now = clock.now();
-      const first = marks.set({ userId, clientId }, messageId, now);
+      const first = marks.set(key, now);
       counters.count(now, first);
       return first;
     },
@@ -29,67 +24,10 @@ export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS):
       marks.expire(now);
       const { from, ...counted } = counters.sum(now, windowSeconds);
       // A mark that went early may have made a duplicate look unique for as long as it would have lived.
-      const exact = marks.evictedAt() + DEDUP_TTL_MS < from;
-      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size() };
+      const exact = marks.evictedAt + DEDUP_TTL_MS < from;
+      return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size };
     },
     backend: () => ({ implementation: 'memory', ttlSeconds: DEDUP_TTL_MS / 1000, namespace: null }),
-  };
-}
-
-type Marks = {
-  /** True when there was no live mark; it is then set. Constant time. */
-  set(client: ClientKey, messageId: string, now: number): boolean;
-  expire(now: number): void;
-  size(): number;
-  /** When the last mark was dropped for lack of room. */
-  evictedAt(): number;
-};
-
-/** The marks of one client: its ids alone are hashed, and a message's id is shared with its row. */
-type ClientMarks = { readonly client: ClientKey; readonly ids: Set<string> };
-
-function createMarks(maxMarks: number): Marks {
-  const clients = new ByClient<ClientMarks>();
-  // A set of its own order finds its first key only past all that were deleted before it, hence the queues.
-  const keys = createQueue<string>();
-  const owners = createQueue<ClientMarks>();
-  const ends = createQueue<number>();
-  let size = 0;
-  let evictedAt = -Infinity;
-  const dropFirst = (): void => {
-    const oldest = keys.first();
-    const owner = owners.first();
-    if (oldest === undefined || owner === undefined) return;
-    owner.ids.delete(oldest);
-    if (owner.ids.size === 0) clients.delete(owner.client);
-    size--;
-    keys.shift();
-    owners.shift();
-    ends.shift();
-  };
-  const expire = (now: number): void => {
-    for (let until = ends.first(); until !== undefined && until <= now; until = ends.first()) dropFirst();
-  };
-  return {
-    expire,
-    set(client, messageId, now) {
-      expire(now);
-      const owner = clients.get(client) ?? { client, ids: new Set<string>() };
-      const before = owner.ids.size;
-      if (owner.ids.add(messageId).size === before) return false;
-      if (before === 0) clients.set(client, owner);
-      size++;
-      keys.push(messageId);
-      owners.push(owner);
-      ends.push(now + DEDUP_TTL_MS);
-      if (size > maxMarks) {
-        dropFirst();
-        evictedAt = now;
-      }
-      return true;
-    },
-    size: () => size,
-    evictedAt: () => evictedAt,
   };
 }
 

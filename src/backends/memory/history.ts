@@ -19,6 +19,7 @@ import {
 } from '../../core/page.ts';
 import { SHARE_BOUNDS } from '../../core/shares/bounds.ts';
 import { createShares, type Shares } from '../../core/shares/shares.ts';
+import { silentLog } from '../../core/log.ts';
 import { createMemoryDedup, type MemoryDedup } from './dedup.ts';
 import type { Row } from './history-row.ts';
 import { sampleRows } from './history-sample.ts';
@@ -64,8 +65,9 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
   const limits: HistoryLimits = { ...HISTORY_LIMITS, ...given };
   const { bytes } = limits;
   const guarantee = Math.min(SHARE_BOUNDS.history_bytes.guarantee, bytes);
-  const rows = createRows(limits, shares ?? createShares({ history_bytes: { guarantee, total: bytes } }));
-  const marks = dedup ?? createMemoryDedup(clock);
+  const held = shares ?? createShares({ history_bytes: { guarantee, total: bytes } });
+  const rows = createRows(limits, held);
+  const marks = dedup ?? createMemoryDedup({ clock, shares: held, log: silentLog });
   let lastAt = 0;
 
   const add = (message: NewMessage): Row => {

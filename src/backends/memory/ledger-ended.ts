@@ -3,6 +3,7 @@ import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Log } from '../../core/log.ts';
+import type { Metrics } from '../../core/metrics.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import { CommandMarks } from './commands-marks.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
@@ -12,6 +13,7 @@ import { SparseQueue } from './list-sparse.ts';
 export type EndedOptions = {
   readonly shares: Shares;
   readonly log: Log;
+  readonly metrics: Metrics;
   /** How long an ended command's id is known, milliseconds. */
   readonly windowMs: number;
   /** How long a result is retained at most, milliseconds. */
@@ -79,7 +81,7 @@ export class EndedCommands {
     const { windowMs, retentionMs } = this.#options;
     if (retentionMs < windowMs) {
       for (let old = this.#results.first(); old && endOf(old) + retentionMs <= now; old = this.#results.first())
-        this.#giveUp(old);
+        this.#giveUp(old, 'retention');
     }
     for (let old = this.#records.first(); old && endOf(old) + windowMs <= now; old = this.#records.first()) {
       const { client, marked } = old;
@@ -98,7 +100,7 @@ export class EndedCommands {
       const holder = shares.mostOver('result_bytes');
       const victim = (holder && this.users.find(holder.userId)?.results.first()) ?? this.#results.first();
       if (!victim) break;
-      this.#giveUp(victim);
+      this.#giveUp(victim, 'share');
     }
     while (shares.used('ended_records') > (records.total ?? Infinity)) {
       const holder = shares.mostOver('ended_records');
@@ -108,7 +110,8 @@ export class EndedCommands {
     }
   }
 
-  #giveUp(entry: Entry): void {
+  #giveUp(entry: Entry, reason: 'retention' | 'share'): void {
+    this.#options.metrics.count('results_given_up', reason);
     entry.command = { ...entry.command, resultExpired: true };
     this.#dropResult(entry);
   }
@@ -137,6 +140,8 @@ export class EndedCommands {
     const { command, client, marked, result } = entry;
     const { user } = client;
     const { outcome, execution, error, resultExpired } = command;
+    this.#options.metrics.count('records_reduced');
+    if (result !== null) this.#options.metrics.count('results_given_up', 'record');
     const endedAt = endOf(entry);
     this.#dropRecord(entry);
     user.shortUntil = Math.max(user.shortUntil, endedAt + this.#options.windowMs);
@@ -154,6 +159,7 @@ export class EndedCommands {
   }
 
   #forgetUnmarked(user: UserLedger, commandId: string, endedAt: number): void {
+    this.#options.metrics.count('ids_forgotten');
     if (user.unmarkedId === '')
       this.#options.log.warn({ userId: user.userId }, 'no room for marks: ended commands are forgotten early');
     if (commandId > user.unmarkedId) user.unmarkedId = commandId;

@@ -1,4 +1,4 @@
-import type { Command, CommandMark } from '../delivery/command.ts';
+import type { Command, CommandMark, Outcome } from '../delivery/command.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import type { PendingWait } from '../delivery/waiters.ts';
 import type { Code } from '../errors.ts';
@@ -75,7 +75,14 @@ export type AwaitRequest = CommandKey & {
 };
 
 /** `cancelled`: it had not been written and now never will be. `requested`: its client was asked. `too_late`: it had ended. */
-export type CancelReceipt = { readonly state: 'cancelled' | 'requested' | 'too_late'; readonly command: Command };
+export type CancelReceipt = {
+  readonly state: 'cancelled' | 'requested' | 'too_late';
+  readonly commandId: string;
+  /** Null while the command is live. */
+  readonly outcome: Outcome | null;
+  /** Null where a mark of the ended command is all that is retained. */
+  readonly command: Command | null;
+};
 
 export type PendingQuery = {
   readonly userId?: string | null | undefined;

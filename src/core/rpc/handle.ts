@@ -55,9 +55,14 @@ export async function cancelCommand(
   if (!key || !who) return null;
   if (reason !== null && reason.length > MAX_REASON) invalid('reason', `expected at most ${MAX_REASON} characters`);
   const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(who) });
-  if (result.kind === 'unknown') return null;
+  const { commandId } = key;
+  if (result.kind === 'unknown') {
+    const mark = await parts.deps.backend.commands.mark(key);
+    return mark && { state: 'too_late', commandId, outcome: mark.outcome, command: null };
+  }
   const state = { settled: 'cancelled', requested: 'requested', unchanged: 'too_late' } as const;
-  return { state: state[result.kind], command: result.command };
+  const { command } = result;
+  return { state: state[result.kind], commandId, outcome: command.outcome, command };
 }
 
 async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invocation | null> {

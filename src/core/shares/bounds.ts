@@ -28,6 +28,11 @@ export const SHARE_NAMES = [
    * id that a caller chooses, so that it runs at most once.
    */
   'marks',
+  /**
+   * Marks of ingested messages and reported ends, by which repeated ones are known. Beyond, marks go early, and the counters of deduplication are
+   * no longer exact. In direct mode.
+   */
+  'dedup_marks',
 ] as const;
 
 export type ShareName = (typeof SHARE_NAMES)[number];
@@ -41,7 +46,10 @@ export type GivenBounds = { readonly [Name in ShareName]?: Partial<ShareBound> }
 
 const MIB = 1024 * 1024;
 
-/** Defaults: a process of 512 MiB survives all of them at once. A mark takes about 50 bytes; 2 million serve 300 calls a second for an hour twice over. */
+/**
+ * Defaults: a process of 512 MiB survives all of them at once. A mark takes about 50 bytes; 2 million serve 300 calls a second for an hour twice
+ * over. A deduplication mark takes about 200 bytes, most of which its message shares.
+ */
 export const SHARE_BOUNDS: ShareBounds = {
   links: { guarantee: 1_000, total: 20_000 },
   advertised_bytes: { guarantee: 16 * MIB, total: 64 * MIB },
@@ -53,6 +61,7 @@ export const SHARE_BOUNDS: ShareBounds = {
   waits: { guarantee: 10_000, total: null },
   unread_bytes: { guarantee: 32 * MIB, total: 64 * MIB },
   marks: { guarantee: 1_300_000, total: 2_000_000 },
+  dedup_marks: { guarantee: 50_000, total: 500_000 },
 };
 
 /** Below this part of a total no user is refused, however much they hold; above it only users over their guarantee are. */

@@ -1,6 +1,6 @@
 import { readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
-import type { Core, Invocation, PendingRpc, Who } from '../../../src/core/core.ts';
+import type { CancelReceipt, Core, Invocation, PendingRpc, Who } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import { fail } from '../../../src/core/errors.ts';
 import type { Message, ShownPayload } from '../../../src/core/history/message.ts';
@@ -27,7 +27,7 @@ export type FakeData = FakeSites & {
   /** Payloads that are kept apart, by message. */
   readonly spilled: Readonly<Record<string, ShownPayload>>;
   readonly invoke: (who: Who, request: unknown) => Invocation;
-  readonly cancel: () => { readonly state: 'cancelled' | 'requested' | 'too_late'; readonly command: Command };
+  readonly cancel: () => CancelReceipt;
 };
 
 export type FakeCore = {

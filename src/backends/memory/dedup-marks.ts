@@ -1,0 +1,178 @@
+import type { Log } from '../../core/log.ts';
+import { DEDUP_TTL_MS } from '../../core/limits.ts';
+import { silentMetrics, type Metrics } from '../../core/metrics.ts';
+import type { Holdings, Shares } from '../../core/shares/shares.ts';
+
+/** A message as the deduplicator knows it. */
+export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
+
+export type DedupMarksOptions = { readonly shares: Shares; readonly log: Log; readonly metrics?: Metrics };
+
+/** The ids of one client with a live mark. */
+type ClientMarks = { readonly clientId: string; readonly ids: Set<string> };
+
+/**
+ * The marks of the deduplicator, in the order set. They live for DEDUP_TTL_MS, unless the total of the share `dedup_marks` is exceeded: then
+ * the oldest of the user who is most over their guarantee goes, and where no user is over, the oldest of all. Amortised constant time.
+ */
+export class DedupMarks {
+  readonly #options: DedupMarksOptions;
+  readonly #metrics: Metrics;
+  readonly #users = new Map<string, UserMarks>();
+  /** For each mark its user and when it expires, in the order set. The first `evicted` places of a user hold no mark any more. */
+  #places: (UserMarks | undefined)[] = [];
+  #ends: number[] = [];
+  #head = 0;
+  #size = 0;
+  #evictedAt = -Infinity;
+
+  constructor(options: DedupMarksOptions) {
+    this.#options = options;
+    this.#metrics = options.metrics ?? silentMetrics;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** When the last mark was dropped for lack of room; -Infinity: never. */
+  get evictedAt(): number {
+    return this.#evictedAt;
+  }
+
+  /** Places kept: at most twice the marks, and a few. */
+  get places(): number {
+    return this.#places.length - this.#head;
+  }
+
+  /** True when there was no live mark; it is then set. */
+  set({ userId, clientId, messageId }: DedupKey, now: number): boolean {
+    this.expire(now);
+    const user = this.#users.get(userId) ?? this.#userOf(userId);
+    if (!user.add(clientId, messageId)) return false;
+    this.#size++;
+    this.#places.push(user);
+    this.#ends.push(now + DEDUP_TTL_MS);
+    const { total } = this.#options.shares.bounds.dedup_marks;
+    if (total !== null && this.#size > total) this.#evict(now);
+    return true;
+  }
+
+  /** Drops the marks whose time is over. */
+  expire(now: number): void {
+    for (let user = this.#places[this.#head]; user; user = this.#places[this.#head]) {
+      if (user.evicted > 0) user.evicted--;
+      else if ((this.#ends[this.#head] ?? 0) <= now) this.#drop(user);
+      else return;
+      this.#shift();
+    }
+  }
+
+  #userOf(userId: string): UserMarks {
+    const made = new UserMarks(this.#options.shares.of(userId));
+    this.#users.set(userId, made);
+    return made;
+  }
+
+  #evict(now: number): void {
+    const holder = this.#options.shares.mostOver('dedup_marks');
+    const user = (holder && this.#users.get(holder.userId)) ?? this.#oldest();
+    if (!user) return;
+    this.#evictedAt = now;
+    this.#metrics.count('dedup_marks_evicted');
+    if (user.evictedAt + DEDUP_TTL_MS <= now)
+      this.#options.log.warn(
+        { userId: user.holdings.userId },
+        'no room for deduplication marks: some are dropped early',
+      );
+    user.evictedAt = now;
+    user.evicted++;
+    this.#drop(user);
+    if (this.places > 2 * this.#size + 16) this.#compact();
+  }
+
+  #oldest(): UserMarks | undefined {
+    this.expire(-Infinity);
+    return this.#places[this.#head];
+  }
+
+  /** The user's oldest mark; a user without marks and places is forgotten. */
+  #drop(user: UserMarks): void {
+    user.dropFirst();
+    this.#size--;
+    if (user.size === 0) this.#users.delete(user.holdings.userId);
+  }
+
+  #shift(): void {
+    // The place is emptied at once, so that nothing is held until the arrays are shortened.
+    this.#places[this.#head++] = undefined;
+    if (this.#head * 2 <= this.#places.length) return;
+    this.#places = this.#places.slice(this.#head);
+    this.#ends = this.#ends.slice(this.#head);
+    this.#head = 0;
+  }
+
+  /** Removes the places without a mark: of each user the first ones. */
+  #compact(): void {
+    let kept = 0;
+    for (let at = this.#head; at < this.#places.length; at++) {
+      const user = this.#places[at];
+      if (user === undefined || user.evicted-- > 0) continue;
+      user.evicted = 0;
+      this.#places[kept] = user;
+      this.#ends[kept++] = this.#ends[at] ?? 0;
+    }
+    this.#places.length = kept;
+    this.#ends.length = kept;
+    this.#head = 0;
+  }
+}
+
+/** The marks of one user: an id is hashed among those of its client alone, and its text is shared with its row. */
+class UserMarks {
+  readonly holdings: Holdings;
+  /** Places of marks that were evicted, ahead of those of the user's marks. */
+  evicted = 0;
+  /** When a mark was last evicted. */
+  evictedAt = -Infinity;
+  readonly #clients = new Map<string, ClientMarks>();
+  // A set of its own order finds its first key only past all that were deleted before it, hence the queue.
+  #ids: (string | undefined)[] = [];
+  #owners: (ClientMarks | undefined)[] = [];
+  #head = 0;
+
+  constructor(holdings: Holdings) {
+    this.holdings = holdings;
+  }
+
+  get size(): number {
+    return this.#ids.length - this.#head;
+  }
+
+  /** False when it has the mark. */
+  add(clientId: string, id: string): boolean {
+    const client = this.#clients.get(clientId) ?? { clientId, ids: new Set<string>() };
+    const before = client.ids.size;
+    if (client.ids.add(id).size === before) return false;
+    if (before === 0) this.#clients.set(clientId, client);
+    this.#ids.push(id);
+    this.#owners.push(client);
+    this.holdings.take('dedup_marks', 1);
+    return true;
+  }
+
+  dropFirst(): void {
+    const id = this.#ids[this.#head];
+    const client = this.#owners[this.#head];
+    if (id === undefined || client === undefined) return;
+    client.ids.delete(id);
+    if (client.ids.size === 0) this.#clients.delete(client.clientId);
+    this.holdings.release('dedup_marks', 1);
+    this.#ids[this.#head] = undefined;
+    this.#owners[this.#head++] = undefined;
+    if (this.#head * 2 <= this.#ids.length) return;
+    this.#ids = this.#ids.slice(this.#head);
+    this.#owners = this.#owners.slice(this.#head);
+    this.#head = 0;
+  }
+}

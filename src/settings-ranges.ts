@@ -1,0 +1,35 @@
+import { CallboardError, type Fault } from './core/errors.ts';
+import { TERMINAL_RANGE_MS } from './core/limits.ts';
+
+const MIB = 1024 * 1024;
+
+export type Range = { readonly min: number; readonly max: number };
+
+/** What numbers of a configuration may be, both ends included; milliseconds, bytes, or counts. The same for settings and for embedding programs. */
+export const RANGES = {
+  retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
+  idempotencyWindowMs: TERMINAL_RANGE_MS,
+  streamMaxMessages: { min: 1, max: 10_000_000 },
+  inboundBytesPerSecond: { min: 1024, max: 1024 * 1024 * MIB },
+  unauthenticatedSockets: { min: 1, max: 10_000_000 },
+  maxBodyBytes: { min: 1024, max: 64 * MIB },
+} as const satisfies Readonly<Record<string, Range>>;
+
+export type RangedSettings = { readonly [Name in keyof typeof RANGES]?: number | undefined };
+
+/** Throws `invalid_argument` that names every number that is not whole or not in its range. */
+export function checkRanges(settings: RangedSettings): void {
+  const given: Readonly<Record<string, unknown>> = { ...settings };
+  const errors = Object.entries(RANGES).flatMap(([parameter, range]): readonly Fault[] =>
+    given[parameter] === undefined || isWithin(given[parameter], range)
+      ? []
+      : [{ parameter, detail: `expected a whole number from ${range.min} to ${range.max}` }],
+  );
+  if (errors.length === 0) return;
+  const lines = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);
+  throw new CallboardError('invalid_argument', lines.join('\n'), { errors });
+}
+
+function isWithin(value: unknown, { min, max }: Range): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
+}
