@@ -3,17 +3,18 @@ import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { plantMutant } from '../../test/faults/mutants.ts';
+import { copySources, plantMutant } from '../../test/faults/mutants.ts';
 import { fuzz } from '../fuzz/fuzz.ts';
 import { runEpisode } from '../neighbours/episode.ts';
 import { faultsOf } from '../neighbours/verdict.ts';
-import type { GuardMutant, Judge } from './guards.ts';
+import type { GuardMutant, Judge } from './mutant.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** What a copy of the sources needs for running tests in it. */
 const FOR_TESTS = ['test', 'faults', 'vitest.config.ts', 'tsconfig.json', 'PROTOCOL.md', 'README.md'];
 const SEED = 1;
-const REPORT = z.object({ numFailedTests: z.number(), numPassedTests: z.number() });
+const TEST = z.object({ status: z.string(), fullName: z.string() });
+const REPORT = z.object({ testResults: z.array(z.object({ assertionResults: z.array(TEST) })) });
 
 /** What noticed the mistake, as text; null when nothing did. `source`: where the sources lie, if not here; the tests beside them are taken. */
 export async function caught(mutant: GuardMutant, source?: string): Promise<string | null> {
@@ -25,7 +26,7 @@ async function judgeWith(
   judge: Judge,
   { folder, source, root }: { readonly folder: string; readonly source: string; readonly root: string },
 ): Promise<string | null> {
-  if ('test' in judge) return failingTests(judge.test, { folder, root });
+  if ('test' in judge) return failingTests([judge.test], { folder, root });
   if ('fuzz' in judge) {
     const { kinds } = await fuzz({ seed: SEED, counts: { [judge.fuzz]: judge.count }, most: 1, warmUp: 0, source });
     return kinds.flatMap(({ findings }) => findings)[0]?.what ?? null;
@@ -35,9 +36,20 @@ async function judgeWith(
   return faultsOf(episode, { timing: true })[0] ?? null;
 }
 
-/** Runs a file of tests in the copy. One that cannot even be loaded proves nothing about the guard. */
+/**
+ * What the tests that judge these mutants say of sources without any mistake, as text; null when all of them pass. A judge that fails without a
+ * mistake proves nothing.
+ */
+export async function failsUnharmed(mutants: readonly GuardMutant[], source?: string): Promise<string | null> {
+  const files = [...new Set(mutants.flatMap(({ judge }) => ('test' in judge ? [judge.test] : [])))];
+  if (files.length === 0) return null;
+  await using copy = copySources(source);
+  return await failingTests(files, { folder: copy.folder, root: source === undefined ? ROOT : dirname(source) });
+}
+
+/** Runs files of tests in the copy, up to the first test that fails. Files that cannot even be loaded prove nothing about the guard. */
 async function failingTests(
-  file: string,
+  files: readonly string[],
   { folder, root }: { readonly folder: string; readonly root: string },
 ): Promise<string | null> {
   for (const name of FOR_TESTS.filter((name) => existsSync(join(root, name))))
@@ -45,9 +57,15 @@ async function failingTests(
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
   const report = join(folder, 'report.json');
   const where = ['--root', folder, '--project', 'direct', '--reporter=json', `--outputFile.json=${report}`];
-  const child = spawn(process.execPath, [vitest, 'run', ...where, file], { cwd: folder, stdio: 'ignore' });
+  const child = spawn(process.execPath, [vitest, 'run', '--bail', '1', ...where, ...files], {
+    cwd: folder,
+    stdio: 'ignore',
+  });
   await once(child, 'exit');
-  const { numFailedTests: failed, numPassedTests: passed } = REPORT.parse(JSON.parse(readFileSync(report, 'utf8')));
-  if (failed + passed === 0) throw new Error(`${file} did not run`);
-  return failed > 0 ? `${failed} tests of ${file} fail` : null;
+  const { testResults } = REPORT.parse(JSON.parse(readFileSync(report, 'utf8')));
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  const failed = tests.find(({ status }) => status === 'failed');
+  if (failed) return `"${failed.fullName}" of ${files.join(', ')} fails`;
+  if (!tests.some(({ status }) => status === 'passed')) throw new Error(`${files.join(', ')} did not run`);
+  return null;
 }

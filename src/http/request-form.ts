@@ -3,11 +3,22 @@ import { fail } from '../core/errors.ts';
 import type { Turned } from '../gateway/doorstep.ts';
 import type { Visit } from './visit.ts';
 
-/** HTTP/1.0 has no such header; of later requests without one nobody knows what they are for (RFC 9112, 3.2). */
+/** A name or an address with an optional port (RFC 9112, 3.2); empty where the target has no authority. */
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
+
+/**
+ * Throws `invalid_argument` where the Host header is missing, or names nothing that a URL could name: libraries build the URL of a request from it, and
+ * fail. HTTP/1.0 has no such header; of later requests without one nobody knows what they are for (RFC 9112, 3.2).
+ */
 export function requireHost({ request, response }: Visit): void {
-  if (request.headers.host !== undefined || request.httpVersionMinor === 0) return;
+  const { host } = request.headers;
+  if (host === undefined ? request.httpVersionMinor === 0 : isHost(host)) return;
   response.setHeader('connection', 'close');
-  fail('invalid_argument', 'A request needs a Host header.');
+  fail('invalid_argument', host === undefined ? 'A request needs a Host header.' : 'The Host header names no host.');
+}
+
+function isHost(host: string): boolean {
+  return host === '' || (HOST.test(host) && URL.canParse(`http://${host}/`));
 }
 
 export function refuseExpectation({ response }: Visit): never {

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { canonicalUser, id, isCanonicalUser, isId, isName, name, suffixSegments } from '../../src/core/ids.ts';
 import { USER_GIVEN_CHARS } from '../../src/core/limits.ts';
@@ -109,6 +109,18 @@ describe('texts that are longer than what they stand for may be', () => {
     expect(refusal(() => canonicalUser(`${' '.repeat(USER_GIVEN_CHARS)}x`))?.code).toBe('invalid_user');
     expect(refusal(() => canonicalUser('e\u0301'.repeat(USER_GIVEN_CHARS / 2)))?.code).toBe('invalid_user');
     expect(canonicalUser('e\u0301'.repeat(128))).toBe('\u00e9'.repeat(128));
+  });
+
+  it('are refused before they are normalised, which takes the square of their length', () => {
+    const normalize = vi.spyOn(String.prototype, 'normalize');
+    try {
+      expect(refusal(() => canonicalUser('\u0301\u0327'.repeat(USER_GIVEN_CHARS)))?.code).toBe('invalid_user');
+      expect(normalize).not.toHaveBeenCalled();
+      canonicalUser('a');
+      expect(normalize).toHaveBeenCalled();
+    } finally {
+      normalize.mockRestore();
+    }
   });
 
   it('are not cut into the segments of a suffix', () => {

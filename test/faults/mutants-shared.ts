@@ -90,7 +90,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
     name: 'for-ever',
     says: 'results are never removed',
     file: 'backends/redis/lua/lib-commands.lua',
-    find: "call('SET', key('result', rec.kh), result, 'PX', ttl)",
+    find: "call('SET', key('result', rec.kh), result, 'PX', text(math.min(shown, kept + lib.commands_grace)))",
     replace: "call('SET', key('result', rec.kh), result)",
     plan: 'F0',
     caughtBy: ['I11'],

@@ -43,17 +43,15 @@ export function mutate({ file, find, replace }: Edit, source: string = join(ROOT
   return parts.join(replace);
 }
 
-/** A copy of the sources with one mistake in it; removed when disposed of. */
-export function plantMutant(
-  mutant: Plant,
-  from: string = join(ROOT, 'src'),
-): AsyncDisposable & { readonly source: string; readonly folder: string } {
+/** A copy of the sources; removed when disposed of. */
+export type SourceCopy = AsyncDisposable & { readonly source: string; readonly folder: string };
+
+export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-mutant-'));
   const source = join(folder, 'src');
   cpSync(from, source, { recursive: true });
   for (const name of ['node_modules', 'package.json', 'dist', 'schema.graphql'])
     symlinkSync(join(ROOT, name), join(folder, name));
-  for (const edit of editsOf(mutant)) writeFileSync(join(source, edit.file), mutate(edit, source));
   return {
     source,
     folder,
@@ -61,4 +59,11 @@ export function plantMutant(
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A copy of the sources with one mistake in it. */
+export function plantMutant(mutant: Plant, from?: string): SourceCopy {
+  const copy = copySources(from);
+  for (const edit of editsOf(mutant)) writeFileSync(join(copy.source, edit.file), mutate(edit, copy.source));
+  return copy;
 }

@@ -160,6 +160,7 @@ describe('paths', () => {
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'invalid_argument'],
     ['too large a header', request('GET / HTTP/1.1', 'Host: x', `X: ${'y'.repeat(20_000)}`), 431, 'payload_too_large'],
     ['no host', request('GET /users HTTP/1.1', bearer), 400, 'invalid_argument'],
+    ['a host that no URL could name', request('GET /users HTTP/1.1', 'Host: a b', bearer), 400, 'invalid_argument'],
     [
       'another expectation',
       request('POST /users HTTP/1.1', 'Host: x', bearer, 'Expect: zz', 'Content-Length: 2') + '{}',
@@ -206,6 +207,27 @@ describe('paths', () => {
       detail: expect.any(String),
     });
   });
+
+  it.each(['a b', 'a/b', 'x?y', 'user@x', '999.999.1.999', 'x:99999', '[::1', 'x:80:80'])(
+    'GraphQL refuses the host %j as every other path does',
+    async (host) => {
+      const query = 'GET /graphql?query=%7B__typename%7D HTTP/1.1';
+      const text = await raw(house.url, request(query, `Host: ${host}`, bearer));
+      expect(text).toMatch(/^HTTP\/1\.1 400 /);
+      expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({
+        errors: [{ extensions: { code: 'invalid_argument' } }],
+      });
+    },
+  );
+
+  it.each(['', 'x', 'x:', 'relay.example:8080', '127.0.0.1', '[::1]:80', 'sub_domain.example'])(
+    'GraphQL takes the host %j',
+    async (host) => {
+      const query = 'GET /graphql?query=%7B__typename%7D HTTP/1.1';
+      const text = await raw(house.url, request(query, `Host: ${host}`, 'Connection: close', bearer));
+      expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
 
   it('an expected 100 is said, and HTTP/1.0 needs no host', async () => {
     const body = '{"query":"{ __typename }"}';

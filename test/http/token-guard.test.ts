@@ -119,6 +119,16 @@ describe('failed tokens', () => {
     expect(await show('a')).toBe('unauthenticated');
     expect(await guarded.authenticate('good', 'a')).toBe(ALICE);
   });
+
+  it('hinder no known token of their address', async () => {
+    const { guard, show } = open();
+    for (let i = 0; i < 3 * FAILURES_A_MINUTE; i++) await show('a');
+    const guarded = guard.around({
+      recall: (token) => (token === 'known' ? ALICE : null),
+      authenticate: () => Promise.reject(new Error('verified')),
+    });
+    expect(await guarded.authenticate('known', 'a')).toBe(ALICE);
+  });
 });
 
 describe('verifications of suspected addresses', () => {

@@ -1,0 +1,61 @@
+import type { GuardMutant } from './mutant.ts';
+
+/** Guards of JSON that are left out. */
+export const JSON_GUARDS: readonly GuardMutant[] = [
+  {
+    name: 'object-depth-unbounded',
+    says: 'objects of JSON may nest to any depth',
+    file: 'protocol/json-scan.ts',
+    find: 'read: ReadMember | null): number {\n  if (depth > JSON_DEPTH) return DEPTH;',
+    replace: 'read: ReadMember | null): number {',
+    judge: { test: 'test/core/json-scan.test.ts' },
+  },
+  {
+    name: 'array-depth-unbounded',
+    says: 'arrays of JSON may nest to any depth',
+    file: 'protocol/json-scan.ts',
+    find: 'read: ReadItem | null): number {\n  if (depth > JSON_DEPTH) return DEPTH;',
+    replace: 'read: ReadItem | null): number {',
+    judge: { test: 'test/core/json-scan.test.ts' },
+  },
+  {
+    name: 'rest-parts-unbounded',
+    says: 'a body of REST is built whatever number of members it has',
+    file: 'rest/variables.ts',
+    find: 'readShaped(json, bodyShape, ENVELOPE_PARTS)',
+    replace: 'readShaped(json, bodyShape, 1e9)',
+    judge: { test: 'test/relay/json-bounds.test.ts' },
+  },
+  {
+    name: 'graphql-parts-unbounded',
+    says: 'members of a GraphQL body are built whatever number of parts they have',
+    file: 'graphql/request.ts',
+    find: "readShaped(json, 'plain', ENVELOPE_PARTS)",
+    replace: "readShaped(json, 'plain', 1e9)",
+    judge: { test: 'test/relay/json-bounds.test.ts' },
+  },
+  {
+    name: 'frame-parts-unbounded',
+    says: 'a payload that the relay reads may have any number of members',
+    file: 'gateway/payload.ts',
+    find: 'return membersOf(json, ENVELOPE_PARTS) ??',
+    replace: 'return membersOf(json, 1e9) ??',
+    judge: { test: 'test/relay/json-bounds.test.ts' },
+  },
+  {
+    name: 'numbers-as-doubles',
+    says: 'numbers that one double stands for have one digest',
+    file: 'core/json-canonical.ts',
+    find: 'if (PLAIN_INTEGER.test(written)) return written;',
+    replace: 'if (PLAIN_INTEGER.test(written)) return JSON.stringify(JSON.parse(written));',
+    judge: { test: 'test/core/json-canonical.test.ts' },
+  },
+  {
+    name: 'digest-of-doubles',
+    says: 'commands whose params differ beyond the precision of a double have one digest',
+    file: 'core/rpc/request.ts',
+    find: 'params : canonicalText(params);',
+    replace: 'params : JSON.stringify(JSON.parse(params));',
+    judge: { test: 'test/clients/raw-json-with-relay.test.ts' },
+  },
+];

@@ -1,0 +1,69 @@
+import type { GuardMutant } from './mutant.ts';
+
+/** Guards of links that are left out. */
+export const LINKS_GUARDS: readonly GuardMutant[] = [
+  {
+    name: 'no-frame-rate',
+    says: 'a link may send what nothing asked for without end',
+    file: 'gateway/rate.ts',
+    find: 'if (this.#tokens >= 1) {',
+    replace: 'if (this.#tokens >= -1e9) {',
+    judge: { test: 'test/gateway/conduct.test.ts' },
+  },
+  {
+    name: 'no-bad-frames',
+    says: 'a link may send bad frames without end',
+    file: 'gateway/rate.ts',
+    find: 'return this.#times.length >= BAD_FRAMES;',
+    replace: 'return this.#times.length >= BAD_FRAMES * 1e6;',
+    judge: { test: 'test/gateway/conduct.test.ts' },
+  },
+  {
+    name: 'no-byte-rate',
+    says: 'a link may send any number of bytes a second',
+    file: 'core/shares/byte-rate.ts',
+    find: 'return this.#balance >= 0 ? 0 : this.#wait();',
+    replace: 'return 0;',
+    judge: { test: 'test/core/byte-rate.test.ts' },
+  },
+  {
+    name: 'leaving-unbounded',
+    says: 'a client may keep any number of links that leave',
+    file: 'core/delivery/outlets.ts',
+    find: 'leaving.length > LEAVING_LINKS ?',
+    replace: 'leaving.length > LEAVING_LINKS * 1e6 ?',
+    judge: { test: 'test/core/leaving.test.ts' },
+  },
+  {
+    name: 'links-never-paused',
+    says: 'a link over its rate in bytes is read on',
+    file: 'gateway/inbound.ts',
+    find: 'if (wait > 0 && !this.#over && this.#cancel === null) this.#pause(wait);',
+    replace: '',
+    judge: { test: 'test/gateway/inbound.test.ts' },
+  },
+  {
+    name: 'closing-ignored',
+    says: 'a client that says closing is not answered and stays bound',
+    file: 'gateway/conversation.ts',
+    find: 'if (conduct.unsolicited(about)) this.#run(about, () => this.#leave());',
+    replace: 'if (conduct.unsolicited(about)) return;',
+    judge: { test: 'test/gateway/leaving.test.ts' },
+  },
+  {
+    name: 'silence-unsaid',
+    says: 'answers that rest on a silent node call themselves complete',
+    file: 'core/silence.ts',
+    find: 'if (nodes.length === 0) return NONE;',
+    replace: 'if (nodes.length >= 0) return NONE;',
+    judge: { test: 'test/core/silence.test.ts' },
+  },
+  {
+    name: 'silence-unseen',
+    says: 'a node without beats is never silent',
+    file: 'backends/memory/nodes.ts',
+    find: 'if (updatedAt <= since)',
+    replace: 'if (updatedAt < 0 && updatedAt <= since)',
+    judge: { test: 'test/contract/delivery.memory.test.ts' },
+  },
+];

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { GUARD_MUTANTS } from '../../faults/mutants/guards.ts';
+import { caught, failsUnharmed } from '../../faults/mutants/judge.ts';
+
+/** Judged by tests that take milliseconds; `npm run mutants` judges all. */
+const SHORT = ['claims-always-granted', 'tokens-counted-first'];
+const mutants = GUARD_MUTANTS.filter(({ name }) => SHORT.includes(name));
+
+test('mutants are caught by their tests, which pass where nothing is left out', { timeout: 120_000 }, async () => {
+  expect(mutants).toHaveLength(SHORT.length);
+  const judged = await Promise.all([failsUnharmed(mutants), ...mutants.map((mutant) => caught(mutant))]);
+  expect(judged).toEqual([
+    null,
+    expect.stringContaining('test/http/token-guard.test.ts fails'),
+    expect.stringContaining('test/core/shares.test.ts fails'),
+  ]);
+});
