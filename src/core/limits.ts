@@ -59,7 +59,7 @@ export const STREAMS_PER_USER = 10_000;
 export const PROGRESS_ROW_MS = 1000;
 
 // --- the link --------------------------------------------------------------------------------------------------------
-/** Below the 30 s after which browsers put idle workers to sleep. */
+/** The interval of pings: below the 30 s after which browsers put idle workers to sleep. */
 export const PING_MS = 20_000;
 /** 2.25 ping intervals without a sign of life: the connection is stale. */
 export const STALE_MS = 45_000;
