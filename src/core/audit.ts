@@ -1,18 +1,18 @@
 import { subjectOf, type Principal } from './auth/principal.ts';
 import type { Log } from './log.ts';
 
-/** What is written to the audit log, and its line. */
+/** The audited operations by their code, with the message of the log line. */
 const DEEDS = {
-  payload: 'payload shown to an administrator',
-  disconnect: 'a client is disconnected by an administrator',
-  drain: 'a node is drained by an administrator',
+  payload: 'an administrator reads a payload',
+  disconnect: 'an administrator disconnects a client',
+  drain: 'an administrator drains a node',
 } as const;
 
 export type AuditedDeed = keyof typeof DEEDS;
 
 /**
- * Writes one audit line: who did what to what. It is written before the deed, so that no deed goes unwritten. `fields` name the subject by
- * its ids, and never hold a payload or a token.
+ * Writes one audit line: the principal (`who`), the operation (`deed`) and its object. Call it before the operation, so
+ * that no operation goes unrecorded. `fields` identify the object by its ids and never hold a payload or a token.
  */
 export function audit(
   log: Log,

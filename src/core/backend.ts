@@ -10,15 +10,15 @@ import type { HistoryStore } from './history/store.ts';
 import type { Maybe } from './maybe.ts';
 import type { SessionStore, SiteStore } from './sites/store.ts';
 
-/** How backends differ where the interface lets answers differ. Data, so that a reader of an answer can be told. */
+/** The differences between backends that the interface allows, as data, so that answers can report them. */
 export type Capabilities = {
-  /** Several processes see one deployment. */
+  /** Several processes share one deployment. */
   readonly shared: boolean;
   readonly exactDedupCounters: boolean;
   readonly cheapStreamSummaries: boolean;
 };
 
-/** Everything that core asks of a place to keep things: one port per room. */
+/** The storage that core needs: one port per kind of data. */
 export interface Backend {
   readonly capabilities: Capabilities;
   readonly connections: ConnectionStore;
@@ -32,7 +32,7 @@ export interface Backend {
   readonly sites: SiteStore;
   readonly sessions: SessionStore;
   readonly bus: Bus;
-  /** Resolves when the store answers and takes more; throws `store_unavailable` or `store_full` otherwise. */
+  /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
   ready(): Maybe<void>;
   close(): Maybe<void>;
 }

@@ -11,27 +11,33 @@ export type ConnectionEvent = {
   readonly cause: DisconnectCause | null;
   readonly at: number;
 };
-/** A hint that a command moved, with its latest progress where that is what moved. Whoever watches reads the record again. */
+/**
+ * A hint that a command changed. `progress` is its latest progress if that is what changed, else null. Listeners read
+ * the record again.
+ */
 export type CommandHint = { readonly key: CommandKey; readonly progress: JsonText | null };
 
-/** What is published under each topic. */
+/** The event type of each topic. */
 export type Topics = {
   connections: ConnectionEvent;
   [command: `command:${string}`]: CommandHint;
-  /** Of one site, by `siteKeyText`. */
+  /** The events of one site; the topic ends with its `siteKeyText`. */
   [site: `site:${string}`]: SiteEvent;
-  /** A hint that a session or a grant of it ended. Whoever watches reads the session again. */
+  /** A hint that a session or one of its grants ended. Listeners read the session again. */
   [session: `session:${string}`]: null;
-  /** By the digest of a ticket: the place in order of a stream that was opened with it. Streams opened before it end. */
+  /**
+   * A stream was opened with a ticket; the topic ends with the ticket's digest. The event is an id that sorts in the
+   * order of opening. Streams of the same ticket with a smaller id end.
+   */
   [ticket: `ticket:${string}`]: string;
 };
 
 /**
- * Live fan-out: at most once, in the order published by one node, no replay. A listener that throws harms no other. Publishing to a topic
- * that nobody listens to costs a look-up.
+ * Live publish/subscribe. Each event is delivered at most once, in the order in which one node published, without
+ * replay. A listener that throws does not affect the others. Publishing to a topic without listeners costs one look-up.
  */
 export interface Bus {
-  /** False: nobody can hear any topic of this kind now, so that publishing one may be left out. */
+  /** False if no topic of this kind has a listener now, so the caller may skip publishing. */
   hears(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
   subscribe<T extends keyof Topics & string>(topic: T, listener: (event: Topics[T]) => void): Cancel;

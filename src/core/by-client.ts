@@ -1,6 +1,9 @@
 import type { ClientKey } from './ids.ts';
 
-/** Values by the key of a client, its parts looked up one after another: a look makes no text. Goes on as a Map does. */
+/**
+ * A map keyed by client. It looks up the user and then the client id, so that no look-up builds a key string. Iterates
+ * as a Map does.
+ */
 export class ByClient<V> {
   readonly #users = new Map<string, Map<string, V>>();
   #size = 0;

@@ -1,9 +1,9 @@
-/** Cancels what it was returned for; calling it again does nothing. */
+/** Cancels the timer or the listener that it was returned for. Idempotent. */
 export type Cancel = () => void;
 
 /**
- * Time as a port. `now` is wall time in epoch milliseconds; timers run on a monotonic source, so a step of the wall clock neither
- * fires nor delays them. A callback runs at most once and never before `after` returned.
+ * Time as a port. `now` is wall time in epoch milliseconds. Timers run on a monotonic source, so a step of the wall
+ * clock neither fires nor delays them. A callback of `after` runs at most once and never before `after` has returned.
  */
 export interface Clock {
   now(): number;

@@ -1,4 +1,8 @@
-/** The rooms of core as the faces see them. Every method takes who asks, refuses what they may not, and answers bounded. */
+/**
+ * The interfaces of core that the HTTP, GraphQL and WebSocket layers use. Methods take the requester (`who`), refuse
+ * what the requester may not do, and bound their answers. Methods "for nested fields" rely on the authorization of the
+ * parent.
+ */
 import type { Principal, UserPrincipal } from './auth/principal.ts';
 import type { Capabilities } from './backend.ts';
 import type { ConnectionEvent } from './bus.ts';
@@ -39,7 +43,10 @@ export interface Core {
   readonly mode: 'direct' | 'shared';
   readonly capabilities: Capabilities;
   readonly clock: Clock;
-  /** How long after its end a command's id is known, milliseconds: within it no id runs twice. */
+  /**
+   * The idempotency window, in milliseconds: how long after its end a command's id is remembered, so that it does not
+   * run again.
+   */
   readonly idempotencyWindowMs: number;
   readonly users: Users;
   readonly connections: Connections;
@@ -52,15 +59,15 @@ export interface Core {
   readonly delivery: Deliveries;
   readonly links: Links;
   readonly sites: Sites;
-  /** What each user holds in this process. */
+  /** The resources that each user holds in this process. */
   readonly shares: Shares;
-  /** Takes up the mailbox and the loops. */
+  /** Attaches to this node's mailbox and starts the background loops. */
   start(): Promise<void>;
-  /** Stops admitting (`draining`), waits at most `withinMs` for commands in flight, then closes the links. */
+  /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
   drain(withinMs: number): Promise<void>;
   readonly draining: boolean;
   close(): Promise<void>;
-  /** Throws `draining`, `store_full` or `store_unavailable` when this node should get no new traffic. */
+  /** Throws `draining`, `store_full` or `store_unavailable` if this node should get no new traffic. */
   ready(): Maybe<void>;
 }
 
@@ -73,9 +80,12 @@ export type UserView = {
 };
 
 export interface Users {
-  /** Admin. Users that the connection and history inspectors observe, merged in order of user. */
+  /** Admin only. The users that have a connection or a stream, in order of user id. */
   list(who: Who, page: PageArgs): Promise<Page<UserView>>;
-  /** Admin, or the user itself. Null when no inspector knows the user (a user asking for itself always gets an answer). */
+  /**
+   * For an administrator or the user itself. Null for an administrator if nothing is known of the user; null also for a
+   * foreign user.
+   */
   get(who: Who, userId: string): Maybe<UserView | null>;
 }
 
@@ -85,18 +95,24 @@ export type ConnectionQuery = {
   readonly nodeId?: string | null | undefined;
   readonly status?: ConnectionStatus | null | undefined;
 };
-/** A first page as the listing of the same things would give it, cursors included, and how many there are in all. */
+/** The first page of a listing, with the cursors that the listing itself would give, and the total number of rows. */
 export type Summary<T> = Page<T> & { readonly total: number };
 
 export interface Connections {
   list(who: Who, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
   /** Null: absent or foreign. */
   get(who: Who, key: ClientKey): Promise<Connection | null>;
-  /** For nested fields, after the parent was authorised: one round trip for all keys. */
+  /**
+   * For nested fields, after the parent was authorized. One answer per key, in order; null where there is no row. One
+   * round trip.
+   */
   many(keys: readonly ClientKey[]): Maybe<readonly (Connection | null)[]>;
-  /** As `many`: the page that `list` gives for `{ userId }` alone, of each user; `who` only binds the cursors. */
+  /**
+   * For nested fields, after the parent was authorized: for each user the page that `list` gives for `{ userId }`.
+   * `who` only binds the cursors.
+   */
   ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<Connection>[]>;
-  /** Live changes, from now on; of one user, or (admin) of all. */
+  /** Live changes from now on, of one user or (`userId` null, admin) of all users. */
   events(who: Who, userId: string | null): Subscription<ConnectionEvent>;
 }
 
@@ -108,9 +124,9 @@ export type ActionSample = {
 };
 
 export interface Actions {
-  /** Admin. A bounded sample over live connections; `name` keeps one action. */
+  /** Admin only. A bounded sample over the live connections. `name` selects one action; null: all. */
   sample(who: Who, name: string | null): Promise<ActionSample>;
-  /** For nested fields, after the connection was authorised: what was observed of its own advertisements. */
+  /** For nested fields, after the connection was authorized: the completeness of its own advertisements. */
   completeness(connection: Connection): Maybe<Completeness>;
 }
 
@@ -118,7 +134,10 @@ export interface Actions {
 export type * from './rpc/call.ts';
 
 export interface Rpc {
-  /** Never throws for an expected refusal of the target, policy or capacity: those are `refused`. Throws for who may not ask, and for wrong input. */
+  /**
+   * Returns `refused` where the target, the policy or the capacity refuses the invocation. Throws if the requester is
+   * not authorized, and for invalid input.
+   */
   invoke(who: Who, request: InvokeRequest): Promise<Invocation>;
   /** Null: absent or foreign. */
   await(who: Who, request: AwaitRequest): Promise<Invocation | null>;
@@ -132,11 +151,17 @@ export interface Rpc {
     readonly items: readonly { readonly nodeId: string | null; readonly count: number }[];
     readonly completeness: Completeness;
   }>;
-  /** For nested fields, after the parent was authorised: the page that `pending` gives for that user or client alone. One round trip. */
+  /**
+   * For nested fields, after the parent was authorized: for each user or client the page that `pending` gives for it.
+   * One round trip.
+   */
   ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<PendingRpc>[]>;
   ofClients(who: Who, keys: readonly ClientKey[], first: number): Maybe<readonly Summary<PendingRpc>[]>;
   ofCommands(keys: readonly CommandKey[]): Maybe<readonly (readonly PendingRpc[])[]>;
-  /** Says whenever the oldest wait crosses the bound or all are back under it; begins with the present state. */
+  /**
+   * Emits the current state first, then an event each time the oldest wait exceeds `olderThanMs` or all waits are below
+   * it again.
+   */
   alerts(who: Who, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
 }
 
@@ -146,21 +171,23 @@ export type CommandUpdate = {
   readonly at: number;
 };
 
-/** The case file and its live form, how delivery goes, and what an operator may do about it. */
+/** Commands and their live updates, the state of delivery, and the actions of an operator. */
 export interface Deliveries extends DeliveryObservation, DeliveryDeeds {
   /** Null: absent or foreign. */
   command(who: Who, key: CommandKey): Promise<Command | null>;
   many(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
-  /** The recorded result; the caller of this has already shown that the asker may see payloads. */
+  /**
+   * The recorded result. This method does not authorize: its caller has checked that the requester may see payloads.
+   */
   result(key: CommandKey): Maybe<JsonText | null>;
-  /** Begins with the present state, ends after the terminal one. Null: absent or foreign. */
+  /** Emits the current state first and ends after the terminal one. Null: absent or foreign. */
   updates(who: Who, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
-  /** Live counts of a connection on this deployment: dispatched and not ended, and queued. */
+  /** The client's live commands: `inFlight` are dispatched and have not ended, `queued` wait for dispatch. */
   load(key: ClientKey): { readonly inFlight: number; readonly queued: number };
 }
 
 // --- history ---------------------------------------------------------------------------------------------------------
-/** Without an order, `oldest_first`. A cursor opens only for the order in which it was given. */
+/** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
 export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
 
 export type MessageQuery = {
@@ -172,29 +199,36 @@ export type MessageQuery = {
 
 export interface Histories {
   streams(who: Who, userId: string, prefix: string | null, page: PageArgs): Promise<Page<StreamSummary>>;
-  /** For nested fields: the page that `streams` gives without a prefix, of each user. One round trip. */
+  /** For nested fields: for each user the page that `streams` gives without a prefix. One round trip. */
   ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<StreamSummary>[]>;
   /** Null: no such stream, or a foreign one. */
   messages(who: Who, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
   ofCommand(who: Who, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
-  /** For nested fields, after the messages were authorised and their payloads asked for: one answer per message, large ones fetched. */
+  /**
+   * For nested fields, after the messages were authorized and their payloads were requested: one answer per message, in
+   * order. Large payloads are fetched from the spill store.
+   */
   payloads(messages: readonly Message[]): Promise<readonly ShownPayload[]>;
-  /** Admin, where the deployment allows it (`raw_history_disabled`). Null: no such stream. */
+  /** Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such stream. */
   raw(who: Who, query: RawQuery): Promise<RawMessages | null>;
-  /** The hook that removes expired objects of a managed spill store; how many. An unmanaged one is left alone (0). */
+  /**
+   * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched
+   * (0).
+   */
   cleanSpill(): Maybe<number>;
 }
 
 // --- sites -----------------------------------------------------------------------------------------------------------
-/** As InvokeRequest, without its target: that is the session's host. */
+/** An InvokeRequest without its target, which is the session's host. */
 export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onAdmitted' | 'onStage'>;
 
 export interface Sites extends SiteRegistry, SiteSessions {
-  /** For nested fields, after the parent was authorised: the page that `list` gives for that owner alone. */
+  /** For nested fields, after the parent was authorized: for each owner the page that `list` gives for it. */
   ofUsers(who: Who, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
   /**
-   * Runs an allowed action on the session's host, as its owner, with the session's and the site's id added to the params. Refusals come in
-   * this order: who asks, input, the site's rules, the session's state, then those of any command. Null: absent or foreign.
+   * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to the
+   * params. Checks run in this order: the requester, the input, the site's rules, the session's state, then those of
+   * any command. Null: absent or foreign.
    */
   invoke(who: Who, sessionId: string, request: SiteInvokeRequest): Promise<Invocation | null>;
 }

@@ -19,7 +19,7 @@ import { createRpc } from './rpc/rpc.ts';
 import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
-/** Puts the rooms together over one backend. Nothing runs before `start`. */
+/** Builds core over one backend. Nothing runs before `start`. */
 export function createCore(deps: Deps): Core {
   const { backend, clock, nodeId } = deps;
   const correlator = new Correlator(deps.metrics);

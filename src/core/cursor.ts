@@ -4,25 +4,28 @@ import { canonicalJson } from './json.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts';
 import type { Completeness, ObservedSource, Page, PageCursors, PageRequest, Position, Scan } from './page.ts';
 
-/** What an asker gives for a page: `first` 1 to 1000 (default 100), `after` an opaque cursor. */
+/** The paging arguments of a request: `first` is 1 to 1000 (default 100), `after` an opaque cursor. */
 export type PageArgs = { readonly first?: number | null | undefined; readonly after?: string | null | undefined };
 
-/** Which listing a cursor belongs to: it opens only for the same listing, filter and asker. */
+/**
+ * The listing that a cursor belongs to. A cursor is valid only for the same listing, filter and requester (`asker`).
+ */
 export type Listing = { readonly name: string; readonly filter: unknown; readonly asker: string };
 
 const VERSION = 'c1';
-/** How many cursors are kept, so that they need not be signed again: about a megabyte. */
+/** Number of signed cursors that are cached: about a megabyte. */
 const REMEMBERED = 2_000;
 
 /**
- * Opaque cursors: version, position and an HMAC over both with the listing. A cursor that was damaged, made up, or made for another
- * listing, filter or asker is `invalid_cursor`; what it holds is never trusted before the HMAC matched.
+ * Makes and checks opaque cursors: a version, a position, and an HMAC over both and the listing. A cursor that is
+ * damaged, forged, or made for another listing, filter or requester is `invalid_cursor`. Its content is not read before
+ * the HMAC matches.
  */
 export class Cursors {
   readonly #crypto: Crypto;
-  /** A page that is read again and again ends at the same place. By what was signed. */
+  /** Cursors by the text that was signed: a page that is read repeatedly ends at the same position. */
   readonly #sealed = new Map<string, string>();
-  /** Where the rows of a first page end, for whoever asked last. */
+  /** The end cursor of the rows of a first page, for the latest requester. */
   readonly #ends = new WeakMap<readonly unknown[], { readonly asker: string; readonly cursor: string }>();
 
   constructor(crypto: Crypto) {
@@ -43,12 +46,14 @@ export class Cursors {
     const [version, body, mac, ...more] = cursor.length > 4096 ? [] : cursor.split('.');
     const known = version === VERSION && body !== undefined && mac !== undefined && more.length === 0;
     if (!known || !this.#crypto.equal(mac, this.#mac(macPrefix(listing), body))) {
-      fail('invalid_cursor', 'The cursor is not one of this listing, filter and asker.');
+      fail('invalid_cursor', 'The cursor does not belong to this listing, filter and requester.');
     }
     return JSON.parse(this.#crypto.fromBase64Url(body) ?? '[]') as Position;
   }
 
-  /** A store's page as the faces show it. `source` says what was observed. */
+  /**
+   * Makes a page of a store's scan, with `view` of each row. `source` describes the source in the page's completeness.
+   */
   page<T, U = T>(
     listing: Listing,
     scan: Scan<T>,
@@ -65,8 +70,9 @@ export class Cursors {
   }
 
   /**
-   * As `page`, of the first rows of a listing. `nodes` is the very array of rows, and positions are made when they are asked for. One array
-   * must always come with one listing, whoever asks.
+   * As `page`, for the first rows of a listing. `nodes` is the given array itself, and positions are computed on
+   * demand. The same array must always be given with the same listing name and filter; only the requester may differ
+   * (end cursors are cached by array and requester).
    */
   firstPage<T>(
     listing: Listing,
@@ -124,7 +130,7 @@ export class Cursors {
   }
 }
 
-/** What is signed of a listing, before the position. */
+/** The signed text that precedes the position. */
 function macPrefix({ name, asker, filter }: Listing): string {
   return `${VERSION}\n${name}\n${asker}\n${canonicalJson(filter)}\n`;
 }

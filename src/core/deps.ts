@@ -8,7 +8,7 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Shares } from './shares/shares.ts';
 
-/** What every room is made of. */
+/** The dependencies that the parts of core share. */
 export type Deps = {
   readonly nodeId: string;
   readonly backend: Backend;
@@ -18,10 +18,10 @@ export type Deps = {
   readonly policy: Policy;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Where payloads too large for a message lie. */
+  /** The store of payloads that are too large for a history message. */
   readonly spill: SpillStore;
-  /** What each user holds in this process. */
+  /** The resources that each user holds in this process. */
   readonly shares: Shares;
-  /** Whether the raw sample of history may be read. */
+  /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
 };

@@ -2,28 +2,29 @@ import { statusOf, type Code } from '../protocol/codes.ts';
 
 export { CODES, isCode, type Code } from '../protocol/codes.ts';
 
-/** One wrong input among several: `parameter` is its name as the asker wrote it. */
+/** One invalid input. `parameter` is its name as it appears in the request. */
 export type Fault = { readonly parameter: string; readonly detail: string };
 
 export type ErrorDetails = {
-  /** Every wrong input, when there are several. */
+  /** Every invalid input. */
   readonly errors?: readonly Fault[];
-  /** When to try again, milliseconds. */
+  /** After how many milliseconds to retry. */
   readonly retryAfterMs?: number;
-  /** The asker's ids of the command that this refusal is about. */
+  /** The ids of the command that is refused, as the requester gave them. */
   readonly command?: { readonly userId: string; readonly clientId: string; readonly commandId: string };
-  /** Which share is used up (`share_exceeded`) or which total (`store_full`). */
+  /** The share that the user has used up (`share_exceeded`), or the share whose total is used up (`store_full`). */
   readonly share?: string;
-  /** HTTP status where it differs from the code's own (`invalid_user` of a token: 401). */
+  /** The HTTP status if it differs from the code's own (`invalid_user` of a token: 401). */
   readonly status?: number;
-  /** Why a token or a ticket is not good. For the log and the metrics, never shown. */
+  /** Why a token or a ticket was refused. For the log and the metrics; never sent to the requester. */
   readonly tokenFault?: TokenFault;
   readonly cause?: unknown;
 };
 
 /**
- * Why a token or a ticket is not good. `claims`: one that is needed is missing or has another type. `key_unknown`: the key set has no such
- * key. `keys_unavailable`: the key set does not answer. `grant` and `ticket`: there is no such one, or it is over.
+ * Why a token or a ticket was refused. `claims`: a required claim is missing or has the wrong type. `key_unknown`: the
+ * key set has no such key. `keys_unavailable`: the key set could not be fetched. `grant` and `ticket`: it does not
+ * exist or has ended.
  */
 export type TokenFault =
   | 'malformed'
@@ -41,8 +42,9 @@ export type TokenFault =
   | 'ticket';
 
 /**
- * The only error that crosses a room's door. `code` and `message` are shown to the asker, so the message never holds a stack, a
- * path, a token or another user's id. `cause` is for the log alone and is never serialised.
+ * The only error that core's interfaces throw on purpose. `code` and `message` are sent to the requester, so the
+ * message never holds a stack, a path, a token or another user's id. `cause` is for the log only and is never
+ * serialized.
  */
 export class CallboardError extends Error {
   readonly code: Code;
@@ -64,7 +66,10 @@ export function fail(code: Code, message: string, details?: ErrorDetails): never
   throw new CallboardError(code, message, details);
 }
 
-/** The one answer for a foreign and for an absent object. */
+/**
+ * The same answer for an absent object and for one that belongs to another user, so that the answer does not reveal
+ * which it is.
+ */
 export function notFound(): never {
   throw new CallboardError('not_found', 'There is no such thing, or it is not yours.');
 }
@@ -73,7 +78,7 @@ export function invalid(parameter: string, detail: string): never {
   throw new CallboardError('invalid_argument', `${parameter}: ${detail}`, { errors: [{ parameter, detail }] });
 }
 
-/** The store did not answer: what was asked of it can be asked again. */
+/** Whether the store did not answer, so that the operation can be retried. */
 export function isAway(error: unknown): boolean {
   return error instanceof CallboardError && error.code === 'store_unavailable';
 }

@@ -1,10 +1,10 @@
 import { CallboardError, fail, type Fault } from './errors.ts';
 
-/** Collects what is wrong with several inputs, so that all of it is told at once. */
+/** Collects the faults of several inputs, so that one error reports all of them. */
 export type Faults = {
-  /** The value, or undefined where reading it threw an `invalid_argument`. Every other error passes. */
+  /** Returns the value, or undefined if `read` threw an `invalid_argument`. Any other error propagates. */
   check<T>(read: () => T): T | undefined;
-  /** Throws one `invalid_argument` that names every wrong input, if there was one. */
+  /** Throws one `invalid_argument` that names every invalid input, if there is any. */
   throwIfAny(): void;
 };
 

@@ -21,10 +21,10 @@ export function id(parameter: string, text: string): string {
   return ID.test(text) ? text : invalid(parameter, 'expected 1 to 128 of A-Z a-z 0-9 . _ : @ ~ -');
 }
 
-/** An id of a trace or a span, as another system made it. Throws `invalid_argument` naming the parameter. */
+/** The id of a trace or a span from another tracing system. Throws `invalid_argument` naming the parameter. */
 export function trace(parameter: string, text: string): string {
   if (text.length <= TRACE_MAX_CHARS && !CONTROL.test(text)) return text;
-  return invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters, none of them a control character`);
+  return invalid(parameter, `expected at most ${TRACE_MAX_CHARS} characters without control characters`);
 }
 
 /** Throws `invalid_argument` naming the parameter. */
@@ -32,7 +32,10 @@ export function name(parameter: string, text: string): string {
   return NAME.test(text) ? text : invalid(parameter, 'expected a letter, then up to 127 of A-Z a-z 0-9 _ . : -');
 }
 
-/** The ids of a stream suffix, as they are joined by `/`. Null: longer, or more of them, than any suffix is. Says nothing of the ids. */
+/**
+ * Splits a stream suffix at `/`. Null if the text is too long or has too many segments. The segments themselves are not
+ * checked.
+ */
 export function suffixSegments(text: string): readonly string[] | null {
   if (text.length > STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1)) return null;
   const segments = text.split('/');
@@ -42,14 +45,14 @@ export function suffixSegments(text: string): readonly string[] | null {
 const USER_FORM = 'A user is 1 to 128 characters without control characters and without "/".';
 
 /**
- * The canonical form of a user: NFC, no surrounding space, lower case where it is an e-mail address. Throws `invalid_user` where no
- * form exists: empty, over 128 characters, a control character, a lone surrogate or a `/`; and where the text itself is over 512
- * characters, which is checked before anything else is done with it.
+ * The canonical form of a user id: NFC, trimmed, and in lower case if it is an e-mail address. Throws `invalid_user` if
+ * the result is empty, is longer than 128 characters, or holds a control character, a lone surrogate or a `/`, and if
+ * the given text is longer than 512 characters, which is checked first.
  */
 export function canonicalUser(text: string): string {
   if (text.length > USER_GIVEN_CHARS) fail('invalid_user', USER_FORM);
   const tidy = text.normalize('NFC').trim();
-  // Lower case may compose anew with what follows it, so the form is taken again.
+  // A lower-case letter may compose with the character that follows it, so the text is normalized again.
   const user = isEmail(tidy) ? tidy.toLowerCase().normalize('NFC') : tidy;
   const bad =
     user.length === 0 ||
@@ -60,7 +63,10 @@ export function canonicalUser(text: string): string {
   return bad ? fail('invalid_user', USER_FORM) : user;
 }
 
-/** One `@` with something before it, behind it a dot inside of the rest, and no space: in one pass over each part. */
+/**
+ * One `@` that is not the first character, a dot inside the part after it, and no space. Linear in the length: no
+ * regular expression backtracks.
+ */
 function isEmail(text: string): boolean {
   const at = text.indexOf('@');
   if (at < 1 || text.includes('@', at + 1) || SPACE.test(text)) return false;
@@ -75,11 +81,11 @@ export function isCanonicalUser(text: string): boolean {
   }
 }
 
-/** A client of a user: the address of a command, and the key of a connection. */
+/** Identifies a client of a user: the target of a command and the key of a connection. */
 export type ClientKey = { readonly userId: string; readonly clientId: string };
 export type CommandKey = ClientKey & { readonly commandId: string };
 
-/** One text for a key, for maps: `/` stands in neither users nor ids. */
+/** The key as one text, for maps. Unambiguous, because neither users nor ids hold a `/`. */
 export function clientKeyText(key: ClientKey): string {
   return `${key.userId}/${key.clientId}`;
 }

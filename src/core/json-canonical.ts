@@ -11,15 +11,16 @@ import {
 import type { JsonText } from './json.ts';
 
 /**
- * One text for all JSON texts that say the same: without white space, members sorted by name (UTF-16 code units), strings as JSON.stringify
- * writes them, numbers as exact decimals. Members with one name are all kept, in their order. `1.0`, `1` and `10e-1` are one number,
- * 9007199254740992 and 9007199254740993 are two, `-0` is `0`. Takes n log n of the length, at any depth; exponents are never expanded.
+ * The canonical text of a JSON text; equivalent texts have the same one. It has no white space, members sorted by name
+ * (UTF-16 code units), strings as JSON.stringify writes them, and numbers as exact decimals. Members with the same name
+ * are all kept, in their order. `1.0`, `1` and `10e-1` are the same number, 9007199254740992 and 9007199254740993 are
+ * different ones, and `-0` is `0`. Time is O(n log n) in the length, at any depth; exponents are never expanded.
  */
 export function canonicalText(json: JsonText): string {
   return new Canonical(json).value();
 }
 
-/** Reads a text that is JSON, once from its start to its end. */
+/** Reads a valid JSON text in one pass. */
 class Canonical {
   readonly #json: string;
   #at = 0;
@@ -34,7 +35,7 @@ class Canonical {
     if (first === BRACE) return this.#object();
     if (first === BRACKET) return this.#array();
     const text = this.#take(endOfScalar(this.#json, this.#at));
-    // A word; every number begins before.
+    // A digit or a minus sign sorts before every letter, so anything later is `true`, `false` or `null`.
     return first > NINE ? text : canonicalNumber(text);
   }
 
@@ -72,19 +73,22 @@ class Canonical {
     return `[${text}]`;
   }
 
-  /** The comma between two. */
+  /** Skips the comma between two items. */
   #skip(): void {
     this.#at++;
     this.#next();
   }
 
-  /** The first character of the next token. */
+  /** Skips white space and returns the first character of the next token. */
   #next(): number {
     this.#at = skipSpace(this.#json, this.#at);
     return this.#json.charCodeAt(this.#at);
   }
 
-  /** Up to `end`, which must lie ahead: what is no JSON ends here. */
+  /**
+   * Consumes the text up to `end`. Throws if `end` does not lie ahead, so that a text that is not JSON cannot cause an
+   * endless loop.
+   */
   #take(end: number): string {
     if (end <= this.#at) throw new SyntaxError('not JSON');
     const text = this.#json.slice(this.#at, end);
@@ -93,7 +97,7 @@ class Canonical {
   }
 }
 
-/** Sorting is stable: members with one name stay in their order. */
+/** Sorting is stable: members with the same name stay in their order. */
 function sortedBy(names: readonly string[], texts: readonly string[]): string {
   const order = names.map((name, i) => ({ name, text: texts[i] ?? '' }));
   order.sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0));
@@ -104,7 +108,10 @@ function nameOf(written: string): string {
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
 }
 
-/** What has no escapes is written as it is, but for half characters, which no UTF-8 can tell apart. */
+/**
+ * A text without escapes is kept as it is, unless it holds a lone surrogate: UTF-8 encodes all of those alike,
+ * JSON.stringify escapes them.
+ */
 function canonicalString(written: string): string {
   const asWritten = !written.includes('\\') && written.isWellFormed();
   return asWritten ? written : JSON.stringify(JSON.parse(written));
@@ -113,10 +120,10 @@ function canonicalString(written: string): string {
 const NINE = 0x39;
 const PLAIN_INTEGER = /^-?\d*[1-9]$/;
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d+))?$/;
-/** Digits of an exponent that a double surely holds. */
+/** An exponent of at most this many digits is exact as a double. */
 const SHORT_EXPONENT = 15;
 
-/** The digits without zeros at either end, and the power of ten that they are multiplied with where it is not 0. */
+/** The digits without leading and trailing zeros, followed by `e` and the power of ten if that is not 0. */
 function canonicalNumber(written: string): string {
   if (PLAIN_INTEGER.test(written)) return written;
   const [, sign = '', whole = '', fraction = '', exponentSign = '', exponent = '0'] = NUMBER.exec(written) ?? [];
@@ -131,7 +138,7 @@ function canonicalNumber(written: string): string {
   return `${sign}${digits}${String(power) === '0' ? '' : `e${power}`}`;
 }
 
-/** A regular expression would look at each run of zeros anew. */
+/** Removes trailing zeros in linear time; a regular expression would scan each inner run of zeros again. */
 function withoutZeros(digits: string): string {
   let end = digits.length;
   while (digits.charCodeAt(end - 1) === 0x30) end--;

@@ -12,31 +12,33 @@ import { nameOf } from '../protocol/json.ts';
 import { countParts, ownSlice, RawJson, trustJson, type JsonText } from './json.ts';
 
 /**
- * What is built of a JSON text: a value (`plain`), a RawJson that keeps the text (`text`; null where that says null), nothing (`skipped`), or a
- * list or an object whose parts have shapes of their own. A single value where a list may be is built as an item of it; what is no object is built as plain.
+ * How to build the value of a JSON text: as JSON.parse does (`plain`), as a RawJson that keeps the text (`text`; null
+ * for the text `null`), not at all (`skipped`), or as a list or an object whose parts have shapes of their own. A value
+ * that is not a list is built with the item's shape of a list shape. A value that is not an object is built as `plain`
+ * for an object shape.
  */
 export type Shape = 'plain' | 'text' | 'skipped' | ListShape | ObjectShape;
 export type ListShape = { readonly item: Shape };
 export type ObjectShape = {
   readonly members: ReadonlyMap<string, Shape>;
-  /** Of members that are not named. */
+  /** The shape of members that `members` does not name. */
   readonly others: 'plain' | 'skipped';
 };
 
 /**
- * Builds what the shape says. Of members with one name the last counts, as for JSON.parse. Null: more than `most` members and items would have to
- * be built, and nothing was.
+ * Builds the value that the shape describes. Of members with the same name the last counts, as in JSON.parse. Null if
+ * more than `most` members and items would have to be built.
  */
 export function readShaped(json: JsonText, shape: Shape, most: number): { readonly value: unknown } | null {
   const reader = new ShapedReader(json, most);
   return reader.read(skipSpace(json, 0), shape) < 0 ? null : { value: reader.value };
 }
 
-/** Reads a text that is JSON, in one pass. */
+/** Reads a valid JSON text in one pass. */
 class ShapedReader {
   readonly #json: JsonText;
   #left: number;
-  /** What was built last. */
+  /** The value that was built last. */
   value: unknown = undefined;
 
   constructor(json: JsonText, most: number) {
@@ -44,7 +46,10 @@ class ShapedReader {
     this.#left = most;
   }
 
-  /** Where the value ends. */
+  /**
+   * Builds the value at `at` into `value`. Returns the index where it ends, or a negative number if the limit was
+   * reached.
+   */
   read(at: number, shape: Shape): number {
     if (typeof shape === 'string') return this.#leaf(at, shape);
     const unit = this.#json.charCodeAt(at);
@@ -64,7 +69,7 @@ class ShapedReader {
     const unit = json.charCodeAt(at);
     if (unit === BRACE || unit === BRACKET) this.#left -= countParts(text, this.#left);
     if (this.#left < 0) return STOPPED;
-    // Most values are texts without an escape.
+    // Most values are strings without escapes, which `nameOf` reads without JSON.parse.
     this.value = unit === QUOTE ? nameOf(json, at, end) : JSON.parse(text);
     return end;
   }
@@ -96,7 +101,7 @@ class ShapedReader {
   }
 }
 
-/** As JSON.parse does: a member called `__proto__` is one like others. */
+/** As JSON.parse does: a member named `__proto__` becomes an own property and does not set the prototype. */
 function put(built: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(built, name, { value, enumerable: true, writable: true, configurable: true });

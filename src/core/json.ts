@@ -1,6 +1,9 @@
 import { trustJson, type JsonText } from '../protocol/json.ts';
 
-/** JSON text that callboard does not look into: retained, forwarded and answered without being written anew. */
+/**
+ * JSON text that the relay does not interpret: it is retained, forwarded and answered without being parsed and
+ * serialized again.
+ */
 export {
   checkedJson,
   countParts,
@@ -21,10 +24,10 @@ export {
 } from '../protocol/json.ts';
 export { inOneLine, RawJson, writeJson } from '../protocol/json-value.ts';
 
-/** A value that came from JSON. */
+/** A parsed JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** Undefined stands for "no payload"; anything else is written once, here. */
+/** Serializes a value. Undefined means "no payload" and gives null. */
 export function toJson(value: unknown): JsonText | null {
   return value === undefined ? null : trustJson(JSON.stringify(value) ?? 'null');
 }
@@ -33,9 +36,12 @@ export function fromJson(text: JsonText | null): JsonValue | null {
   return text === null ? null : (JSON.parse(text) as JsonValue);
 }
 
-/** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. Of what JSON.parse gives, or as plain. */
+/**
+ * Canonical JSON (RFC 8785): members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them.
+ * `value` is one that JSON.parse could have returned, or a plain value of the same form.
+ */
 export function canonicalJson(value: unknown): string {
-  // Most objects have their members in order as they come, and are then written in one go.
+  // Most objects have their members in order already, and one JSON.stringify writes them.
   return isSorted(value) ? (JSON.stringify(value) ?? 'null') : sortedJson(value);
 }
 
@@ -63,10 +69,10 @@ function sortedJson(value: unknown): string {
   return `${text}}`;
 }
 
-/** Found by the engine's own scan, which takes a third of the time of the loop below. */
+/** The engine's own scan takes a third of the time of the loop below. */
 const BEYOND_ASCII = /[^\x00-\x7f]/;
 
-/** Length in bytes of a text as UTF-8, without encoding it. */
+/** The length of a text as UTF-8, in bytes, without encoding it. */
 export function utf8Length(text: string): number {
   if (!BEYOND_ASCII.test(text)) return text.length;
   let bytes = text.length;
@@ -84,7 +90,7 @@ function isLow(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/** Whether a text is longer than so many bytes as UTF-8. */
+/** Whether a text is longer than `bytes` as UTF-8. */
 export function longerThan(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
   return text.length * 3 > bytes && utf8Length(text) > bytes;

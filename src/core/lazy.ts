@@ -1,4 +1,7 @@
-/** As much of a Set as is used here, made with its first item: ten thousand idle clients each have some that stay empty. */
+/**
+ * The part of Set that is used here. The inner Set is created with the first item: each client has several that often
+ * stay empty, which counts for ten thousand idle clients.
+ */
 export class LazySet<T> {
   #items: Set<T> | null = null;
 
@@ -18,13 +21,13 @@ export class LazySet<T> {
     this.#items?.delete(item);
   }
 
-  /** In the order added. As of a Set, also while items come and go. */
+  /** In the order added. As in a Set, items may be added and deleted during the iteration. */
   [Symbol.iterator](): IterableIterator<T> {
     return (this.#items ?? new Set<T>()).values();
   }
 }
 
-/** Likewise of a Map. */
+/** The same for a Map. */
 export class LazyMap<K, V> {
   #items: Map<K, V> | null = null;
 

@@ -22,7 +22,7 @@ export type LifeParts = {
   readonly outbox: Outbox;
 };
 
-/** How a node begins, drains and ends. Nothing runs before `start`. */
+/** Starts, drains and closes a node. Nothing runs before `start`. */
 export type Life = Pick<Core, 'start' | 'drain' | 'close' | 'ready'> & { readonly isDraining: () => boolean };
 
 export function createLife(parts: LifeParts): Life {
@@ -49,7 +49,7 @@ export function createLife(parts: LifeParts): Life {
       for (const cancel of cancels.splice(0)) cancel();
     },
     ready() {
-      if (draining) fail('draining', 'This node is going away.');
+      if (draining) fail('draining', 'This node is draining.');
       requireRoom(deps.shares);
       return backend.ready();
     },

@@ -2,42 +2,59 @@ import type { Cancel } from './clock.ts';
 import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
-/** One event of a subscription, with how many were dropped since the one before. */
+/** One event of a subscription. `missed` is the number of events dropped since the previous one. */
 export type Live<T> = { readonly event: T; readonly missed: number };
 
-/** A live sequence with a bounded queue. `return()` (leaving a `for await`) ends it and frees what it holds. */
+/**
+ * A live sequence of events with a bounded queue. `return()` (or leaving a `for await`) ends it and frees its
+ * resources.
+ */
 export interface Subscription<T> extends AsyncIterableIterator<Live<T>> {
   return(): Promise<IteratorResult<Live<T>>>;
 }
 
-/** How long one asker may listen. */
+/** The lifetime of one requester's permission to listen. */
 export interface Tenure {
-  /** Fails `heir` once, when it is over for a reason of its own: at once, when it is over already. To be called once. */
+  /**
+   * Calls `heir.fail` once when the permission ends (session, grant or token); immediately if it has ended already.
+   * Call it at most once.
+   */
   endWith(heir: { fail(error: CallboardError): void }): void;
-  /** Gives it up and frees what it holds. Nothing is called from then on. */
+  /** Releases the lifetime's resources. `heir` is not called afterwards. */
   close(): void;
 }
 
-/** A live sequence that many askers may be given alike, and how long this one may have it. Its tenure runs already: close it. */
+/**
+ * A live sequence that several requesters share, and the lifetime of this requester. The lifetime has started: the
+ * receiver must close it.
+ */
 export type Shared<T> = {
-  /** Equal for those, and only for those, who may be given the very same events. */
+  /** Two requesters have the same key if and only if they receive the same events. */
   readonly key: string;
-  /** Hands on each event from now on, as it comes, until cancelled. It belongs to no asker and outlives them. */
+  /**
+   * Calls `push` with each event from now on until cancelled. The subscription belongs to no requester and may outlive
+   * each of them.
+   */
   readonly hear: (push: (event: T) => void) => Cancel;
   readonly tenure: Tenure;
 };
 
-/** The writing end. `push` never waits: a full queue drops its oldest event and counts it. */
+/**
+ * The writing end of a subscription. `push` never waits: if the queue is full, the oldest event is dropped and counted
+ * as missed.
+ */
 export type Feed<T> = {
   readonly subscription: Subscription<T>;
   push(event: T): void;
-  /** Ends the sequence after what is queued. */
+  /** Ends the sequence after the queued events were read. */
   end(): void;
-  /** Ends the sequence at once with an error. */
+  /** Drops the queued events and ends the sequence with an error. */
   fail(error: unknown): void;
 };
 
-/** `onEnd` is called once, when either side ends it. */
+/**
+ * `onEnd` is called once, when either end of the feed ends it. `bound` is the number of events that the queue holds.
+ */
 export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QUEUE): Feed<T> {
   const queue: T[] = [];
   let missed = 0;

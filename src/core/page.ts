@@ -1,15 +1,15 @@
 /**
- * Paging by position: a row's position is the tuple that it sorts by, so a page begins after a position and not at an offset, and rows
- * that come or go between two pages neither repeat nor hide the ones that stay.
+ * Paging by position. A row's position is its sort tuple, and a page starts after a position, not at an offset. So rows
+ * that are added or removed between two pages neither repeat nor hide other rows.
  */
 
-/** The sort tuple of a row, as texts; compared element by element by UTF-16 code units. */
+/** The sort tuple of a row, as texts that are compared one by one by UTF-16 code units. */
 export type Position = readonly string[];
 
 export type PageRequest = {
   /** 1 to 1000. */
   readonly first: number;
-  /** Exclusive; null begins at the start. */
+  /** Exclusive; null starts at the first row. */
   readonly after: Position | null;
 };
 
@@ -17,10 +17,10 @@ export type IncompleteReason = 'limit_reached' | 'node_silent' | 'store_unavaila
 export type EvidenceSource =
   'connections' | 'streams' | 'pending_rpcs' | 'actions' | 'messages' | 'delivery' | 'contexts' | 'windows' | 'sites';
 
-/** What one source contributed to an answer, and why not more. */
+/** What one source contributed to an answer, and why something is missing. */
 export type ObservedSource = {
   readonly source: EvidenceSource;
-  /** Null when the source is not one node's. */
+  /** The node that the source belongs to; null if it belongs to none. */
   readonly nodeId: string | null;
   readonly complete: boolean;
   readonly observed: number;
@@ -33,25 +33,29 @@ export type ObservedSource = {
 export type Completeness = { readonly complete: boolean; readonly sources: readonly ObservedSource[] };
 
 /**
- * One page out of a store. `next` is the position to go on from, null only at the end. It is the last row's position, or, where a
- * filter left rows out, the position scanned to: a page may be short or empty although more follows.
+ * One page out of a store. `next` is the position where the next page continues; null only at the end. It is the
+ * position of the last row, or, if a filter skipped rows, of the last row that was scanned: a page may be short or
+ * empty although more rows follow.
  */
 export type Scan<T> = {
   readonly rows: readonly { readonly row: T; readonly position: Position }[];
   readonly next: Position | null;
-  /** What was not seen beside the page itself: silent nodes, evicted rows. Empty when nothing. */
+  /** What this answer misses: silent nodes, evicted rows. Empty if nothing is missing. */
   readonly gaps: readonly ObservedSource[];
 };
 
-/** The opaque cursors of a page. Signing costs more than most rows do, so each is made when it is asked for. */
+/** The opaque cursors of a page. Each is made on demand, since signing costs more than most rows do. */
 export type PageCursors = {
-  /** The cursor of the row at this index, which the page must have. */
+  /** The cursor of the row at this index, which must exist. */
   at(index: number): string;
-  /** Where the page ends: what to give as `after` for the next one. Null when nothing was found. */
+  /**
+   * The cursor of the page's end, to be given as `after` for the next page. Null if the page is empty and nothing
+   * follows.
+   */
   end(): string | null;
 };
 
-/** A page as the faces show it. */
+/** A page of a listing, with its cursors and its completeness. */
 export type Page<T> = {
   readonly nodes: readonly T[];
   readonly cursors: PageCursors;
@@ -69,17 +73,20 @@ export function comparePositions(a: Position, b: Position): number {
   return a.length - b.length;
 }
 
-/** A number as a text that sorts as the number does: for positions. Takes 0 to Number.MAX_SAFE_INTEGER. */
+/**
+ * A number as a text that sorts as the number does, for positions. `value` is 0 to Number.MAX_SAFE_INTEGER; a fraction
+ * is dropped.
+ */
 export function sortable(value: number): string {
   return Math.max(0, Math.floor(value)).toString(36).padStart(11, '0');
 }
 
-/** How many rows a filtered scan may look at before it answers with the position it came to. */
+/** Number of rows that a filtered scan may read before it returns with the position that it reached. */
 export const SCAN_BUDGET = 10_000;
 
 /**
- * Fills one page from rows that are already in order. `keep` is the filter; at most SCAN_BUDGET rows are looked at, so that a rare
- * match in a large set costs bounded time and a short page instead.
+ * Fills one page from rows that are already sorted. `keep` is the filter. At most SCAN_BUDGET rows are read: if few of
+ * many rows match, the page is short and the time is bounded.
  */
 export function scanSorted<T>(
   rows: Iterable<T>,
@@ -100,7 +107,7 @@ export function scanSorted<T>(
   return { rows: found, next: null, gaps: [] };
 }
 
-/** The first rows of a listing and how many there are in all, as the page that the listing begins with. */
+/** The first page of a listing, made of its first rows and the total number of rows. */
 export function summaryScan<T>(
   found: { readonly total: number; readonly rows: readonly T[]; readonly gaps?: readonly ObservedSource[] },
   position: (row: T) => Position,

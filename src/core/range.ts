@@ -1,6 +1,9 @@
 import { invalid } from './errors.ts';
 
-/** A whole number in a range, or its default. Throws `invalid_argument` naming the parameter. */
+/**
+ * Returns the value, or the default if it is absent. Throws `invalid_argument` naming the parameter unless it is an
+ * integer in the range.
+ */
 export function within(
   parameter: string,
   value: number | null | undefined,

@@ -4,18 +4,19 @@ import { andThen, type Maybe } from './maybe.ts';
 import type { EvidenceSource, ObservedSource, Scan } from './page.ts';
 
 const NONE: readonly ObservedSource[] = [];
-/** A look at the nodes serves every answer for this long: far below what makes a node silent. */
+/** How long the list of silent nodes is cached: far less than the time after which a node is silent. */
 const LOOK_MS = 250;
 
 type Asking = Pick<Deps, 'backend' | 'clock'>;
 type Look = { readonly at: number; nodes: Maybe<readonly string[]> };
 
-/** The last look of each process at its store, or the one under way. */
+/** The latest result of each store, or the request that is under way. */
 const looks = new WeakMap<NodeStore, Look>();
 
 /**
- * What an answer lacks because nodes are silent: one source for each of them, `observed` 0, since what is shown of a silent node is what it
- * last said. `nodeId` narrows to one node; null: any. Empty while every node beats. As of at most LOOK_MS ago. Throws as the store does.
+ * The gaps of an answer that silent nodes cause: one source for each silent node, with `observed` 0, since the rows of
+ * a silent node show the state that it last reported. `nodeId` selects one node; null: all. Empty while no node is
+ * silent. The answer is at most LOOK_MS old. Throws as the store does.
  */
 export function silentSources(
   { backend, clock }: Asking,
@@ -50,7 +51,7 @@ function silentNodes(store: NodeStore, now: number): Maybe<readonly string[]> {
   ));
 }
 
-/** A store's page with these gaps beside its own. */
+/** Adds gaps to those of a store's page. */
 export function withGaps<T>(scan: Scan<T>, gaps: readonly ObservedSource[]): Scan<T> {
   return gaps.length === 0 ? scan : { ...scan, gaps: [...scan.gaps, ...gaps] };
 }

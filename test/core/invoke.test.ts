@@ -472,7 +472,7 @@ describe('going away', () => {
     await settle();
     const drained = relay.core.drain(10_000);
     expect(await invoke(relay.core)).toMatchObject({ kind: 'refused', code: 'draining', by: 'relay' });
-    expect(() => relay.core.ready()).toThrow('going away');
+    expect(() => relay.core.ready()).toThrow('draining');
     expect(client.closes).toEqual([]);
     await client.result(client.last);
     expect(client.closes).toEqual([]);

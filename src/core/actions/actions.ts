@@ -9,7 +9,7 @@ import { andThen } from '../maybe.ts';
 import { SCAN_BUDGET, type ObservedSource, type Position } from '../page.ts';
 import { silentSources } from '../silence.ts';
 
-/** What live clients say that they can do. Capability, never authorization. */
+/** The actions that live clients advertise. They describe capabilities and are never an authorization. */
 export function createActions(deps: Deps): Actions {
   return {
     async sample(who, name) {
@@ -27,7 +27,7 @@ export function createActions(deps: Deps): Actions {
   };
 }
 
-/** `cut` names the source of which something was left out. */
+/** The sample so far. `cut` names the source of which something was left out; null: none. */
 type Taken = {
   readonly items: AdvertisedAction[];
   connections: number;
@@ -36,8 +36,9 @@ type Taken = {
 };
 
 /**
- * Reads the registry in its order until something had to be left out, or all was seen. A sample that is just full is known to be whole
- * only when nothing more was found; the search for more ends after SCAN_BUDGET rows, and then counts as cut.
+ * Reads the registry in order until something has to be left out or all rows were read. A full sample is complete only
+ * if the rest of the registry holds nothing more; that search ends after SCAN_BUDGET rows, and the sample then counts
+ * as cut.
  */
 async function fill(deps: Deps, taken: Taken, name: string | null): Promise<readonly ObservedSource[]> {
   const filter = { userId: null, nodeId: null, status: null };
@@ -57,7 +58,7 @@ async function fill(deps: Deps, taken: Taken, name: string | null): Promise<read
   return gaps;
 }
 
-/** A connection that advertises nothing of what is asked for takes no place in the sample. */
+/** A connection that advertises no matching action takes no place in the sample. */
 function take(taken: Taken, { userId, clientId, instanceId, actions }: Connection, name: string | null): void {
   const offered = actions.filter((action) => name === null || action.name === name);
   const room = ACTION_SAMPLE - taken.items.length;
@@ -67,7 +68,7 @@ function take(taken: Taken, { userId, clientId, instanceId, actions }: Connectio
   taken.connections++;
   for (const action of offered.slice(0, room)) {
     taken.bytes += advertisedBytes(action);
-    // One is always shown, so that a sample of one large advertisement is not empty.
+    // The first advertisement is always taken, so that a large one does not make the sample empty.
     if (taken.bytes > ACTION_SAMPLE_BYTES && taken.items.length > 0) return void (taken.cut = 'actions');
     taken.items.push({ userId, clientId, instanceId, action });
   }

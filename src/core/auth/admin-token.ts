@@ -1,14 +1,17 @@
-/** A configured administrator's token. `name` stands in logs and in the principal; null: it has none. */
+/**
+ * The configured token of an administrator. `name` appears in logs and in the principal; null: the token has no name.
+ */
 export type AdminToken = { readonly name: string | null; readonly token: string };
 
-/** The shortest token that may carry a name, in characters. */
+/** The minimum length of a named token, in characters, without its name. */
 export const NAMED_TOKEN_MIN = 16;
-/** What follows must be more than the `=` that pads base64, so that a bare token may end with it. */
+/** The token must hold more than `=`, so that a bare token with base64 padding is not read as a name. */
 const NAMED = /^([A-Za-z][A-Za-z0-9_-]{0,63})=(?=.*[^=])(.+)$/s;
 
 /**
- * Reads `name=token` or a bare token. A text is named when letters, digits, `_` and `-` (a letter first, 64 at most) are followed by `=` and
- * something besides `=`. Whatever else holds a `=`, base64 with its padding among it, is a bare token.
+ * Parses `name=token` or a bare token. A name is a letter and up to 63 letters, digits, `_` and `-`, followed by `=`
+ * and a token that does not consist of `=` alone. Any other text is a bare token, also one that holds a `=`, such as
+ * padded base64.
  */
 export function parseAdminToken(text: string): AdminToken {
   const [, name = null, token = text] = NAMED.exec(text) ?? [];

@@ -1,7 +1,10 @@
-/** Does the text match the pattern? `*` stands for any run of characters, the empty one included; everything else for itself. */
+/**
+ * Whether the text matches the pattern. `*` matches any run of characters, also an empty one; every other character
+ * matches itself.
+ */
 export type Glob = (text: string) => boolean;
 
-/** Compiles once; a match takes time linear in the text for each `*`, whatever the pattern (no backtracking). */
+/** Compiles a pattern. A match takes time linear in the text for each `*`, since it does not backtrack. */
 export function compileGlob(pattern: string): Glob {
   const parts = pattern.split('*');
   const first = parts[0] ?? '';

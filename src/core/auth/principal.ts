@@ -4,11 +4,11 @@ import { canonicalUser } from '../ids.ts';
 export type Scope = 'connect' | 'invoke' | 'host';
 
 /**
- * Who asks, proven by a token. `expiresAt` (epoch milliseconds) is null for a configured admin token. An administrator's `name` is the one
- * configured with the token, `token-<n>` for a token without a name, or the subject of a JWT.
+ * An authenticated requester. `expiresAt` (epoch milliseconds) is null for a configured admin token. An administrator's
+ * `name` is the one configured with the token, `token-<n>` for a token without a name, or the subject of a JWT.
  */
 export type Principal = Caller | GrantPrincipal;
-/** Who may ask for more than a session of a site. */
+/** A principal that is not limited to one session of a site. */
 export type Caller = AdminPrincipal | UserPrincipal;
 export type AdminPrincipal = { readonly kind: 'admin'; readonly name: string; readonly expiresAt: number | null };
 export type UserPrincipal = {
@@ -17,26 +17,30 @@ export type UserPrincipal = {
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: number | null;
 };
-/** The holder of a grant of a site's session: may enter that session, and nothing else. */
+/** The holder of a grant: it may access one session of a site, and nothing else. */
 export type GrantPrincipal = {
   readonly kind: 'grant';
   readonly sessionId: string;
   readonly grantId: string;
-  /** The user whose session it is: what the holder sends counts as that user's. */
+  /** The user who owns the session; what the holder sends is counted for this user. */
   readonly ownerId: string;
   readonly expiresAt: number;
 };
 
 /**
- * Turns a bearer token into a principal: the port that the HTTP ring implements and the gateway is given. Null: there was no token.
- * Throws `unauthenticated` (a bad or expired one) or `invalid_user` with status 401 (its subject is not canonical).
+ * Turns a bearer token into a principal. The HTTP layer implements this port and passes it to the gateway. Null if
+ * there is no token. Throws `unauthenticated` (the token is invalid or expired) or `invalid_user` with status 401 (its
+ * subject is not canonical).
  */
 export interface Authenticator {
-  /** `address`: where the token came from. Failures are counted by it and slowed (`rate_limited`); without one they are not. */
+  /**
+   * `address`: the peer that sent the token. Failures are counted by address and limited (`rate_limited`); without one
+   * they are not.
+   */
   authenticate(token: string | null, address?: string): Promise<Principal | null>;
 }
 
-/** A text that stands for the asker in cursors and in counts of open streams. */
+/** A text that identifies the requester: in cursors, logs and counts of open streams. */
 export function subjectOf(principal: Principal): string {
   if (principal.kind === 'grant') return `grant:${principal.grantId}`;
   return principal.kind === 'admin' ? `admin:${principal.name}` : `user:${principal.userId}`;
@@ -48,22 +52,22 @@ export function requirePrincipal(principal: Principal | null): Principal {
 
 export function requireAdmin(principal: Principal | null): AdminPrincipal {
   const who = requirePrincipal(principal);
-  return who.kind === 'admin' ? who : fail('forbidden', 'Only an administrator may do this.');
+  return who.kind === 'admin' ? who : fail('forbidden', 'This requires an administrator.');
 }
 
-/** A user with this scope; an administrator names no user and is refused. */
+/** Returns a user with this scope. Refuses administrators, whose tokens name no user. */
 export function requireUser(principal: Principal | null, scope: Scope): UserPrincipal {
   const who = requirePrincipal(principal);
   if (who.kind === 'grant') refuseGrant();
-  if (who.kind !== 'user') fail('forbidden', 'A token of a user is needed: an administrator names no user.');
-  return who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is needed.`);
+  if (who.kind !== 'user') fail('forbidden', 'A token of a user is required: an administrator token names no user.');
+  return who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is required.`);
 }
 
-/** An administrator, or a user with this scope. */
+/** Returns an administrator, or a user with this scope. */
 export function requireScope(principal: Principal | null, scope: Scope): Caller {
   const who = requirePrincipal(principal);
   if (who.kind === 'grant') refuseGrant();
-  return who.kind === 'admin' || who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is needed.`);
+  return who.kind === 'admin' || who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is required.`);
 }
 
 function refuseGrant(): never {
@@ -71,8 +75,8 @@ function refuseGrant(): never {
 }
 
 /**
- * Whose things an asker with scope `invoke` means: an administrator may name any user or none (null: all users); a user means itself, and
- * naming another is the same 404 as naming nobody.
+ * The user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none (null:
+ * all users). A user gets itself; naming another user throws `not_found`, as an absent object does.
  */
 export function readScope(principal: Principal | null, asked: string | null | undefined): string | null {
   const who = requireScope(principal, 'invoke');
@@ -81,12 +85,15 @@ export function readScope(principal: Principal | null, asked: string | null | un
   return named === null || named === who.userId ? who.userId : notFound();
 }
 
-/** As `readScope`, where one user must be named. */
+/** As `readScope`, for listings that require a user. */
 export function readUser(principal: Principal | null, asked: string): string {
   return readScope(principal, asked) ?? notFound();
 }
 
-/** As `readUser`, where a foreign object is to look like an absent one: null for a user that the asker is not. */
+/**
+ * As `readUser`, but null instead of an error if the requester is not that user, so that a foreign object looks like an
+ * absent one.
+ */
 export function knownUser(principal: Principal | null, asked: string): string | null {
   const who = requireScope(principal, 'invoke');
   const named = canonicalUser(asked);

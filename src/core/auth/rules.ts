@@ -4,8 +4,8 @@ import { defaultPolicy, type AdmissionScope, type Deed, type Policy } from './po
 import type { Caller } from './principal.ts';
 
 /**
- * One rule. Each list holds globs, of which one must match; a list that is absent matches everything. `callers` are scopes of the
- * caller's token: `connect`, `invoke`, `host`, or `admin` for an administrator.
+ * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
+ * scopes of the caller's token: `connect`, `invoke`, `host`, or `admin` for an administrator.
  */
 export type PolicyRule = {
   readonly name: string;
@@ -16,19 +16,20 @@ export type PolicyRule = {
   readonly actions?: readonly string[] | undefined;
 };
 
-/** An admission scope: users that share one capacity. `members` are globs of users. */
+/** An admission scope: users that share one capacity (live commands). `members` are globs of users. */
 export type PolicyScope = { readonly id: string; readonly members: readonly string[]; readonly capacity: number };
 
 export type PolicyFile = {
   readonly rules: readonly PolicyRule[];
   readonly scopes: readonly PolicyScope[];
-  /** What a user that belongs to no scope may have reserved at once. */
+  /** The capacity of a user that belongs to no scope; null: RESERVATIONS_PER_SCOPE. */
   readonly userCapacity: number | null;
 };
 
 /**
- * The first rule that matches decides; without one, the default does. A file can only narrow: nobody but an administrator ever gets at
- * another user's clients through it. A user belongs to the first scope that names it, else to one of its own.
+ * The first matching rule decides; without one, the default policy does. A file can only restrict the default policy:
+ * it never gives a user access to another user's clients. A user belongs to the first scope with a matching member,
+ * otherwise to a scope of its own.
  */
 export function compilePolicy(file: PolicyFile): Policy {
   const rules = file.rules.map(compileRule);
@@ -50,7 +51,8 @@ function compileRule(rule: PolicyRule): CompiledRule {
   const callers = anyOf(rule.callers);
   const types = anyOf(rule.clientTypes);
   const actions = anyOf(rule.actions);
-  // While the type is unknown (the client is away), a rule that asks for one is taken at its strictest: denied, never allowed by guess.
+  // While the type is unknown (the client is not connected), a rule with client types matches if it denies and does not
+  // match if it allows.
   const typeMatches = (type: string | null): boolean =>
     type === null ? rule.clientTypes === undefined || rule.effect === 'deny' : types(type);
   return {
@@ -67,7 +69,7 @@ function anyOf(patterns: readonly string[] | undefined): Glob {
   return (text) => globs.some((matches) => matches(text));
 }
 
-/** The empty text stands for a caller without any scope, so that a rule that asks for none still meets it. */
+/** A caller without scopes is matched as the empty text, so that a rule without `callers` applies to it too. */
 function scopesOf(who: Caller): readonly string[] {
   if (who.kind === 'admin') return ['admin'];
   return who.scopes.size > 0 ? [...who.scopes] : [''];
@@ -80,7 +82,7 @@ function compileScopes(file: PolicyFile): (userId: string) => AdmissionScope {
   return (userId) => {
     const scope = scopes.find(({ has }) => has(userId));
     if (scope) return { id: scope.id, limit: scope.limit };
-    // A user named like a group must not be counted with it. No user and no group holds a "/".
+    // A user whose id equals a scope's id must not be counted in that scope. Neither users nor scope ids hold a "/".
     return { id: taken.has(userId) ? `user/${userId}` : userId, limit: own };
   };
 }

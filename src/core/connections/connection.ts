@@ -16,7 +16,7 @@ export type DisconnectCause =
   | 'node_lost'
   | 'operator';
 
-/** What a client says it can do, member for member as it said it. Evidence of capability, never authorization. */
+/** An action that a client advertises, as it was reported. It describes a capability and is never an authorization. */
 export type ActionAdvertisement = {
   readonly name: string;
   readonly summary: string | null;
@@ -28,8 +28,8 @@ export type ActionAdvertisement = {
 };
 
 /**
- * An instance that another one of its client took over from. `replacedAt`: when, epoch milliseconds. `cause`: why its link had gone down by
- * then; `replaced` where it was still up.
+ * An instance that a newer instance of its client replaced at `replacedAt` (epoch milliseconds). `cause`: why its link
+ * had ended before; `replaced` if the link was still up.
  */
 export type Predecessor = {
   readonly instanceId: string;
@@ -39,16 +39,16 @@ export type Predecessor = {
 };
 
 /**
- * A client's link to one node, live or recently so. Immutable: a change makes a new object. What time alone changes is derived by the
- * functions below and never stored.
+ * A client's link to one node, live or recently ended. Times are epoch milliseconds. Immutable: a change makes a new
+ * object. Values that depend on the current time are derived by the functions below and never stored.
  */
 export type Connection = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
-  /** Grows with every connection of this client and is never given twice; fences an old socket's late close. */
+  /** Grows with every connection of this client and is never reused. It fences the late close of an old socket. */
   readonly epoch: number;
   readonly clientType: ClientType;
-  /** Whether its link's token held the scope `host`: only then is it the connector of the sites that name its client. */
+  /** Whether the link's token has the scope `host`. Only then is it the connector of the sites that name its client. */
   readonly host: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
@@ -57,16 +57,19 @@ export type Connection = ClientKey & {
   /** Null while the link is up. */
   readonly disconnectedAt: number | null;
   readonly disconnectCause: DisconnectCause | null;
-  /** The instance that this one took over from, and when. */
+  /** The instance that this one replaced, and when; both null if there was none. */
   readonly replacedInstanceId: string | null;
   readonly replacedAt: number | null;
-  /** The instances before this one, the latest first, at most PREDECESSORS. They are forgotten with the row. */
+  /** The previous instances, latest first, at most PREDECESSORS. They are forgotten with the row. */
   readonly predecessors: readonly Predecessor[];
 };
 
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
-/** What a new link of `instanceId` takes over from the client's row as it is now; null: there is none. */
+/**
+ * The predecessors of a new link of `instanceId`, derived from the client's present row (`previous`; null: the client
+ * has none).
+ */
 export function succession(
   previous: Connection | null,
   instanceId: string,
@@ -99,7 +102,7 @@ export function isLive(connection: Connection | null, now: number): connection i
   return connection !== null && connectionStatus(connection, now) !== 'disconnected';
 }
 
-/** `late` once a whole ping went unanswered, `missed` from the moment that the status is not `connected`. */
+/** `late` after 1.25 ping intervals without a sign of life, `missed` while the status is not `connected`. */
 export function heartbeat(connection: Connection, now: number): HeartbeatIndicator {
   if (connectionStatus(connection, now) !== 'connected') return 'missed';
   return now - connection.lastSeenAt > PING_MS * 1.25 ? 'late' : 'ok';
@@ -109,14 +112,19 @@ export function recentlyReplaced(connection: Connection, now: number): boolean {
   return connection.replacedAt !== null && now - connection.replacedAt < RECENT_REPLACEMENT_MS;
 }
 
-/** When, after `now`, any of the above may next be another for the same connection; Infinity when never. Epoch milliseconds. */
+/**
+ * The earliest time after `now` (epoch milliseconds) at which any derived value above may change; Infinity if none
+ * will.
+ */
 export function derivedChangeAt({ lastSeenAt, replacedAt }: Connection, now: number): number {
   const moments = [lastSeenAt + PING_MS * 1.25 + 1, lastSeenAt + STALE_MS, lastSeenAt + DEAD_MS];
   if (replacedAt !== null) moments.push(replacedAt + RECENT_REPLACEMENT_MS);
   return Math.min(...moments.filter((moment) => moment > now));
 }
 
-/** About as many bytes as one advertisement has as JSON: the lengths of its texts, and some for their names. */
+/**
+ * The approximate size of an advertisement as JSON, in bytes: the lengths of its texts, and 128 for the member names.
+ */
 export function advertisedBytes(action: ActionAdvertisement): number {
   const { name, summary, description, version, schema, metadata } = action;
   const texts = [name, summary, description, version, schema, metadata];

@@ -11,7 +11,7 @@ import { silentSources, withGaps } from '../silence.ts';
 import type { Connection } from './connection.ts';
 import type { ConnectionFilter } from './store.ts';
 
-/** Who is connected, as each asker may see it. */
+/** The connections that a requester may see. */
 export function createConnections(deps: Deps): Connections {
   const { backend, clock, cursors } = deps;
   const store = backend.connections;

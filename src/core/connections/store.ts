@@ -8,13 +8,16 @@ export type ConnectRequest = ClientKey & {
   readonly instanceId: string;
   readonly nodeId: string;
   readonly clientType: ClientType;
-  /** Whether the link's token held the scope `host`. */
+  /** Whether the link's token has the scope `host`. */
   readonly host: boolean;
   readonly metadata: JsonText | null;
   readonly actions: readonly ActionAdvertisement[];
 };
 
-/** `resumed`: the same instance came back (or took a second socket); `replaced`: another instance was live or remembered. */
+/**
+ * `resumed`: the same instance reconnected (or opened a second socket). `replaced`: another instance was live or
+ * remembered.
+ */
 export type ConnectResult = {
   readonly kind: 'connected' | 'resumed' | 'replaced';
   readonly connection: Connection;
@@ -27,34 +30,36 @@ export type ConnectionFilter = {
   readonly status: ConnectionStatus | null;
 };
 
-/** Position of a connection in every listing: its user, then its client. */
+/** A user and the number of its connections. */
 export type UserRow = { readonly userId: string; readonly count: number };
 
 /**
- * Who is connected. The backend stamps the times. A row is forgotten FORGET_MS after its link was lost; a row whose node went silent
- * counts as disconnected (`node_lost`) once the node's lease ran out.
+ * The registry of connections. The backend sets the times. A row is forgotten FORGET_MS after its link was lost. A row
+ * counts as disconnected (`node_lost`) once its node's lease has run out. In every listing the position of a connection
+ * is its user, then its client.
  */
 export interface ConnectionStore {
-  /** Atomic. Binds the client to this instance and node under a new epoch, whatever was bound before. */
+  /** Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. */
   connect(request: ConnectRequest): Maybe<ConnectResult>;
-  /** Atomic. Notes a sign of life; null when the epoch is not the present one or the link is down. */
+  /** Atomic. Records a sign of life. Null if the epoch is not the current one or the link is down. */
   touch(key: ClientKey, epoch: number): Maybe<Connection | null>;
   /** Atomic. Replaces the advertisements; null as for `touch`. */
   advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): Maybe<Connection | null>;
   /**
-   * Atomic. Marks the link as down, only under this epoch: an old socket's close never takes down a newer link. Idempotent. Null also where
-   * the others took the link's node for dead and marked it before: whoever did was told (`linksLost`).
+   * Atomic. Marks the link as down if the epoch is still the current one, so the close of an old socket never affects a
+   * newer link. Idempotent. Null if the epoch is not current, and also if other nodes had declared the link's node dead
+   * and marked the link: then the node that marked it gets `linksLost`.
    */
   disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): Maybe<Connection | null>;
-  /** One answer per key, in the order asked; null where there is no row. One round trip. */
+  /** One answer per key, in the order of the keys; null where there is no row. One round trip. */
   get(keys: readonly ClientKey[]): Maybe<readonly (Connection | null)[]>;
   /** In order of (user, client). */
   list(filter: ConnectionFilter, page: PageRequest): Maybe<Scan<Connection>>;
-  /** Per user asked for: the first connections in order, and how many there are in all. One round trip. */
+  /** For each user, in the order given: the first connections in order, and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
   ): Maybe<readonly { readonly total: number; readonly rows: readonly Connection[] }[]>;
-  /** Users that have a row, with how many, in order of user. */
+  /** The users that have a row, with the number of their rows, in order of user. */
   users(page: PageRequest): Maybe<Scan<UserRow>>;
 }

@@ -6,18 +6,21 @@ import { PAGE_MAX } from '../limits.ts';
 import type { Position } from '../page.ts';
 import type { Connection } from './connection.ts';
 
-/** One page a turn: with SCAN_BUDGET rows looked at in each, 50,000 connections are seen within the 15 s between stale and dead. */
+/**
+ * Each turn reads one page of at most SCAN_BUDGET rows: 50,000 connections are checked within the 15 s between stale
+ * and dead.
+ */
 const TURN_MS = 2_500;
 
 export interface StaleWatch {
-  /** Looks at once a turn until it is cancelled. */
+  /** Runs one turn every TURN_MS until it is cancelled. */
   start(): Cancel;
 }
 
 /**
- * Publishes `stale` when a link of this node falls silent for STALE_MS, once for each silence. (Other nodes watch their own links; whoever
- * closes a link publishes `disconnected`.) A turn looks at one page of the registry and goes on from there in the next; what it remembers is
- * the silences of one round.
+ * Publishes `stale` when a link of this node has been silent for STALE_MS, once for each silence. Other nodes watch
+ * their own links; the code that closes a link publishes `disconnected`. Each turn reads one page of the registry and
+ * the next turn continues after it. Only the silences of the previous and of the current round are remembered.
  */
 export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWatch {
   let told = new Set<string>();
@@ -43,14 +46,14 @@ export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWa
     looking = true;
     look()
       .catch((error: unknown) => {
-        if (!isAway(error)) log.warn({ err: error }, 'the registry could not be looked at for silent links');
+        if (!isAway(error)) log.warn({ err: error }, 'could not check the registry for silent links');
       })
       .finally(() => (looking = false));
   };
   return { start: () => clock.every(TURN_MS, turn) };
 }
 
-/** A silence is over with the next sign of life, and another connection has its own. */
+/** Identifies one silence: it ends with the next sign of life, and a new connection starts a new one. */
 function silenceOf(connection: Connection): string {
   return `${clientKeyText(connection)}/${connection.epoch}/${connection.lastSeenAt}`;
 }

@@ -6,31 +6,31 @@ export type ContextStatus = 'active' | 'idle' | 'closed' | 'stale';
 export type Ownership = 'user-owned' | 'worker';
 export type WindowStatus = 'open' | 'stale' | 'closed';
 
-/** What a client may say of one of its contexts; `stale` is derived and never reported. */
+/** A context as its client reports it. The status `stale` is derived and never reported. */
 export type ReportedContext = {
   readonly contextId: string;
   readonly status: Exclude<ContextStatus, 'stale'>;
   readonly ownership: Ownership;
   readonly windowId: string | null;
-  /** A current registry assignment only: it proves no durable job and no external effect. */
+  /** The current assignment in this registry only: it proves neither a durable job nor an external effect. */
   readonly taskId: string | null;
   readonly title: string | null;
   readonly metadata: JsonText | null;
 };
 
-/** When a row was last reported, and by which run of which client. */
+/** Which instance of which client last reported a row, and when (epoch milliseconds). */
 export type Reported = ClientKey & {
   readonly clientType: ClientType;
   readonly instanceId: string;
   readonly reportedAt: number;
-  /** True while the link is down or silent: the status shown is then `stale`, unless it is `closed`. */
+  /** True while the client's link is down or silent. The status is then shown as `stale`, unless it is `closed`. */
   readonly linkLost: boolean;
 };
 
-/** An execution site as its client last reported it. Immutable. */
+/** An execution context as its client last reported it. Immutable. */
 export type ExecutionContext = Reported &
   ReportedContext & {
-    /** When the present task was first reported; null without one. */
+    /** When the current task was first reported, epoch milliseconds; null without a task. */
     readonly taskAssignedAt: number | null;
   };
 
@@ -45,7 +45,7 @@ export type ReportedWindow = {
   readonly capacity: number | null;
   readonly draining: boolean;
   readonly status: Exclude<WindowStatus, 'stale'>;
-  /** The client's own counts: shown where it reports no contexts. */
+  /** The client's own counts, which are shown if it reports no contexts. */
   readonly workerCount: number;
   readonly idleCount: number;
   readonly busyCount: number;
@@ -53,7 +53,7 @@ export type ReportedWindow = {
 
 export type BrowserWindow = Reported & ReportedWindow;
 
-/** Worker contexts of a window that are not closed: without a task they are idle, with one busy. */
+/** Counts of a window's worker contexts that are not closed: those without a task are idle, the others busy. */
 export type WindowCounts = { readonly workers: number; readonly idle: number; readonly busy: number };
 
 export function contextStatus({ status, linkLost }: ExecutionContext): ContextStatus {

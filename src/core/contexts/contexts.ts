@@ -13,7 +13,7 @@ import { createWorkers } from './workers.ts';
 
 type Asker = Principal | null;
 
-/** Contexts, windows and workers, as each asker may see them. */
+/** The contexts, windows and workers that a requester may see. */
 export function createContexts(deps: Deps): Contexts {
   const { clock, cursors } = deps;
   const store = deps.backend.contexts;

@@ -8,7 +8,10 @@ import type { CountedWindow } from './store.ts';
 
 type Asker = Principal | null;
 
-/** Members left out keep everything; the others narrow together. Without `userId`, a user's own and an administrator's all. */
+/**
+ * An absent member does not filter; the others must all match. Without `userId`, a user gets its own contexts and an
+ * administrator those of all users.
+ */
 export type ContextQuery = {
   readonly userId?: string | null | undefined;
   readonly clientId?: string | null | undefined;
@@ -27,13 +30,14 @@ export type WindowQuery = {
 };
 
 /**
- * A worker is a context whose ownership is `worker` and that is not closed. `idle`: without a task; `assigned`: with one; `available`: idle, by
- * its own word too, over a link that is up; `task`: those that the task is assigned to.
+ * A worker is a context whose ownership is `worker` and that is not closed. `idle`: it has no task. `assigned`: it has
+ * a task. `available`: it has no task, its client reports it as idle, and the client's link is up. `task`: it has the
+ * task `taskId`.
  */
 export type WorkerView =
   { readonly view: 'idle' | 'assigned' | 'available' } | { readonly view: 'task'; readonly taskId: string };
 
-/** Workers of one user, which is always named. */
+/** A query for the workers of one user. */
 export type WorkerQuery = WorkerView & {
   readonly userId: string;
   readonly clientType?: ClientType | null | undefined;
@@ -43,20 +47,24 @@ export type WorkerList = { readonly items: readonly ExecutionContext[]; readonly
 export type RegistryCount = { readonly count: number; readonly completeness: Completeness };
 
 /**
- * Where execution can happen, as clients report it now. Reading assigns, renews and releases nothing; a task on a worker is a current
- * assignment in this registry, and proves neither a durable job nor an effect.
+ * The contexts and windows in which clients can run work, as they report them. Reading does not assign, renew or
+ * release anything. A worker's task is its current assignment in this registry and proves neither a durable job nor an
+ * effect.
  */
 export interface Contexts {
   list(who: Asker, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
-  /** For nested fields: of each query the first page that `list` gives. One round trip. */
+  /** For nested fields: for each query the first page that `list` gives. One round trip. */
   lists(who: Asker, queries: readonly ContextQuery[], first: number): Maybe<readonly Page<ExecutionContext>[]>;
   count(who: Asker, query: ContextQuery): Promise<RegistryCount>;
   windows(who: Asker, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
-  /** As `lists`. */
+  /** As `lists`, for windows. */
   windowLists(who: Asker, queries: readonly WindowQuery[], first: number): Maybe<readonly Page<CountedWindow>[]>;
   windowCount(who: Asker, query: WindowQuery): Promise<RegistryCount>;
   /** Null: absent or foreign. */
   window(who: Asker, userId: string, windowId: string): Promise<CountedWindow | null>;
-  /** Of each query at most `first` workers, 1 to WORKER_LIST, in order of client and context. One round trip, where none is cut by its size. */
+  /**
+   * For each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip, unless a
+   * query has to scan so many rows that it needs more.
+   */
   workers(who: Asker, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
 }

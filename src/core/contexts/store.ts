@@ -14,8 +14,8 @@ import type {
 } from './context.ts';
 
 /**
- * `snapshot` replaces all of the client's rows of this kind, and then `removed` is empty; without it, what is named is set or removed and
- * the rest stays. No id stands there twice.
+ * With `snapshot`, `set` replaces all of the client's rows of this kind, and `removed` is empty. Without it, the named
+ * rows are set or removed and the others stay. No id occurs twice.
  */
 export type ReportPart<T> = {
   readonly snapshot: boolean;
@@ -23,19 +23,19 @@ export type ReportPart<T> = {
   readonly removed: readonly string[];
 };
 
-/** Null: nothing is said of that kind. */
+/** A kind that is null is not reported and stays as it is. */
 export type Report = {
   readonly contexts: ReportPart<ReportedContext> | null;
   readonly windows: ReportPart<ReportedWindow> | null;
 };
 
 /**
- * `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows. `fenced`: the link is down, or another one is
- * bound. Nothing of the report was taken then.
+ * `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows. `fenced`: the link is
+ * down, or another link is bound. In both cases nothing of the report is stored.
  */
 export type ReportOutcome = 'taken' | 'full' | 'fenced';
 
-/** Members that are null keep everything; the others narrow together. */
+/** A member that is null does not filter; the others must all match. */
 export type ContextFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
@@ -57,30 +57,34 @@ export type WindowFilter = {
   readonly ownership: Ownership | null;
 };
 
-/** A window beside the counts of its contexts; null where its client reports no contexts (then the window's own counts stand). */
+/**
+ * A window with the counts of its contexts (`live`); null if its client reports no contexts, and then the window's own
+ * counts are shown.
+ */
 export type CountedWindow = { readonly window: BrowserWindow; readonly live: WindowCounts | null };
 
-/** `complete` is false when the count stopped at COUNT_SCAN rows. */
+/** `complete` is false if the count stopped after COUNT_SCAN rows. */
 export type RowCount = { readonly count: number; readonly complete: boolean };
 
 /**
- * Current registry state, not history. What a client reports stands and falls with its row of the ConnectionStore: it is shown as long as the
- * row is, with `linkLost` while that is not `connected`, and it goes for good when the row is forgotten or another instance takes it over.
- * The backend stamps the times, and the instance and client type of the row.
+ * Current registry state, not history. A client's reports live as long as its row in the ConnectionStore: they are
+ * shown while the row is, with `linkLost` while its status is not `connected`, and they are deleted when the row is
+ * forgotten or another instance takes it over. The backend sets the times, and takes instance and client type from the
+ * connection's row.
  */
 export interface ContextStore {
-  /** Atomic: the whole report or nothing, and only while the link of this epoch is up. */
+  /** Atomic: stores the whole report or nothing, and only while the link of this epoch is up. */
   report(key: ClientKey, epoch: number, report: Report): Maybe<ReportOutcome>;
   /** In order of (user, client, context). */
   list(filter: ContextFilter, page: PageRequest): Maybe<Scan<ExecutionContext>>;
-  /** Per filter: the first page that `list` gives. One round trip. */
+  /** For each filter, the first page that `list` gives. One round trip. */
   lists(filters: readonly ContextFilter[], first: number): Maybe<readonly Scan<ExecutionContext>[]>;
   count(filter: ContextFilter): Maybe<RowCount>;
   /** In order of (user, client, window). */
   windows(filter: WindowFilter, page: PageRequest): Maybe<Scan<CountedWindow>>;
-  /** Per filter: the first page that `windows` gives. One round trip. */
+  /** For each filter, the first page that `windows` gives. One round trip. */
   windowLists(filters: readonly WindowFilter[], first: number): Maybe<readonly Scan<CountedWindow>[]>;
   windowCount(filter: WindowFilter): Maybe<RowCount>;
-  /** A user's window by its id; of several clients' the first in order. */
+  /** A user's window by its id; the first in order if several clients have one with this id. Null: there is none. */
   window(userId: string, windowId: string): Maybe<CountedWindow | null>;
 }

@@ -13,7 +13,7 @@ import type { ContextFilter, ContextStore } from './store.ts';
 const NOT_CLOSED: readonly ContextStatus[] = ['active', 'idle', 'stale'];
 const FIRST = { default: WORKER_LIST, min: 1, max: WORKER_LIST } as const;
 
-/** The lists of workers: not paged, so each is looked for to the end of what a count would look at. */
+/** Lists workers. The lists have no pages, so each scans as many rows as a count would (COUNT_SCAN). */
 export function createWorkers(deps: Deps): Contexts['workers'] {
   const { backend, clock } = deps;
   const store = backend.contexts;
@@ -39,7 +39,7 @@ const NOTHING: Scan<ExecutionContext> = { rows: [], next: null, gaps: [] };
 
 type Begun = { readonly first: number; readonly scan: Scan<ExecutionContext> };
 
-/** A scan that ended early, because few of many rows matched, goes on from where it came to. */
+/** Continues a scan that ended early because few of many rows matched. */
 async function readOn(
   store: ContextStore,
   filter: ContextFilter,

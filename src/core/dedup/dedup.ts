@@ -4,11 +4,13 @@ import { DEDUP_WINDOW_SECONDS } from '../limits.ts';
 import { within } from '../range.ts';
 import type { DedupBackend, DedupStats } from './store.ts';
 
-/** What the deduplicator observed. For administrators. */
+/** What the deduplicator observed. Administrators only. */
 export interface Dedup {
-  /** Throws `forbidden`: for a field whose parts are asked for one by one. */
+  /**
+   * Throws unless the requester is an administrator. For a parent field whose nested fields read the parts one by one.
+   */
   allow(who: Principal | null): void;
-  /** `windowSeconds` 10 to 3600, by default 300. */
+  /** `windowSeconds` is 10 to 3600; null: 300. */
   stats(who: Principal | null, windowSeconds: number | null): Promise<DedupStats>;
   backend(who: Principal | null): Promise<DedupBackend>;
 }

@@ -1,19 +1,22 @@
 import type { Maybe } from '../maybe.ts';
 
-/** What ingestion saw in a window. It says nothing of what any client executed. */
+/** What ingestion received in a window of time. It says nothing about what clients executed. */
 export type DedupStats = {
   readonly windowSeconds: number;
   readonly seen: number;
   readonly unique: number;
   readonly duplicates: number;
-  /** True when the three counters are exact at `grainSeconds`; false when marks were evicted early or are estimated from live keys. */
+  /**
+   * True if the three counters are exact at `grainSeconds`; false if marks were evicted early or the counters are
+   * estimated from live keys.
+   */
   readonly exact: boolean;
   readonly grainSeconds: number;
   /** Marks that have not expired; null where the backend cannot tell cheaply. */
   readonly liveKeys: number | null;
 };
 
-/** No secrets: never a URL, a password or a key that was ingested. */
+/** Describes the deduplicator. Never holds a URL, a password or an ingested key. */
 export type DedupBackend = {
   readonly implementation: string;
   readonly ttlSeconds: number;
@@ -21,11 +24,13 @@ export type DedupBackend = {
 };
 
 /**
- * The deduplicator as it can be observed. Its marks are set by the acts that ingest (`HistoryStore.ingest`, `CommandStore.finish`), in the
- * same atomic act that retains; observing sets, renews and removes none.
+ * Reads the state of the deduplicator. `HistoryStore.ingest` and `CommandStore.finish` set its marks, in the same
+ * atomic act that retains the message. Reading sets, renews and removes no mark.
  */
 export interface DedupStore {
-  /** Counters of the last `windowSeconds` (10 to 3600), in whole buckets of `grainSeconds` that include the present one. */
+  /**
+   * Counters of the last `windowSeconds` (10 to 3600), in whole buckets of `grainSeconds`, the current bucket included.
+   */
   stats(windowSeconds: number): Maybe<DedupStats>;
   backend(): Maybe<DedupBackend>;
 }

@@ -12,7 +12,10 @@ import { readPayloads } from './payloads.ts';
 import { readRaw } from './raw.ts';
 import { MESSAGE_ORDERS, type MessageFilter, type MessageOrder, type StreamSummary } from './store.ts';
 
-/** What was retained, as each asker may see it. Messages come whole: whoever shows them redacts the payload. */
+/**
+ * The history that a requester may see. Messages are returned with their payloads; the layer that shows them redacts
+ * the payloads.
+ */
 export function createHistories(deps: Deps): Histories {
   const { backend, clock, cursors } = deps;
   const store = backend.history;
@@ -64,7 +67,7 @@ function checkSuffix(suffix: string): string {
   return isSuffix(suffix) ? suffix : invalid('stream', STREAM_FORM);
 }
 
-/** Any beginning of a suffix; an empty one is none. */
+/** Checks a prefix of a stream suffix. An empty one counts as absent. */
 function checkPrefix(prefix: string | null): string | null {
   if (prefix === null || prefix === '') return null;
   const longest = STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1);
@@ -72,7 +75,7 @@ function checkPrefix(prefix: string | null): string | null {
   return good ? prefix : invalid('prefix', 'expected the beginning of a stream suffix');
 }
 
-/** The kinds in their own order, each once, so that the same question has the same cursors however it is written. */
+/** Returns each kind once and in a fixed order, so that equivalent filters have the same cursors. */
 function checkFilter({ afterTime, beforeTime, kinds }: MessageQuery): MessageFilter {
   if (kinds?.length === 0) invalid('kinds', 'expected at least one');
   const wrong = kinds?.find((kind) => !MESSAGE_KINDS.includes(kind));
@@ -89,7 +92,10 @@ function checkOrder(order: MessageOrder | null | undefined): MessageOrder {
   return MESSAGE_ORDERS.includes(given) ? given : invalid('order', `expected one of ${MESSAGE_ORDERS.join(', ')}`);
 }
 
-/** What a cursor is bound to besides the filter. Nothing for the default order, so that cursors given before there was another still open. */
+/**
+ * Binds a cursor to the order. The default order adds nothing, so that cursors of versions that knew one order only
+ * stay valid.
+ */
 function bound(order: MessageOrder): { readonly order?: MessageOrder } {
   return order === 'oldest_first' ? {} : { order };
 }

@@ -15,23 +15,31 @@ export type KeeperParts = {
   readonly crypto: Pick<Crypto, 'sha256'>;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** How long history keeps a message: an object expires as its message does. */
+  /** How long history retains a message, in milliseconds; the stored object of its payload expires with it. */
   readonly retentionMs: number;
 };
 
-/** Payloads on their way into history: small ones stay in the message, larger ones go to the spill store before the act that refers to them. */
+/**
+ * Prepares payloads for history. A small payload stays in the message; a large one is written to the spill store before
+ * the act that refers to it.
+ */
 export interface Keeper {
-  /** In the same tick where the payload is small. Throws `share_exceeded` or `store_full`, of the share `spilled_bytes`. */
+  /**
+   * Answers in the same tick if the payload is small. Throws `share_exceeded` or `store_full` (share `spilled_bytes`).
+   */
   keep(text: JsonText | null, userId: string): Maybe<KeptPayload>;
-  /** As `keep`, for what has happened already and must be recorded: where there is no room, size and digest are kept alone. */
+  /**
+   * As `keep`, for an event that has happened already and must be recorded: if storing fails, only size and digest are
+   * kept. Never throws.
+   */
   keepAnyway(text: JsonText | null, userId: string): Maybe<KeptPayload>;
-  /** Size and digest of a large payload; a small one whole. Writes nothing. */
+  /** Keeps a small payload whole, and only size and digest of a large one. Writes nothing to the spill store. */
   note(text: JsonText | null): KeptPayload;
-  /** No message came of it: its object goes. Never throws. */
+  /** Removes the stored object of a payload whose message was not retained. Never throws. */
   discard(kept: KeptPayload): void;
 }
 
-/** Whether a payload goes to the spill store. */
+/** Whether a payload is kept in the spill store. */
 export function isLarge(text: JsonText): boolean {
   return longerThan(text, INLINE_PAYLOAD_BYTES);
 }
@@ -57,13 +65,14 @@ export function createKeeper(parts: KeeperParts): Keeper {
       const kept = keep(text, userId);
       if (!(kept instanceof Promise)) return kept;
       return kept.catch((error: unknown) => {
-        log.warn({ err: error }, 'a payload was not stored');
+        log.warn({ err: error }, 'a payload could not be stored: only its size and digest are kept');
         return note(text);
       });
     },
     discard({ spill: ref }) {
       if (!ref || ref.name === null || !spill.managed) return;
-      const failed = (error: unknown): void => log.warn({ err: error }, 'a payload that nothing refers to was left');
+      const failed = (error: unknown): void =>
+        log.warn({ err: error }, 'could not remove a stored payload that no message refers to');
       try {
         const done = spill.discard({ ...ref, name: ref.name });
         if (done instanceof Promise) done.catch(failed);
@@ -82,7 +91,7 @@ function unstored({ clock, crypto, retentionMs }: KeeperParts, text: JsonText): 
   return { name: null, bytes: utf8Length(text), sha256: crypto.sha256(text), expiresAt: clock.now() + retentionMs };
 }
 
-/** A store of somebody's own may throw anything. */
+/** An operator's own store may throw any error. */
 function storeFailed(cause: unknown): CallboardError {
   return new CallboardError('store_full', 'The payload could not be stored.', { cause, share: 'spilled_bytes' });
 }

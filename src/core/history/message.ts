@@ -6,13 +6,19 @@ import type { SpillRef } from './spill.ts';
 export const MESSAGE_KINDS = ['command', 'progress', 'result', 'error', 'cancel', 'event', 'late_result'] as const;
 export type MessageKind = (typeof MESSAGE_KINDS)[number];
 
-/** Bounded: 64 and 256 characters. Never raw details, a stack or an exception object. */
+/**
+ * The error that ended a command: at most 64 characters of code and 256 of message. Never holds raw details, a stack or
+ * an exception object.
+ */
 export type TerminalError = { readonly code: string; readonly message: string };
 
-/** Where a payload of more than INLINE_PAYLOAD_BYTES lies. `name` is null where it could not be stored: its size and digest are what is left. */
+/**
+ * Refers to a payload of more than INLINE_PAYLOAD_BYTES. `name` is null if it could not be stored: then only size and
+ * digest are known.
+ */
 export type PayloadRef = Omit<SpillRef, 'name'> & { readonly name: string | null };
 
-/** A payload as a message keeps it: its text, or where it lies. Both null: there is none. */
+/** A payload as a message keeps it: its text, or a reference to it. Both null: there is no payload. */
 export type KeptPayload = { readonly payload: JsonText | null; readonly spill: PayloadRef | null };
 
 export const NO_PAYLOAD: KeptPayload = { payload: null, spill: null };
@@ -21,7 +27,9 @@ export const NO_PAYLOAD: KeptPayload = { payload: null, spill: null };
 export type NewMessage = KeptPayload & {
   readonly id: string;
   readonly userId: string;
-  /** What follows the user in the stream's key: `clients/<client>`, `sites/<site>/events`, or another ingested suffix. */
+  /**
+   * The part of the stream's key after the user: `clients/<client>`, `sites/<site>/events`, or another ingested suffix.
+   */
   readonly suffix: string;
   readonly kind: MessageKind;
   readonly clientId: string | null;
@@ -32,13 +40,16 @@ export type NewMessage = KeptPayload & {
   readonly error: TerminalError | null;
 };
 
-/** A retained message. Immutable. `seq` is its place in its stream, growing, never given twice. `payloadBytes` is the payload's own length, wherever it lies. */
+/**
+ * A retained message. Immutable. `seq` is its position in its stream: it grows and is never reused. `at` is the time of
+ * retention, epoch milliseconds. `payloadBytes` is the length of the payload itself, inline or stored.
+ */
 export type Message = NewMessage & { readonly seq: number; readonly at: number; readonly payloadBytes: number };
 
-/** What `payload` shows of a message, and why not more. */
+/** Whether a message's payload is shown, and why not. */
 export type PayloadState = 'redacted' | 'included' | 'spilled_included' | 'expired' | 'unavailable' | 'none';
 
-/** A payload as it is shown: the text only where the state says that it is included. */
+/** A payload as it is shown. `text` is null unless the state is `included` or `spilled_included`. */
 export type ShownPayload = { readonly state: PayloadState; readonly text: JsonText | null };
 
 export function streamKey(userId: string, suffix: string): string {
@@ -49,7 +60,7 @@ export function clientStream(clientId: string): string {
   return `clients/${clientId}`;
 }
 
-/** The user holds no `/`, so the first one cuts; null when there is none or a part is empty. */
+/** Splits at the first `/`, since a user holds none. Null if there is no `/` or a part is empty. */
 export function splitStreamKey(key: string): { readonly userId: string; readonly suffix: string } | null {
   const cut = key.indexOf('/');
   return cut <= 0 || cut === key.length - 1 ? null : { userId: key.slice(0, cut), suffix: key.slice(cut + 1) };

@@ -2,7 +2,7 @@ import type { Deps } from '../deps.ts';
 import type { Message, ShownPayload } from './message.ts';
 import type { SpillRead } from './spill.ts';
 
-/** Objects of the spill store that one answer reads at once. */
+/** Objects of the spill store that one answer reads concurrently. */
 const AT_ONCE = 16;
 
 const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
@@ -11,7 +11,10 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
   unavailable: 'unavailable',
 };
 
-/** One answer per message, in the order asked. A large payload is fetched from where it lies, and is hidden once its time is over. */
+/**
+ * One answer per message, in the order given. A large payload is read from the spill store, and is `expired` once its
+ * time is over.
+ */
 export async function readPayloads(deps: Deps, messages: readonly Message[]): Promise<readonly ShownPayload[]> {
   const shown: ShownPayload[] = [];
   for (let from = 0; from < messages.length; from += AT_ONCE) {
@@ -29,15 +32,15 @@ async function readOne(deps: Deps, { payload, spill }: Message): Promise<ShownPa
   return { state: SHOWN[read.state], text: read.state === 'present' ? read.text : null };
 }
 
-/** A store of somebody's own may throw, or answer what was not asked for. */
+/** An operator's own store may throw, or return a text other than the one that was stored. */
 async function readSafely({ spill, log, crypto }: Deps, ref: Parameters<typeof spill.read>[0]): Promise<SpillRead> {
   try {
     const read = await spill.read(ref);
-    // A managed store has looked already.
+    // A managed store has checked the digest already.
     const whole = read.state !== 'present' || spill.managed || crypto.sha256(read.text) === ref.sha256;
     if (whole) return read;
   } catch (error) {
-    log.warn({ err: error }, 'a stored payload was not read');
+    log.warn({ err: error }, 'a stored payload could not be read');
   }
   return { state: 'unavailable' };
 }

@@ -12,24 +12,27 @@ import { readPayloads } from './payloads.ts';
 import type { RawSample, SampleBounds } from './store.ts';
 
 export type RawQuery = {
-  /** The full key; null: of every stream. */
+  /** The full key of a stream; null: all streams. */
   readonly stream?: string | null | undefined;
-  /** Only the payloads, of messages that have one. */
+  /** Returns only payloads, and skips messages without one. */
   readonly valuesOnly?: boolean | null | undefined;
-  /** 1 to 100. */
+  /** 1 to 100; null: 100. */
   readonly limit?: number | null | undefined;
 };
 
-/** Newest first. An item is a message as the backend stores it, or a payload; null where a payload could not be read. */
+/**
+ * Newest first. An item is a message as the backend stores it, or a payload; null where a payload could not be read.
+ */
 export type RawMessages = { readonly items: readonly (JsonText | null)[]; readonly completeness: Completeness };
 
 /**
- * One bounded sample of what is stored, with members that only this backend has. For administrators, where the deployment allows it: who may
- * not ask is told so before whether it does. Null: no such stream.
+ * Returns one bounded sample of stored messages, including members that only this backend has. Administrators only, and
+ * only if the deployment allows it (`raw_history_disabled`). The requester is checked first, so that others do not
+ * learn the deployment's setting. Null: no such stream.
  */
 export async function readRaw(deps: Deps, who: Principal | null, query: RawQuery): Promise<RawMessages | null> {
   requireAdmin(who);
-  if (!deps.rawMessages) fail('raw_history_disabled', 'This relay was started without the raw sample of history.');
+  if (!deps.rawMessages) fail('raw_history_disabled', 'The raw sample of history is disabled on this relay.');
   const messages = within('limit', query.limit, { default: RAW_SAMPLE, min: 1, max: RAW_SAMPLE });
   const of = query.valuesOnly ? 'payloads' : 'stored';
   const bounds: SampleBounds = { messages, bytes: RAW_SAMPLE_BYTES, of };

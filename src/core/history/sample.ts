@@ -3,7 +3,10 @@ import { SCAN_BUDGET } from '../page.ts';
 import type { Message } from './message.ts';
 import type { RawSample, SampleBounds } from './store.ts';
 
-/** A sample as it is gathered: the first messages that keep within the bounds; one is taken whatever its size. At most SCAN_BUDGET are looked at. */
+/**
+ * Collects a sample: the first messages that fit into the bounds, of at most SCAN_BUDGET that are examined. The first
+ * message is taken whatever its size.
+ */
 export class Sampling {
   readonly #bounds: SampleBounds;
   readonly #rows: RawSample['rows'][number][] = [];
@@ -15,7 +18,10 @@ export class Sampling {
     this.#bounds = bounds;
   }
 
-  /** `stored`: the row as its store has it; asked for only where it counts. False: the sample is cut here, and nothing more is looked at. */
+  /**
+   * Offers one message. `stored` returns the row as its store keeps it; it is called only if the row is needed. False:
+   * the sample is cut here, and no more messages are to be offered.
+   */
   look(message: Message, stored: () => JsonText): boolean {
     const { of, messages, bytes } = this.#bounds;
     if (++this.#scanned > SCAN_BUDGET) return this.#end();

@@ -1,41 +1,50 @@
 import type { JsonText } from '../json.ts';
 import type { Maybe } from '../maybe.ts';
 
-/** Where a large payload lies. Immutable: the object expires at `expiresAt` (epoch milliseconds) whatever happens to its reference. */
+/**
+ * Refers to a stored payload. Immutable: the object expires at `expiresAt` (epoch milliseconds) whatever happens to the
+ * reference.
+ */
 export type SpillRef = {
   readonly name: string;
+  /** Length of the text as UTF-8. */
   readonly bytes: number;
   /** SHA-256 of the text, base64url. */
   readonly sha256: string;
   readonly expiresAt: number;
 };
 
-/** `expired`: the object is hidden from its expiry on, even while its file is still there. `unavailable`: lost, damaged or unreadable. */
+/**
+ * `expired`: the object's time is over, even if the object still exists. `unavailable`: the object is lost, damaged or
+ * unreadable.
+ */
 export type SpillRead =
   | { readonly state: 'present'; readonly text: JsonText }
   | { readonly state: 'expired' }
   | { readonly state: 'unavailable' };
 
 /**
- * Payloads too large to stand inline. A reference is given out only once the object is durable, so a crash leaves an orphan object and never
- * a dangling reference.
+ * Stores payloads that are too large for a history message. A reference is returned only once the object is durable, so
+ * a crash may leave an orphaned object but never a dangling reference.
  */
 export interface SpillStore {
-  /** What it is, without secrets. */
+  /** Describes the store, without secrets. */
   readonly kind: string;
-  /** False for a store of the operator's own: callboard then never removes anything from it. */
+  /** False for the operator's own store, from which the relay never removes anything. */
   readonly managed: boolean;
   /**
-   * Stores an object that counts for this user, in the share `spilled_bytes`. Throws `share_exceeded` where the user holds more than their
-   * guarantee while room is short, and `store_full` when there is no room; then nothing is left behind.
+   * Stores an object and counts its bytes for this user, in the share `spilled_bytes`. `expiresAt` is in epoch
+   * milliseconds. Throws `share_exceeded` if the user holds more than their guarantee while room is short, and
+   * `store_full` if there is no room; in both cases nothing is stored.
    */
   put(text: JsonText, expiresAt: number, userId: string): Promise<SpillRef>;
   /**
-   * Takes back an object whose reference nobody was given, so that what was refused leaves nothing behind. Never asked of an unmanaged store.
+   * Removes an object whose reference was not given to anyone, so that a refused request leaves nothing behind. Never
+   * called on an unmanaged store.
    */
   discard(ref: SpillRef): Maybe<void>;
-  /** Checks size and digest before it answers. Never throws for a bad reference. */
+  /** Reads an object and checks its size and digest. Never throws for an invalid reference. */
   read(ref: SpillRef): Promise<SpillRead>;
-  /** Removes expired objects of a managed store; how many. An unmanaged one is left alone (0). */
+  /** Removes the expired objects of a managed store and returns their number. An unmanaged store is not touched (0). */
   clean(): Maybe<number>;
 }

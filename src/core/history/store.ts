@@ -3,7 +3,10 @@ import type { Maybe } from '../maybe.ts';
 import type { ObservedSource, PageRequest, Scan } from '../page.ts';
 import type { Message, MessageKind, NewMessage } from './message.ts';
 
-/** Null where the backend cannot tell cheaply (capability `cheapStreamSummaries`). */
+/**
+ * A stream. The last three members are null if the backend cannot compute them cheaply (capability
+ * `cheapStreamSummaries`).
+ */
 export type StreamSummary = {
   readonly userId: string;
   readonly suffix: string;
@@ -23,45 +26,56 @@ export type MessageFilter = {
 export const MESSAGE_ORDERS = ['oldest_first', 'newest_first'] as const;
 export type MessageOrder = (typeof MESSAGE_ORDERS)[number];
 
-/** A page of messages. Without an order, `oldest_first`; a position belongs to the order in which it was answered. */
+/**
+ * A page of messages. The default order is `oldest_first`. A position is valid only for the order in which it was
+ * returned.
+ */
 export type MessagePage = PageRequest & { readonly order?: MessageOrder | undefined };
 
-/** A message whose client is known: its mark is kept under user, client and id. */
+/** A message of a known client. Its deduplication mark is kept under user, client and message id. */
 export type IngestedMessage = NewMessage & { readonly clientId: string };
 
 export type IngestResult =
   | { readonly kind: 'retained'; readonly message: Message }
-  /** It was ingested within the deduplicator's TTL, under this id. */
+  /** A message with this id was ingested within the deduplicator's TTL. */
   | { readonly kind: 'duplicate'; readonly messageId: string };
 
-/** At most so many messages, and no more than fit into so many bytes of `of`; one message is given even where it alone is larger. */
+/**
+ * The bounds of a sample: a number of messages, and a number of bytes, counted over the stored rows or over the
+ * payloads (`of`). The first message is returned even if it alone exceeds `bytes`. With `payloads`, messages without a
+ * payload are skipped.
+ */
 export type SampleBounds = { readonly messages: number; readonly bytes: number; readonly of: 'stored' | 'payloads' };
 
 export type RawSample = {
-  /** `stored`: the message with whatever this backend keeps beside it, an object. */
+  /** `stored`: a JSON object with the message and everything that this backend stores with it. */
   readonly rows: readonly { readonly message: Message; readonly stored: JsonText }[];
-  /** Whether a bound left messages out. */
+  /** Whether a bound excluded messages. */
   readonly cut: boolean;
   readonly gaps: readonly ObservedSource[];
 };
 
 /**
- * What happened, per user and stream, in the order retained. Bounded by count, age and bytes: rows beyond a bound are never shown, and
- * what was dropped early for lack of room is a gap (`evicted`) in the answers that it could have stood in.
+ * Retained messages by user and stream, in the order of retention. Bounded by count, age and bytes. Rows beyond a bound
+ * are never shown. Rows that were dropped early for lack of room are reported as a gap (`evicted`) in the answers that
+ * could have contained them.
  */
 export interface HistoryStore {
-  /** How long a message is kept at most; what it refers to expires with it. Milliseconds. */
+  /** The maximum time that a message is retained, in milliseconds. The objects that it refers to expire with it. */
   readonly retentionMs: number;
-  /** Atomic per message: retained whole or not at all, ordered within its stream. The backend stamps `at` and `seq`. */
+  /**
+   * Atomic for each message: it is retained whole or not at all, and ordered within its stream. The backend sets `at`
+   * and `seq`.
+   */
   retain(message: NewMessage): Maybe<Message>;
   /**
-   * As `retain`, for a message that may come again: its dedup mark (user, client, id), the counters and the message are one act. A duplicate
-   * is counted and changes nothing else.
+   * As `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user, client, id),
+   * changes the counters and retains the message. A duplicate is counted and changes nothing else.
    */
   ingest(message: IngestedMessage): Maybe<IngestResult>;
-  /** One user's streams in order of suffix; `prefix` of the suffix. */
+  /** One user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
   streams(userId: string, prefix: string | null, page: PageRequest): Maybe<Scan<StreamSummary>>;
-  /** Per user asked for: its first streams, and how many there are in all. One round trip. */
+  /** For each user, in the order given: the first streams, and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
@@ -73,17 +87,24 @@ export interface HistoryStore {
     }[]
   >;
   /**
-   * One stream's messages in order of `seq`, or in the reverse of it. Null when there is no such stream. Rows that are appended or dropped
-   * between two pages neither repeat nor hide others: newest first, what is appended after the first page is on none that follows it.
+   * One stream's messages in order of `seq`, or in reverse order. Null if there is no such stream. Rows that are
+   * appended or dropped between two pages neither repeat nor hide other rows. In the order `newest_first`, messages
+   * appended after the first page appear on no later page.
    */
   messages(userId: string, suffix: string, filter: MessageFilter, page: MessagePage): Maybe<Scan<Message> | null>;
-  /** Messages of a command over the user's retained streams, in order of (time, stream, seq) or in the reverse of it. May scan; bounded. */
+  /**
+   * The messages of a command in all retained streams of the user, in order of (time, stream, seq) or in reverse order.
+   * May scan a bounded number of rows.
+   */
   ofCommand(userId: string, commandId: string, page: MessagePage): Maybe<Scan<Message>>;
-  /** The newest messages as this backend stores them, newest first: of one stream, or of all. Null when there is no such stream. */
+  /**
+   * The newest messages of one stream, or of all (`stream` null), newest first, as this backend stores them. Null: no
+   * such stream.
+   */
   sample(
     stream: { readonly userId: string; readonly suffix: string } | null,
     bounds: SampleBounds,
   ): Maybe<RawSample | null>;
-  /** Users that have a stream, with how many, in order of user. */
+  /** The users that have a stream, with the number of their streams, in order of user. */
   users(page: PageRequest): Maybe<Scan<{ readonly userId: string; readonly count: number }>>;
 }

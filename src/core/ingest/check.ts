@@ -7,17 +7,17 @@ import { utf8Length, type JsonText } from '../json.ts';
 import { MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import type { IngestMessage } from './room.ts';
 
-/** A message that may be retained, but for where its payload lies. */
+/** A valid message whose payload has not been stored yet. */
 export type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instanceId'> & {
   readonly instanceId: string;
   readonly text: JsonText | null;
 };
 
-/** Streams under this are the relay's own: only what travels over a link stands there. */
+/** Streams below this segment are reserved: only the messages of links are retained there. */
 const RESERVED = 'clients';
 const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", none of them "." or ".."`;
 
-/** Throws one `invalid_argument` that names every wrong member, `reserved_stream` or `payload_too_large`. */
+/** Throws one `invalid_argument` that names every invalid member, or `reserved_stream`, or `payload_too_large`. */
 export function checkMessage(crypto: Crypto, userId: string, message: IngestMessage): CheckedMessage {
   const { check, throwIfAny } = collectFaults();
   const messageId = check(() => optional(message.messageId, (text) => id('message_id', text)));
@@ -30,15 +30,16 @@ export function checkMessage(crypto: Crypto, userId: string, message: IngestMess
     parentSpanId: check(() => optional(message.parentSpanId, (text) => trace('parent_span_id', text))) ?? null,
   };
   throwIfAny();
-  if (isReserved(checked.suffix)) fail('reserved_stream', 'Streams under "clients/" are written by links alone.');
+  if (isReserved(checked.suffix))
+    fail('reserved_stream', 'Streams under "clients/" are reserved for the messages of links.');
   const { payload } = message;
   if (payload !== null && utf8Length(payload) > MAX_FRAME_BYTES)
-    fail('payload_too_large', `A payload may hold ${MAX_FRAME_BYTES} bytes.`);
+    fail('payload_too_large', `A payload has at most ${MAX_FRAME_BYTES} bytes.`);
   const ids = { id: messageId ?? crypto.randomId(), userId, commandId: null, error: null };
   return { ...ids, ...checked, kind: 'event', text: payload };
 }
 
-/** Null where the text is no suffix. */
+/** Returns the text if it is a valid suffix, else null. */
 export function readSuffix(text: string): string | null {
   const good = suffixSegments(text)?.every((segment) => isId(segment) && segment !== '.' && segment !== '..');
   return good ? text : null;

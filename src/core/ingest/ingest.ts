@@ -13,7 +13,7 @@ import type { Ingest, IngestMessage, IngestVerdict } from './room.ts';
 
 export type IngestParts = { readonly deps: Deps; readonly keeper: Keeper; readonly projector: Projector };
 
-/** The one door for events. Results never enter here: commands are resolved over links alone. */
+/** The only way to ingest events. Results are not ingested here: commands are resolved over links only. */
 export function createIngest(parts: IngestParts): Ingest {
   const { metrics } = parts.deps;
   const ingest: Ingest['ingest'] = async (who, messages) => {
@@ -27,14 +27,17 @@ export function createIngest(parts: IngestParts): Ingest {
     ingest,
     async ingestCooperativeSiteMessage(who, message) {
       const [verdict] = await ingest(who, [message]);
-      return verdict ?? fail('internal', 'There was no verdict.');
+      return verdict ?? fail('internal', 'The ingestion returned no verdict.');
     },
   };
 }
 
 type Kept = { readonly message: CheckedMessage; readonly kept: KeptPayload };
 
-/** All are checked and stored first, so that they are then retained in the order sent, however long the storing took. */
+/**
+ * Checks all messages and stores their payloads first, so that they are retained in the order sent, however long
+ * storing takes.
+ */
 async function takeAll(
   parts: IngestParts,
   userId: string,
@@ -63,7 +66,7 @@ function checkOne({ deps }: IngestParts, userId: string, message: IngestMessage)
   }
 }
 
-/** The live connections of the senders, by client. One round trip for all. */
+/** The live connections of the messages' clients, by client id. One round trip. */
 async function liveOf(
   { deps }: IngestParts,
   messages: readonly CheckedMessage[],
@@ -81,7 +84,7 @@ async function keepOne(
 ): Promise<Kept | CallboardError> {
   const live = connections.get(message.clientId);
   if (live && live.instanceId !== message.instanceId)
-    return new CallboardError('stale_instance', 'The client is connected with another instance.');
+    return new CallboardError('stale_instance', 'Another instance of the client is connected.');
   try {
     return { message, kept: await keeper.keep(message.text, message.userId) };
   } catch (error) {
@@ -89,7 +92,7 @@ async function keepOne(
   }
 }
 
-/** Begins at once, so that who is called first is retained first. */
+/** Calls the store in the same tick, so that messages are retained in the order of the calls. */
 async function retainOne(parts: IngestParts, { message, kept }: Kept): Promise<IngestVerdict | CallboardError> {
   const { deps, keeper } = parts;
   const { text, ...members } = message;
@@ -108,12 +111,15 @@ async function retainOne(parts: IngestParts, { message, kept }: Kept): Promise<I
   return { ...NOTHING, messageId: result.message.id, stream, retained: true, ...projection };
 }
 
-/** What was retained stays so, whatever becomes of its projection. */
+/** A failed projection does not affect the retained message. */
 async function projectOne({ deps, projector }: IngestParts, message: Message, text: Kept['message']['text']) {
   try {
     return await projector.project(message, text);
   } catch (error) {
-    deps.log.error({ err: error, stream: streamKey(message.userId, message.suffix) }, 'an event was not projected');
+    deps.log.error(
+      { err: error, stream: streamKey(message.userId, message.suffix) },
+      'an event could not be projected',
+    );
     return NOT_PUBLISHED;
   }
 }
@@ -139,14 +145,16 @@ function refusalOf(userId: string, message: IngestMessage | undefined, error: Ca
   };
 }
 
-/** What is not meant for askers stays in the log. */
+/** Unexpected errors are logged, and the requester gets `internal` without details. */
 function failureOf({ log }: Deps, error: unknown): CallboardError {
   if (error instanceof CallboardError && error.code !== 'internal') {
     if (error.status >= 500) log.warn({ err: error }, 'a message was not ingested');
     return error;
   }
   log.error({ err: error }, 'a message was not ingested');
-  return new CallboardError('internal', 'The relay failed; its log says why.', { cause: error });
+  return new CallboardError('internal', 'An internal error occurred; the log of the relay has the details.', {
+    cause: error,
+  });
 }
 
 function labelOf({ error, duplicate }: IngestVerdict): string {

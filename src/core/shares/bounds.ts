@@ -1,31 +1,31 @@
 import { CallboardError, type Fault } from '../errors.ts';
 
 /**
- * What is shared out among the users of one relay. Users are strangers to each other: what one of them holds must leave the others their
- * guarantee. Counts, or bytes where the name says so.
+ * The resources of one relay that its users share. Users do not trust each other: the amount that one user holds must
+ * leave the others their guarantee. Amounts are bytes if the name says so, else counts.
  */
 export const SHARE_NAMES = [
   /** Open links of clients and callers. */
   'links',
-  /** Bytes of advertised actions and metadata, and of reported contexts and windows. */
+  /** Bytes of advertised actions, their metadata, and reported contexts and windows. */
   'advertised_bytes',
-  /** Bytes of params of commands that wait for their client or for dispatch, as far as they are in memory. */
+  /** Bytes of the params, as far as they are in memory, of commands that wait for their client or for dispatch. */
   'queued_bytes',
   /** Bytes of results of ended commands. */
   'result_bytes',
-  /** Ended commands with a whole record; beyond, a mark alone is left. In direct mode. */
+  /** Ended commands with a whole record; beyond, only their marks are kept. Direct mode only. */
   'ended_records',
   /** Bytes of retained history. */
   'history_bytes',
   /** Bytes in the spill store. */
   'spilled_bytes',
-  /** Callers that wait for a command. */
+  /** Waits of callers for a command. */
   'waits',
-  /** Bytes of answers that their readers have not taken yet. */
+  /** Bytes of answers that their readers have not read yet. */
   'unread_bytes',
   /**
-   * Command ids within their idempotency window: of live commands, of ended ones with a record, and marks. Room for its mark is kept for each
-   * id that a caller chooses, so that it runs at most once.
+   * Command ids within their idempotency window: of live commands, of ended ones with a record, and marks. For each id
+   * that a caller chooses, room for its mark is reserved, so that the id runs at most once.
    */
   'marks',
   /**
@@ -37,18 +37,22 @@ export const SHARE_NAMES = [
 
 export type ShareName = (typeof SHARE_NAMES)[number];
 
-/** `guarantee`: what one user may always hold while the total lasts. `total`: of all users together; null: no bound but the guarantee. */
+/**
+ * `guarantee`: the amount that one user may hold as long as the total is not used up. `total`: the bound of all users
+ * together; null: only the guarantee bounds each user.
+ */
 export type ShareBound = { readonly guarantee: number; readonly total: number | null };
 export type ShareBounds = Readonly<Record<ShareName, ShareBound>>;
 
-/** Bounds as somebody gives them: what is left out is a default. */
+/** Configured bounds; an absent one has its default. */
 export type GivenBounds = { readonly [Name in ShareName]?: Partial<ShareBound> };
 
 const MIB = 1024 * 1024;
 
 /**
- * Defaults: a process of 512 MiB survives all of them at once. A mark takes about 50 bytes; 2 million serve 300 calls a second for an hour twice
- * over. A deduplication mark takes about 200 bytes, most of which its message shares.
+ * The defaults: a process of 512 MiB survives all of them used up at once. A mark takes about 50 bytes; 2 million marks
+ * are nearly twice what 300 calls per second need in an hour.
+ * A deduplication mark takes about 200 bytes, most of which its message shares.
  */
 export const SHARE_BOUNDS: ShareBounds = {
   links: { guarantee: 1_000, total: 20_000 },
@@ -64,15 +68,18 @@ export const SHARE_BOUNDS: ShareBounds = {
   dedup_marks: { guarantee: 50_000, total: 500_000 },
 };
 
-/** Below this part of a total no user is refused, however much they hold; above it only users over their guarantee are. */
+/**
+ * Up to this part of a total no user is refused, however much they hold. Above it, only users over their guarantee are
+ * refused, until the total is used up.
+ */
 export const BORROWED_PART = 3 / 4;
 
-/** The spill store's bounds where it is this process' memory. */
+/** The bounds of a spill store in the memory of this process. */
 export const SPILL_IN_MEMORY: ShareBound = { guarantee: 32 * MIB, total: 128 * MIB };
 
 /**
- * All bounds: what is given, else the default. A guarantee that is not given is at most the total. Throws `invalid_argument`, naming each
- * share whose guarantee exceeds its total or whose bounds are no whole numbers from 1 on.
+ * Completes the given bounds with the defaults. A default guarantee is lowered to the total. Throws `invalid_argument`,
+ * naming each share whose guarantee exceeds its total or whose bounds are not whole numbers of at least 1.
  */
 export function shareBounds(given: GivenBounds = {}, defaults: Partial<ShareBounds> = {}): ShareBounds {
   const faults: Fault[] = [];
@@ -87,15 +94,15 @@ export function shareBounds(given: GivenBounds = {}, defaults: Partial<ShareBoun
   throw new CallboardError('invalid_argument', lines.join('\n'), { errors: faults });
 }
 
-/** What is not given is the default, and a guarantee that is not given at most the total. */
+/** Completes one bound with its defaults. A default guarantee is lowered to the total. */
 export function fillBound(given: Partial<ShareBound> = {}, defaults: ShareBound): ShareBound {
   const { total = defaults.total, guarantee = Math.min(defaults.guarantee, total ?? Infinity) } = given;
   return { guarantee, total };
 }
 
-/** What is wrong with a bound; null: nothing. */
+/** Describes the fault of a bound; null: the bound is valid. */
 export function boundFault({ guarantee, total }: ShareBound): string | null {
   const isCount = (amount: number): boolean => Number.isSafeInteger(amount) && amount >= 1;
-  if (!isCount(guarantee) || (total !== null && !isCount(total))) return 'expected whole numbers from 1 on';
+  if (!isCount(guarantee) || (total !== null && !isCount(total))) return 'expected whole numbers of at least 1';
   return total !== null && guarantee > total ? `the guarantee ${guarantee} exceeds the total ${total}` : null;
 }

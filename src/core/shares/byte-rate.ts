@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * How many bytes one user may send in a second: a token bucket that holds one second's worth. Bytes that have arrived are always charged,
- * so the balance may be negative; whoever sends must then wait until it is not. The clock is read only when the balance is used up, so in
- * any `t` seconds at most `(t + 2) * perSecond` bytes pass, and what had arrived by then.
+ * Limits the bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that
+ * have arrived are always charged, so the balance may become negative; the sender must then wait until it is not. The
+ * clock is read only when the balance is used up, so in any `t` seconds at most `(t + 2) * perSecond` bytes pass, plus
+ * the bytes that had arrived when the balance was used up.
  */
 export class ByteRate {
   readonly #clock: Clock;
@@ -19,20 +20,23 @@ export class ByteRate {
     this.#refilledAt = clock.now();
   }
 
-  /** Charges bytes that have arrived. Milliseconds until the balance is not negative any more; 0: go on. */
+  /** Charges bytes that have arrived. Returns the milliseconds until the balance is no longer negative; 0: continue. */
   charge(bytes: number): number {
     this.#balance -= bytes;
     return this.#balance >= 0 ? 0 : this.#wait();
   }
 
-  /** Charges bytes that are announced, unless the balance is negative: then nothing, and milliseconds until it is not. 0: charged. */
+  /**
+   * Charges announced bytes and returns 0. If the balance is negative, charges nothing and returns the milliseconds
+   * until it is no longer negative.
+   */
   admit(bytes: number): number {
     const wait = this.#balance >= 0 ? 0 : this.#wait();
     if (wait === 0) this.#balance -= bytes;
     return wait;
   }
 
-  /** Whether it holds a whole second's worth, as a new one does. */
+  /** Whether the bucket is full, as a new one is. */
   get full(): boolean {
     this.#refill();
     return this.#balance === this.#perSecond;
@@ -45,24 +49,27 @@ export class ByteRate {
 
   #refill(): void {
     const now = this.#clock.now();
-    // A wall clock that was set back gives nothing, and takes nothing either.
+    // If the wall clock was set back, the balance neither grows nor shrinks.
     const elapsed = Math.max(0, now - this.#refilledAt);
     this.#refilledAt = now;
     this.#balance = Math.min(this.#perSecond, this.#balance + (elapsed * this.#perSecond) / 1000);
   }
 }
 
-/** The rate of one user, held as long as a link lives. */
+/** The rate of one user, held while a link lives. */
 export type HeldRate = {
   readonly rate: ByteRate;
-  /** Call it once, when the link is over. */
+  /** Call it once, when the link has ended. */
   release(): void;
 };
 
-/** Users whose rates are kept without a link before idle ones are looked for. */
+/** Rates that are kept before idle ones are swept. */
 const KEPT = 1_000;
 
-/** The rates of all users of this process: one for each, whatever it comes over. Rates of idle users without links are forgotten. */
+/**
+ * The rates of all users of this process: one per user, for all transports together. Rates of idle users without links
+ * are dropped.
+ */
 export class ByteRates {
   readonly #clock: Clock;
   readonly #perSecond: number;
@@ -74,12 +81,12 @@ export class ByteRates {
     this.#perSecond = perSecond;
   }
 
-  /** For what is over at once. */
+  /** The user's rate, for one immediate use. Do not keep it: see `hold`. */
   of(userId: string): ByteRate {
     return this.#entry(userId).rate;
   }
 
-  /** For a link: the rate is the user's until it is released, so no frame looks it up. */
+  /** The user's rate, for a link: it stays valid until it is released, so that no frame has to look it up. */
   hold(userId: string): HeldRate {
     const entry = this.#entry(userId);
     entry.links++;
@@ -99,7 +106,10 @@ export class ByteRates {
     return entry;
   }
 
-  /** A full rate without links is as good as a new one. The next sweep waits until there are twice as many as stay. */
+  /**
+   * Drops full rates without links, which equal new ones. The next sweep runs when twice as many rates are kept as
+   * remain now.
+   */
   #sweep(): void {
     for (const [userId, { rate, links }] of this.#rates) if (links === 0 && rate.full) this.#rates.delete(userId);
     this.#sweepAt = Math.max(KEPT, 2 * this.#rates.size);

@@ -1,12 +1,13 @@
 import type { Principal } from '../auth/principal.ts';
 
-/** Names of users hold no "/", so these holders are nobody's user. */
+/** User ids hold no "/", so these names cannot collide with a user. */
 const UNAUTHENTICATED = '/unauthenticated';
 const GRANTS = '/grants';
 
 /**
- * Whose shares count what a requester holds: a user's own; for an administrator one of its name; one for all requesters without a token, and
- * one for all holders of grants of sites (a user could make any number of grants, and each would have a guarantee).
+ * The holder whose shares count a requester's use: the user itself, or a holder for each administrator's name. All
+ * requesters without a token have one holder together, and so have all holders of site grants: a user can make any
+ * number of grants, and each would have a guarantee.
  */
 export function holderOf(principal: Principal | null): string {
   if (principal === null) return UNAUTHENTICATED;

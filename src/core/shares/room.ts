@@ -2,12 +2,15 @@ import { CallboardError } from '../errors.ts';
 import type { ShareName } from './bounds.ts';
 import { SHARE_MESSAGE, type Shares } from './shares.ts';
 
-/** Shares without which no new link or command is taken. The others are given up (results, history), or are free again within moments. */
+/**
+ * Shares that every new link or command needs. The others do not block new work: their data is evicted (results,
+ * history), or they are free again within moments.
+ */
 const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes', 'spilled_bytes', 'marks'];
-/** Of a total in bytes so small a part is no room: the next payload may be larger. */
+/** Less than this part of a total in bytes counts as no room, since the next payload may be larger. */
 const SMALL_PART = 1 / 64;
 
-/** Throws `store_full`, naming the share, where the total of one that new links and commands need has no room left. */
+/** Throws `store_full`, naming the share, if a share that new links and commands need has no room left in its total. */
 export function requireRoom(shares: Shares): void {
   const share = NEEDED.find((name) => hasNoRoom(shares, name));
   if (share !== undefined) throw new CallboardError('store_full', SHARE_MESSAGE.store_full, { share });

@@ -1,46 +1,54 @@
 import { fail, type Code } from '../errors.ts';
 import { BORROWED_PART, SHARE_BOUNDS, SHARE_NAMES, type ShareBounds, type ShareName } from './bounds.ts';
 
-/** `share_exceeded`: this user holds more than their guarantee while room is short. `store_full`: the total is used up. */
+/**
+ * `share_exceeded`: the user would hold more than their guarantee while room is short. `store_full`: the total is used
+ * up.
+ */
 export type ShareRefusal = 'share_exceeded' | 'store_full';
 
 export function isShareRefusal(code: Code): code is ShareRefusal {
   return code === 'share_exceeded' || code === 'store_full';
 }
 
-/** What a requester is shown of a refusal. */
+/** The message of a refusal that the requester gets. */
 export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {
-  share_exceeded: 'You hold more than your share of this relay.',
-  store_full: 'The relay has no room for more of this now.',
+  share_exceeded: 'You hold more than your share of this resource.',
+  store_full: 'The relay has no room left for this resource.',
 };
 
 /**
- * What one user holds of every share. Links, queues and streams keep a reference and change it as they change, so that no call looks a user
- * up. Amounts are counts or bytes, never negative; whoever takes releases the same amount once.
+ * The amounts of every share that one user holds. Links, queues and streams keep a reference and update it, so that no
+ * call has to look up the user. Amounts are counts or bytes and never negative. The code that takes an amount releases
+ * the same amount once.
  */
 export interface Holdings {
   readonly userId: string;
   held(share: ShareName): number;
-  /** Whether `amount` more may be taken: null if so. Changes nothing. */
+  /** Why `amount` more may not be taken; null: it may. Changes nothing. */
   refusal(share: ShareName, amount: number): ShareRefusal | null;
-  /** Takes if there is room; else throws `share_exceeded` or `store_full` with the member `share`, and takes nothing. */
+  /**
+   * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
+   * takes nothing.
+   */
   claim(share: ShareName, amount: number): void;
-  /** Takes without a question: for what has to be recorded. The owner of the data evicts afterwards. */
+  /** Takes the amount without a check, for data that must be recorded. The owner of the data evicts afterwards. */
   take(share: ShareName, amount: number): void;
   release(share: ShareName, amount: number): void;
 }
 
-/** What each user of this process holds, beside the totals. */
+/** The holdings of each user of this process, and the totals. */
 export interface Shares {
   readonly bounds: ShareBounds;
-  /** The one object of a user. Keep it for as long as the link, queue or stream lives. */
+  /** The holdings of a user. Keep the reference as long as the link, queue or stream lives. */
   of(userId: string): Holdings;
+  /** The amount that all users hold together. */
   used(share: ShareName): number;
-  /** Whether the total is reached: the next `take` of anyone may be refused with `store_full`. */
+  /** Whether the total is reached, so that the next `claim` of any user is refused. */
   full(share: ShareName): boolean;
-  /** Users over their guarantee; few, since their guarantees must fit into the total. In no order. */
+  /** The users over their guarantee, in no particular order; few, since their guarantees fit into the total. */
   over(share: ShareName): Iterable<Holdings>;
-  /** The user who is over their guarantee by the most; null if none is. Eviction takes from this one first. */
+  /** The user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
   mostOver(share: ShareName): Holdings | null;
 }
 
@@ -52,7 +60,7 @@ const INDEX: Readonly<Record<ShareName, number>> = indexes();
 
 class ShareTable implements Shares {
   readonly bounds: ShareBounds;
-  /** Users who hold anything. */
+  /** The users that hold something. */
   readonly #users = new Map<string, UserHoldings>();
   readonly #used = SHARE_NAMES.map(() => 0);
   readonly #over = SHARE_NAMES.map(() => new Set<UserHoldings>());
@@ -97,7 +105,7 @@ class ShareTable implements Shares {
     this.#users.delete(holdings.userId);
   }
 
-  /** Keeps the total and the set of users over their guarantee. */
+  /** Updates the total and the set of users over their guarantee. */
   changed(holdings: UserHoldings, share: ShareName, by: number): void {
     const index = INDEX[share];
     this.#used[index] = (this.#used[index] ?? 0) + by;
@@ -120,7 +128,10 @@ class UserHoldings implements Holdings {
   readonly userId: string;
   readonly #table: ShareTable;
   readonly #held = SHARE_NAMES.map(() => 0);
-  /** Shares of which something is held. At none the table forgets this object, and another may be made for the user: then that one counts. */
+  /**
+   * Number of shares of which something is held. At 0 the table drops this object. Another object may then be made and
+   * registered for the user; `#current` returns that one.
+   */
   #kinds = 0;
 
   constructor(table: ShareTable, userId: string) {
@@ -162,7 +173,7 @@ class UserHoldings implements Holdings {
     if (--this.#kinds === 0) this.#table.leave(this);
   }
 
-  /** The user's registered object; this one where none is. What holds something is registered. */
+  /** The user's registered object, or this one if none is registered. An object that holds something is registered. */
   #current(): UserHoldings {
     if (this.#kinds > 0) return this;
     return this.#table.find(this.userId) ?? this;

@@ -6,7 +6,7 @@ import { both } from '../maybe.ts';
 import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 
-/** Users, as far as the connection and the history inspector observe them. */
+/** The users that have a connection or a stream. */
 export function createUsers(deps: Deps): Users {
   const { backend, clock, cursors } = deps;
   const { connections, history } = backend;
@@ -54,8 +54,9 @@ type UserRow = Counts & { readonly userId: string };
 type Counted = { readonly userId: string; readonly count: number };
 
 /**
- * One page out of two. A source that has more after its page says nothing of the users behind that point, so the merge goes no further
- * than the nearest such point; up to there, a user that a source does not name is one that it does not have.
+ * Merges two pages into one. A source whose page is not its last says nothing about users after the end of that page,
+ * so the merge stops at the nearer of the two ends. Up to there, a user that is not in a source's page is not in that
+ * source.
  */
 function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Counted>): Scan<UserRow> {
   const horizon = nearest(byConnection.next, byStream.next);
@@ -103,8 +104,8 @@ function totals(users: readonly UserView[]): Counts {
 }
 
 /**
- * One source an inspector: the stores count to the end, so a count falls short only where its source has a gap. Each silent node is one
- * more.
+ * One source for connections and one for streams. The stores count all rows, so a count is incomplete only if its
+ * source has a gap. Each silent node is one more source.
  */
 function sourcesOf(counts: Counts, gaps: readonly ObservedSource[], asOf: number): ObservedSource[] {
   const own = (['connections', 'streams'] as const).map((source) => {
