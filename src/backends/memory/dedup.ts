@@ -5,15 +5,20 @@ import { DEDUP_GRAIN_MS, DEDUP_MARKS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from 
 import type { ClientKey } from '../../core/ids.ts';
 import { createQueue } from './list-queue.ts';
 
-/** A message as the deduplicator knows it. */
+/** What identifies a message for the deduplicator. */
 export type DedupKey = { readonly userId: string; readonly clientId: string; readonly messageId: string };
 
 export interface MemoryDedup extends DedupStore {
-  /** Counts one sighting. True when it is the first within DEDUP_TTL_MS: the mark is then set, and later sightings do not renew it. */
+  /**
+   * Counts one sighting. True if it is the first within DEDUP_TTL_MS; the mark is then set, and later sightings do not
+   * renew it.
+   */
   see(key: DedupKey): boolean;
 }
 
-/** Marks in the order set, so that the oldest expire first, and counters in buckets of DEDUP_GRAIN_MS. */
+/**
+ * Marks in the order in which they are set, so that the oldest expire first, and counters in buckets of DEDUP_GRAIN_MS.
+ */
 export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS): MemoryDedup {
   const marks = createMarks(maxMarks);
   const counters = createCounters();
@@ -28,7 +33,7 @@ export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS):
       const now = clock.now();
       marks.expire(now);
       const { from, ...counted } = counters.sum(now, windowSeconds);
-      // A mark that went early may have made a duplicate look unique for as long as it would have lived.
+      // A mark that was dropped early may have made a duplicate look unique, for as long as the mark would have lived.
       const exact = marks.evictedAt() + DEDUP_TTL_MS < from;
       return { windowSeconds, ...counted, exact, grainSeconds: DEDUP_GRAIN_MS / 1000, liveKeys: marks.size() };
     },
@@ -37,20 +42,20 @@ export function createMemoryDedup(clock: Clock, maxMarks: number = DEDUP_MARKS):
 }
 
 type Marks = {
-  /** True when there was no live mark; it is then set. Constant time. */
+  /** True if there was no live mark; a mark is then set. Constant time. */
   set(client: ClientKey, messageId: string, now: number): boolean;
   expire(now: number): void;
   size(): number;
-  /** When the last mark was dropped for lack of room. */
+  /** When the last mark was dropped for lack of room, in epoch milliseconds. */
   evictedAt(): number;
 };
 
-/** The marks of one client: its ids alone are hashed, and a message's id is shared with its row. */
+/** The marks of one client. Only its message ids are hashed, and an id's string is shared with the message's row. */
 type ClientMarks = { readonly client: ClientKey; readonly ids: Set<string> };
 
 function createMarks(maxMarks: number): Marks {
   const clients = new ByClient<ClientMarks>();
-  // A set of its own order finds its first key only past all that were deleted before it, hence the queues.
+  // A Set finds its first key only by passing all that were deleted before it, hence the queues.
   const keys = createQueue<string>();
   const owners = createQueue<ClientMarks>();
   const ends = createQueue<number>();
@@ -96,7 +101,7 @@ function createMarks(maxMarks: number): Marks {
 type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'>;
 type Counters = {
   count(now: number, first: boolean): void;
-  /** Of the buckets of the window; `from` is when the oldest of them began. */
+  /** Sums the buckets of the window; `from`: when the oldest of them began. */
   sum(now: number, windowSeconds: number): Counted & { readonly from: number };
 };
 
