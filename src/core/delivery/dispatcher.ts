@@ -104,7 +104,7 @@ export class Dispatcher {
     }
   }
 
-  /** Asks the client to stop a command, never before the command itself is written to it. */
+  /** Asks the client to stop a command. The cancel of a held command is sent after the command itself. */
   cancel(key: CommandKey, reason: string | null): void {
     const outlet = this.#outlets.runningOn(key) ?? this.find(key);
     const held = outlet?.held?.get(key.commandId);
@@ -229,7 +229,8 @@ export class Dispatcher {
       backend.bus.publish(`command:${commandKeyText(key)}`, hint);
     }
     outlet.link.sendCommand(command, params, remainingMs);
-    // The cancel was requested between the mark and its answer, when the client did not know the command yet.
+    // The cancel was requested between the mark and its answer. A cancel that was sent then named a command that the
+    // client did not know, so it is sent again.
     if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
   }
 
