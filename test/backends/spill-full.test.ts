@@ -95,7 +95,7 @@ describe('a disk that fails', () => {
     fault.step = 'unlink';
     fault.code = 'EBUSY';
     const ref = await store.put(textOf(20_000), clock.now() + 3600_000, 'alice');
-    await expect.poll(() => warnings).toEqual(['the spill directory was not cleaned']);
+    await expect.poll(() => warnings).toEqual(['could not clean the spill directory']);
     expect(await store.read(ref)).toMatchObject({ state: 'present' });
     expect(await store.read(past)).toEqual({ state: 'expired' });
     fault.step = '';

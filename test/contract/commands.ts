@@ -378,7 +378,7 @@ export function commandContract(name: string, make: MakeBench): void {
             execution: 'may_have_run',
             lastProvenStage: 'queued',
             attempts: 0,
-            error: { code: 'store_lost', message: 'The store lost what it held.' },
+            error: { code: 'store_lost', message: 'The store lost data that it had confirmed.' },
           },
         });
         expect(await bench.backend.commands.dispatch(keyFor('c1'), BOUND)).toEqual({ kind: 'skip' });

@@ -51,7 +51,7 @@ describe('a node whose store goes away', () => {
     for (let outage = 0; outage < 2; outage++) {
       world.fault = away();
       await clock.advance(LATER_MS);
-      expect(lines.splice(0)).toMatchObject([{ level: 'error', message: expect.stringContaining('is away') }]);
+      expect(lines.splice(0)).toMatchObject([{ level: 'error', message: expect.stringContaining('is unavailable') }]);
       world.fault = null;
       await clock.advance(LATER_MS);
       const [back, ...more] = lines.splice(0);

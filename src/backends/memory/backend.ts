@@ -24,15 +24,18 @@ export type MemoryOptions = {
   readonly metrics?: Metrics;
   readonly sha256: (text: string) => string;
   readonly history?: Partial<HistoryLimits>;
-  /** How long an ended command's id is known, milliseconds; TERMINAL_MS when absent. */
+  /** How long an ended command's id is known, in milliseconds; TERMINAL_MS if absent. */
   readonly idempotencyWindowMs?: number | undefined;
-  /** What each user holds, here and in the rooms of the same process; a table of its own when absent. */
+  /** What each user holds of the shares, in this backend and in the rest of the process; a separate table if absent. */
   readonly shares?: Shares;
 };
 
 export type MemoryBackend = Backend & { readonly history: MemoryHistory };
 
-/** Direct mode: everything in this process, gone with it. Every act completes in the tick that asked for it. */
+/**
+ * The backend of direct mode: everything is in this process and lost with it. Every act completes in the tick in which
+ * it was requested.
+ */
 export function createMemoryBackend({
   clock,
   log,

@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts';
 
 type Listener = (event: never) => void;
 
-/** core's Bus in one process: a listener hears an event before `publish` returns. */
+/** Core's Bus in one process: listeners are called before `publish` returns. */
 export function createMemoryBus(log: Log): Bus {
   const topics = new Map<string, Set<Listener>>();
   let listenersOfCommands = 0;
@@ -21,7 +21,7 @@ export function createMemoryBus(log: Log): Bus {
     subscribe(topic, listener) {
       const listeners = topics.get(topic) ?? new Set<Listener>();
       topics.set(topic, listeners);
-      // A wrapper of its own, so that one function may listen twice.
+      // A new wrapper for each subscription, so that one function may subscribe twice.
       const own: Listener = (event) => listener(event);
       listeners.add(own);
       const ofCommands = topic.startsWith('command:') ? 1 : 0;

@@ -8,25 +8,27 @@ import type { Entry, Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
 import type { WaiterIndex } from './waiters.ts';
 
-/** What the acts on commands work with. Every act is one synchronous function: nothing comes between its parts. */
+/**
+ * Dependencies of the acts on commands. Every act is one synchronous function, so nothing can run between its parts.
+ */
 export type Acts = {
   readonly clock: Clock;
   readonly ledger: Ledger;
   readonly waiters: WaiterIndex;
   readonly mailboxes: Mailboxes;
-  /** Into history. */
+  /** Retains a message in history. */
   readonly keep: (message: NewMessage) => void;
   readonly dedup: Pick<MemoryDedup, 'see'>;
   readonly sha256: (text: string) => string;
 };
 
-/** Replaces the record: the only way in which one changes. */
+/** Replaces the record. Records change in no other way. */
 export function move(entry: Entry, change: Partial<Command>): Command {
   entry.command = { ...entry.command, ...change, version: entry.command.version + 1 };
   return entry.command;
 }
 
-/** A history row of a command, in its client's stream. Its id is `<command>:<kind>` where none is given. */
+/** A history row of a command, in its client's stream. Its id is `<command>:<kind>` if none is given. */
 export function row({ head, command }: Entry, part: RowPart): NewMessage {
   const { instanceId = command.boundInstanceId } = part;
   return new CommandMessage(head, { ...part, instanceId });
@@ -34,7 +36,7 @@ export function row({ head, command }: Entry, part: RowPart): NewMessage {
 
 type RowPart = Omit<MessagePart, 'instanceId'> & Partial<Pick<MessagePart, 'instanceId'>>;
 
-/** Ends a command: record, reservation, replies, in this order. The only place where a command becomes terminal. */
+/** Ends a command: record, reservation, replies, in this order. Commands become terminal only here. */
 export function conclude(
   acts: Acts,
   entry: Entry,

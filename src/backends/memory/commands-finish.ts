@@ -11,7 +11,10 @@ const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
 };
 const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as const;
 
-/** The end that a client reported: recorded once, from the bound instance only; all else is counted or kept as evidence. */
+/**
+ * Handles an end that a client reported. It is recorded once, and only from the bound instance; all other reports are
+ * counted or kept as evidence.
+ */
 export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
   if (!entry) return { kind: 'unknown' };
   const { userId, clientId, commandId } = entry.command;
@@ -38,7 +41,7 @@ export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishRe
   return { kind: 'finished', command };
 }
 
-/** Evidence beside the record: it resolves nothing. The first is kept on the record, each that is new as one history row. */
+/** Keeps a late end as evidence that resolves nothing: the first on the record, and each new one as a history row. */
 function keepLate(acts: Acts, entry: Entry, end: End, messageId: string): Command {
   const { command } = entry;
   const { instanceId, kind } = end;

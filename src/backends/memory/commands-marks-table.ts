@@ -1,4 +1,4 @@
-/** A mark in numbers: 128 bits of a digest of its key, 128 bits of a digest of what was asked for, and what is known of its end. */
+/** A mark as numbers: 128 bits of a digest of its key, 128 bits of a digest of the invocation, and its end. */
 export type PackedMark = {
   readonly key: Uint32Array;
   readonly digest: Uint32Array;
@@ -8,19 +8,20 @@ export type PackedMark = {
   readonly code: number;
 };
 
-/** Words of an entry: key, digest, end. */
+/** 32-bit words of an entry: key, digest, end. */
 const WORDS = 9;
 const END = 8;
 const SHARDS = 256;
-/** By how much a shard's entries grow, and from how many on. An index is at most this full. */
+/** Growth factor of a shard's entries, their initial number, and the maximum load of an index. */
 const GROWTH = 1.25;
 const SMALLEST = 4;
 const FULLEST = 0.75;
 
 /**
- * Marks that are only ever added, packed: 37 bytes each in an array that grows by a quarter, and 2 (beyond 65,535 in a shard 4) bytes for each
- * place in an open-addressing index at most three quarters full. In shards by the key, so that growing never takes long. Keys must be
- * uniformly distributed: what is asked for must not be able to choose them.
+ * A packed table to which marks are only added: 37 bytes for each mark, in an array that grows by a quarter, and 2
+ * bytes (4 bytes in a shard with more than 65,535 marks) for each slot of an open-addressing index that is at most
+ * three quarters full. The table is sharded by key, so that growing never takes long. Keys must be uniformly
+ * distributed; requesters must not be able to choose them.
  */
 export class MarkTable {
   readonly #shards: (Shard | undefined)[] = Array.from({ length: SHARDS }, () => undefined);
@@ -30,12 +31,12 @@ export class MarkTable {
     return this.#size;
   }
 
-  /** Bytes of its arrays. */
+  /** Total bytes of its arrays. */
   get bytes(): number {
     return this.#shards.reduce((sum, shard) => sum + (shard?.bytes ?? 0), 0);
   }
 
-  /** The key must not be in it. */
+  /** Adds a mark. Its key must not be in the table. */
   add(mark: PackedMark): void {
     const at = shardOf(mark.key);
     const shard = (this.#shards[at] ??= new Shard());
@@ -51,7 +52,7 @@ export class MarkTable {
 class Shard {
   #entries = new Uint32Array(SMALLEST * WORDS);
   #codes = new Uint8Array(SMALLEST);
-  /** Of an entry its place and one; 0: nothing. */
+  /** Each slot holds an entry's place plus one; 0: empty. */
   #index: Uint16Array | Uint32Array = indexFor(SMALLEST);
   #size = 0;
 

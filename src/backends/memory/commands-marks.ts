@@ -4,28 +4,32 @@ import { CODES, type Code } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { MarkTable } from './commands-marks-table.ts';
 
-/** Generations that a window is cut into. A mark lives for its window, its bytes for one generation more. */
+/**
+ * How many generations a window is divided into. A mark lives for the window; its bytes are kept for one generation
+ * more.
+ */
 const GENERATIONS = 12;
 
-/** The marks of commands that ended within one twelfth of the window, and for how many each owner is counted. */
+/** The marks of commands that ended within one twelfth of the window, and how many of them each owner has. */
 type Generation<O> = { readonly number: number; readonly table: MarkTable; readonly owners: Map<O, number> };
 
 export type MarksOptions<O> = {
-  /** Milliseconds, at most a day. */
+  /** In milliseconds, at most a day. */
   readonly windowMs: number;
-  /** A generation was dropped that was counted for this owner so often. */
+  /** Called when a generation is dropped, with how many marks it counted for this owner. */
   readonly onDropped: (owner: O, count: number) => void;
 };
 
 /**
- * What is left of ended commands until their window is over: at most 60 bytes each. Generations go whole, so that no mark is ever looked for
- * to be dropped. Keys are hashed with a secret of this process: nobody can choose ids that collide.
+ * Marks of ended commands, until their window is over: at most 60 bytes each. Whole generations are dropped, so no
+ * search for expired marks is needed. Keys are hashed with a secret of this process, so that no requester can choose
+ * ids that collide.
  */
 export class CommandMarks<O> {
   readonly #options: MarksOptions<O>;
   readonly #secret = randomBytes(16).toString('base64url');
   readonly #length: number;
-  /** Oldest first; at most one more than GENERATIONS. */
+  /** Oldest first; at most GENERATIONS + 1. */
   #generations: Generation<O>[] = [];
 
   constructor(options: MarksOptions<O>) {
@@ -33,17 +37,17 @@ export class CommandMarks<O> {
     this.#length = Math.ceil(options.windowMs / GENERATIONS);
   }
 
-  /** Marks, those of a generation that is not dropped yet included. */
+  /** Number of marks, including expired ones whose generation is not dropped yet. */
   get size(): number {
     return this.#generations.reduce((sum, { table }) => sum + table.size, 0);
   }
 
-  /** Bytes that the marks are packed in. */
+  /** Bytes of the packed marks. */
   get bytes(): number {
     return this.#generations.reduce((sum, { table }) => sum + table.bytes, 0);
   }
 
-  /** There must be no live mark of the key. `digest`: of what was asked for. */
+  /** Adds a mark. The key must not have a live mark. `digest`: the digest of the invocation. */
   add(key: CommandKey, digest: string, { mark, owner }: { readonly mark: CommandMark; readonly owner: O }): void {
     const generation = this.#generationOf(mark.endedAt);
     const end = pack(mark, mark.endedAt - generation.number * this.#length);
@@ -52,13 +56,13 @@ export class CommandMarks<O> {
     generation.owners.set(owner, (generation.owners.get(owner) ?? 0) + 1);
   }
 
-  /** Tells `onDropped` of the owner when what ended at this time is over, without a mark to count. */
+  /** Makes `onDropped` be called for the owner once the window of this end is over, without counting a mark. */
   note(owner: O, endedAt: number): void {
     const { owners } = this.#generationOf(endedAt);
     owners.set(owner, owners.get(owner) ?? 0);
   }
 
-  /** `conflict`: the mark is of another digest than the one given. Null: there is no live mark. */
+  /** `conflict`: the mark has a different digest from the one given. Null: there is no live mark. */
   find(key: CommandKey, digest: string | null, now: number): CommandMark | 'conflict' | null {
     if (this.#generations.length === 0) return null;
     const hashed = this.#hash(key);
@@ -73,7 +77,7 @@ export class CommandMarks<O> {
     return null;
   }
 
-  /** Drops the generations whose marks are all over. */
+  /** Drops the generations whose marks have all expired. */
   expire(now: number): void {
     for (let [oldest] = this.#generations; oldest && this.#isOver(oldest, now); [oldest] = this.#generations) {
       this.#generations.shift();
@@ -99,7 +103,7 @@ export class CommandMarks<O> {
   }
 }
 
-/** The first 128 bits of SHA-256. */
+/** The first 128 bits of the text's SHA-256. */
 function wordsOf(text: string): Uint32Array {
   const bytes = hash('sha256', text, 'buffer');
   return Uint32Array.of(bytes.readUInt32LE(0), bytes.readUInt32LE(4), bytes.readUInt32LE(8), bytes.readUInt32LE(12));
@@ -113,10 +117,12 @@ const EXECUTIONS: readonly ExecutionEvidence[] = [
   'may_have_run',
   'reported_by_client',
 ];
-/** Bits of the time within a generation: a twelfth of a day in milliseconds fits. */
+/** Bits of the time within a generation; a twelfth of a day in milliseconds fits. */
 const TIME_BITS = 24;
 
-/** The time in 24 bits, then the outcome in 3, the execution in 2, and whether there was a result in 1. */
+/**
+ * From the lowest bit: the time in 24 bits, the outcome in 3, the execution in 2, and whether there was a result in 1.
+ */
 function pack({ outcome, execution, resultExpired }: CommandMark, time: number): number {
   const words = OUTCOMES.indexOf(outcome) + EXECUTIONS.indexOf(execution) * 8 + (resultExpired ? 32 : 0);
   return words * 2 ** TIME_BITS + time;

@@ -9,7 +9,7 @@ import {
 import type { CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 
-/** What the rows of one command share. */
+/** What all rows of one command share. */
 export type CommandHead = CommandKey & {
   readonly suffix: string;
   readonly traceId: string | null;
@@ -24,7 +24,7 @@ export type MessagePart = {
   readonly error?: TerminalError | null;
 };
 
-/** A message about a command: a view of what is kept of it anyway. */
+/** A message about a command, as a view of objects that the command keeps anyway. */
 export class CommandMessage implements NewMessage {
   readonly kind: MessageKind;
   readonly instanceId: string | null;

@@ -2,7 +2,7 @@ import { utf8Length, type JsonText } from '../../core/json.ts';
 import { INLINE_PAYLOAD_BYTES } from '../../core/limits.ts';
 import type { Holdings, ShareRefusal } from '../../core/shares/shares.ts';
 
-/** As much of a command and of its client's queue as is needed here. */
+/** The parts of a command and of its client's queue that are needed here. */
 type WithParams = {
   params: JsonText | null;
   paramsBytes: number;
@@ -14,12 +14,12 @@ type Queue = {
   readonly holdings: Holdings;
 };
 
-/** The most bytes that one UTF-16 unit takes in UTF-8. */
+/** The maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const UNIT_BYTES = 3;
 
 /**
- * Whether the params of a new command have room in the share `queued_bytes` of the client's user; null if so. Small params of a live client
- * for which nothing waits are not refused: they are about to be dispatched.
+ * Checks whether the params of a new command fit in the share `queued_bytes` of the client's user; null if they do.
+ * Small params for a live client with an empty queue are never refused, because they are about to be dispatched.
  */
 export function paramsRefusal({ binding, waiting, holdings }: Queue, params: JsonText | null): ShareRefusal | null {
   if (params === null) return null;
@@ -29,14 +29,14 @@ export function paramsRefusal({ binding, waiting, holdings }: Queue, params: Jso
   return holdings.refusal('queued_bytes', utf8Length(params));
 }
 
-/** Counts the params of an admitted command until they are given up. */
+/** Counts the params of an admitted command until `giveUpParams` is called. */
 export function holdParams(entry: WithParams): void {
   if (entry.params === null) return;
   entry.paramsBytes = utf8Length(entry.params);
   entry.client.holdings.take('queued_bytes', entry.paramsBytes);
 }
 
-/** The command was dispatched or has ended: its params are handed over and counted no longer. */
+/** Returns the params of a command that was dispatched or has ended, and stops counting them. */
 export function giveUpParams(entry: WithParams): JsonText | null {
   const { params, paramsBytes } = entry;
   entry.params = null;

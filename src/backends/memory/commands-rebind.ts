@@ -7,7 +7,10 @@ import { keyOf, type Entry } from './ledger.ts';
 
 type Move = { readonly binding: Binding; readonly link: LinkMove };
 
-/** Moves what waits for a client between parked and queued as its link comes and goes, and sorts what it runs by instance. */
+/**
+ * Moves a client's waiting commands between parked and queued as its link comes up or goes down, and separates its
+ * running commands by instance.
+ */
 export function rebind(acts: Acts, key: ClientKey, { binding: told, link }: Move): RebindResult {
   const client = acts.ledger.client(key);
   const bound = client.binding?.epoch ?? -Infinity;
@@ -34,7 +37,7 @@ export function rebind(acts: Acts, key: ClientKey, { binding: told, link }: Move
   return { requeued, unfinished, orphaned };
 }
 
-/** False when it waits for another instance, or ended for that. */
+/** False if the command waits for another instance, or ended because it names another one. */
 function queue(acts: Acts, entry: Entry, binding: Binding): boolean {
   const { namedInstanceId, queuedAt } = entry.command;
   if (namedInstanceId !== null && namedInstanceId !== binding.instanceId) {
@@ -63,12 +66,12 @@ function reattach(entry: Entry, { nodeId }: Binding): Command {
   return move(entry, { nodeId, recoveredFromNodeId: recoveredFrom(command, command.nodeId, nodeId) });
 }
 
-/** The node that held it last, where that is another one. */
+/** The node that held the command last, if that is another node. */
 function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
   return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
 }
 
-/** The connect budget was kept when it was first queued: from then on only the deadline counts. */
+/** The connect budget was met when the command was first queued; since then only the deadline counts. */
 function park(entry: Entry): void {
   if (entry.command.stage === 'queued') move(entry, { stage: 'admitted', nodeId: null });
 }

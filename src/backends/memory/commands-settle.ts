@@ -5,7 +5,7 @@ import { END_WORDS } from '../../core/delivery/words.ts';
 import { conclude, move, row, type Acts } from './commands-acts.ts';
 import { keyOf, type Entry } from './ledger.ts';
 
-/** Ends that no client reported, and the request to cancel. */
+/** Handles ends that no client reported, and requests to cancel. */
 export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlement): SettleResult {
   if (!entry) return { kind: 'unknown' };
   if (isTerminal(entry.command)) return { kind: 'unchanged', command: entry.command };
@@ -15,7 +15,10 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
   return code ? { kind: 'settled', command: end(acts, entry, code) } : { kind: 'unchanged', command: entry.command };
 }
 
-/** Ends a command without its client's word: `expired` proves that nothing was written, else the outcome is unknown. After the store lost something nothing is proven. */
+/**
+ * Ends a command without a report from its client. `expired` proves that nothing was written; otherwise the outcome is
+ * unknown. After the store lost data nothing is proven.
+ */
 export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_WORDS[code] ?? code };
   const before = entry.command;

@@ -16,7 +16,7 @@ import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
 import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
 
-/** core's CommandStore in one process. */
+/** Core's CommandStore in one process. */
 export function createMemoryCommands(acts: Acts): CommandStore {
   const { ledger } = acts;
   return {

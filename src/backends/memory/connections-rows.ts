@@ -7,39 +7,48 @@ import type { Position } from '../../core/page.ts';
 import { createList, type Entry, type List } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
-/** `lostAt` is null while the link is up. `place`: among the live in order of last sign of life, or among the lost in order of loss. */
+/**
+ * `lostAt` is null while the link is up. `place`: in the list of live rows (ordered by last sign of life) or of lost
+ * rows (ordered by loss).
+ */
 export type Row = {
   readonly user: User;
   connection: Connection;
   lostAt: number | null;
   place: Entry<Row> | null;
 };
-/** `first`: the first rows as they were read last; null once any row of the user is another. */
+/** `first`: the first rows as they were last read; null once any row of the user has changed. */
 type User = { readonly userId: string; readonly clients: SortedMap<Row>; first: First | null };
 type First = { readonly most: number; readonly rows: readonly Connection[]; readonly nodes: readonly string[] };
 
-/** The rows of the connection store, in order, with their forgetting. Every method first forgets what is due, each row once. */
+/**
+ * The rows of the connection store, in order, with their expiry. Every read except `peek`, and `put`, first forgets the
+ * rows that are due, each row once.
+ */
 export interface Rows {
   find(key: ClientKey): Row | undefined;
-  /** As `find`, but without forgetting: a row that is past its time is passed over. */
+  /** As `find`, but forgets nothing: an expired row is skipped. */
   peek(key: ClientKey): Connection | null;
-  /** A link that has just shown life: as a new row, or in place of what the row held. */
+  /** Stores a link that has just shown a sign of life, as a new row or in place of the row's connection. */
   put(connection: Connection): Connection;
-  /** Another state of a link, which has shown no life by it. */
+  /** Replaces a link's state without counting it as a sign of life. */
   replace(row: Row, connection: Connection): Connection;
-  /** From now on the link counts as down; one that was silent for too long already did. */
+  /** Marks the link as down. A link that was silent for too long already counted as down. */
   lose(row: Row, cause: DisconnectCause): Connection;
-  /** In order of (user, client), of one user or of all. */
+  /** Connections ordered by (user, client), of one user or of all. */
   from(userId: string | null, after: Position | null): IteratorObject<Connection>;
   users(after: Position | null): IteratorObject<UserRow>;
-  /** The first `most` of one user, and how many there are. The very array of the last time, unless one of the user's rows changed. */
+  /**
+   * The first `most` connections of one user, and the total. Returns the same array as the last call, unless one of the
+   * user's rows changed.
+   */
   first(userId: string, most: number): { readonly total: number; readonly rows: readonly Connection[] };
 }
 
 export type RowsOptions = {
   readonly clock: Clock;
   readonly nodeAlive: (nodeId: string) => boolean;
-  /** Told of each row that was forgotten. */
+  /** Called for each row that was forgotten. */
   readonly onForgotten: (key: ClientKey) => void;
 };
 
@@ -116,7 +125,7 @@ function firstOf(user: User, most: number, observe: (row: Row) => Connection): r
   return rows;
 }
 
-/** The row of this client, made where there is none. */
+/** The row of this client, created if absent. */
 function rowOf(users: SortedMap<User>, connection: Connection): Row {
   const { userId, clientId } = connection;
   const user = users.get(userId) ?? { userId, clients: createSortedMap<Row>(), first: null };
@@ -136,7 +145,10 @@ function move(row: Row, { from, to, lostAt }: Move): void {
 
 type Held = { readonly users: SortedMap<User>; readonly live: List<Row>; readonly lost: List<Row> };
 
-/** A link that fell silent and that nobody closed is lost DEAD_MS after its last sign of life. */
+/**
+ * Forgets rows whose time is over. A link that became silent without being closed counts as lost DEAD_MS after its last
+ * sign of life.
+ */
 function forgetDue({ users, live, lost }: Held, now: number): readonly ClientKey[] {
   const forgotten: ClientKey[] = [];
   for (let row = live.first()?.value; row && silentSince(row) <= now; row = live.first()?.value) {

@@ -18,15 +18,18 @@ import { createRows, type Row } from './connections-rows.ts';
 
 export type MemoryConnectionsOptions = {
   readonly clock: Clock;
-  /** Whether a node's lease still runs; without it every node counts as alive. */
+  /** Whether a node's lease is still valid; if absent, every node counts as alive. */
   readonly nodeAlive?: ((nodeId: string) => boolean) | undefined;
-  /** Told when a client's row was forgotten, and when another instance takes it over: what hung on it goes. */
+  /**
+   * Called when a client's row is forgotten, and when another instance takes it over, so that what depends on it is
+   * dropped.
+   */
   readonly onGone?: ((key: ClientKey) => void) | undefined;
 };
 
-/** The port, each method answering in the same tick. */
+/** The port, with methods that answer in the same tick. */
 export interface MemoryConnections extends ConnectionStore {
-  /** The row, without forgetting any. */
+  /** The row; forgets nothing. */
   peek(key: ClientKey): Connection | null;
   connect(request: ConnectRequest): ConnectResult;
   touch(key: ClientKey, epoch: number): Connection | null;
@@ -42,8 +45,9 @@ export interface MemoryConnections extends ConnectionStore {
 }
 
 /**
- * Connections of one process. Rows are kept per user in order of client, and users in order, so that a page costs by its length. Every
- * method first forgets what is due (each row once), so that no answer shows or counts a row that is past its time.
+ * Connections of one process. Rows are kept per user, ordered by client, and users in order, so that the cost of a page
+ * depends on its length. Every method but `peek` first forgets the rows that are due (each row once), so that no answer
+ * shows or counts an expired row.
  */
 export function createMemoryConnections({
   clock,
@@ -67,7 +71,7 @@ export function createMemoryConnections({
       host: request.host,
       metadata: request.metadata,
       actions: request.actions,
-      // One count for all clients, so that an epoch is not given again even after its row was forgotten.
+      // One counter for all clients, so that an epoch is not reused even after its row was forgotten.
       epoch: ++lastEpoch,
       connectedAt: now,
       lastSeenAt: now,
@@ -79,7 +83,7 @@ export function createMemoryConnections({
     return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
   };
 
-  /** The row of a link that is up under this epoch. */
+  /** The row of a link, if it is up under this epoch. */
   const up = (key: ClientKey, epoch: number): Row | null => {
     const row = rows.find(key);
     return row?.lostAt === null && row.connection.epoch === epoch ? row : null;

@@ -5,7 +5,7 @@ import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../core/limits.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 import type { HeldContext, Site } from './contexts-sites.ts';
 
-/** A site of this connection's instance that has reported nothing yet. */
+/** The site of this connection's instance before any report. */
 export function emptySite({ userId, clientId, instanceId, clientType }: Connection): Site {
   return {
     userId,
@@ -19,7 +19,7 @@ export function emptySite({ userId, clientId, instanceId, clientType }: Connecti
   };
 }
 
-/** Whether the site would stay within its bounds. */
+/** Whether the site would stay within its bounds after the report. */
 export function fits(site: Site, { contexts, windows }: Report): boolean {
   return (
     sizeAfter(site.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
@@ -27,7 +27,7 @@ export function fits(site: Site, { contexts, windows }: Report): boolean {
   );
 }
 
-/** Takes a report that fits. */
+/** Applies a report that fits. */
 export function take(site: Site, { contexts, windows }: Report, now: number): void {
   const { userId, clientId, instanceId, clientType } = site;
   const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
@@ -42,14 +42,14 @@ export function take(site: Site, { contexts, windows }: Report, now: number): vo
   if (windows) change(site.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
 }
 
-/** Counts that the client's contexts give for a window; null where it reports none. */
+/** The counts that the client's contexts give for a window; null if the client reports no contexts. */
 export function liveCounts(site: Site, windowId: string): WindowCounts | null {
   if (!site.reportsContexts) return null;
   site.counts ??= countByWindow(site.contexts.values());
   return site.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
 }
 
-/** Looks at what the report names only, not at all that is held. */
+/** Examines only the rows that the report names, not all that are held. */
 function sizeAfter<T>(held: SortedMap<unknown>, part: ReportPart<T> | null, idOf: (row: T) => string): number {
   if (!part) return 0;
   if (part.snapshot) return part.set.length;
@@ -66,7 +66,10 @@ function change<T, Row>(held: SortedMap<Row>, part: ReportPart<T>, entryOf: (row
   for (const [id, row] of entries) held.set(id, row);
 }
 
-/** An assignment is as old as the first report of it; another task, or the same one after a time without, is a new one. */
+/**
+ * An assignment begins with the first report of it. Another task is a new assignment, and so is the same task after a
+ * report without it.
+ */
 function assignedAt(before: HeldContext | undefined, { taskId }: ReportedContext, now: number): number | null {
   if (taskId === null) return null;
   return before?.taskId === taskId ? before.taskAssignedAt : now;

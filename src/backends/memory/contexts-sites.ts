@@ -7,15 +7,15 @@ import { createSortedMap, type SortedMap } from './sorted.ts';
 export type HeldContext = Omit<ExecutionContext, 'linkLost'>;
 export type HeldWindow = Omit<BrowserWindow, 'linkLost'>;
 
-/** What one instance of a client reports. */
+/** All that one instance of a client reports. */
 export type Site = ClientKey & {
   readonly instanceId: string;
   readonly clientType: ClientType;
   readonly contexts: SortedMap<HeldContext>;
   readonly windows: SortedMap<HeldWindow>;
-  /** Once it said anything of contexts, if only that there are none. */
+  /** True once the instance reported contexts, even an empty list. */
   reportsContexts: boolean;
-  /** By window; made when first asked for after a report. */
+  /** By window; computed at the first read after a report. */
   counts: ReadonlyMap<string, WindowCounts> | null;
 };
 
@@ -25,13 +25,13 @@ export type SiteFilter = {
   readonly clientType: ClientType | null;
 };
 
-/** The sites of all clients, in order of (user, client). While one reads `from`, no site may come or go. */
+/** The sites of all clients, ordered by (user, client). While `from` is being read, no site may be added or dropped. */
 export interface Sites {
   get(key: ClientKey): Site | undefined;
   add(site: Site): void;
-  /** The client's row is forgotten, or of another instance: all that it reported goes. */
+  /** Drops all that a client reported, because its row was forgotten or belongs to another instance. */
   drop(key: ClientKey): void;
-  /** Those that the filter keeps, from the one that `after` stands in. */
+  /** The sites that match the filter, beginning with the one that `after` names. */
   from(filter: SiteFilter, after: Position | null): IteratorObject<Site>;
 }
 
@@ -54,13 +54,13 @@ export function createSites(): Sites {
   };
 }
 
-/** Where in this site's own rows a page begins: behind the row that `after` names, if that is one of this site. */
+/** Where a page begins in this site's rows: behind the row that `after` names, if that row belongs to this site. */
 export function startIn(site: Site, after: Position | null): string | null {
   const [userId, clientId, row] = after ?? [];
   return row !== undefined && clientKeyText(site) === `${userId}/${clientId}` ? row : null;
 }
 
-/** Sorts as the tuple (user, client) does: the separator is below every character that the two may hold. */
+/** Sorts as the tuple (user, client) does, because the separator is below every character that the two may contain. */
 function orderKey({ userId, clientId }: ClientKey): string {
   return `${userId}\n${clientId}`;
 }

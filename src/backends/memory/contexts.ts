@@ -25,11 +25,14 @@ import type { SortedMap } from './sorted.ts';
 export type MemoryContextsOptions = {
   readonly clock: Clock;
   readonly sites: Sites;
-  /** The client's row, without forgetting any: the sites must stay as they are while they are read. */
+  /** The client's row; forgets nothing, because the sites must not change while they are read. */
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
-/** core's ContextStore in one process: what is reported by client, each with its state of the client's row as it is when read. */
+/**
+ * Core's ContextStore in one process: reports by client. Each row is read together with the present state of the
+ * client's connection.
+ */
 export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
   const { sites } = options;
   const contexts = (filter: ContextFilter, after: Position | null) =>
@@ -79,7 +82,7 @@ type Reading<T> = {
   readonly of: (site: Site) => SortedMap<T>;
 };
 
-/** In order of (user, client, row), of the clients that the filter keeps and whose row is there. */
+/** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */
 function* rowsOf<T extends Held>(
   { clock, sites, peek }: MemoryContextsOptions,
   { filter, after, of }: Reading<T>,

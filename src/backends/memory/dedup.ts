@@ -4,7 +4,10 @@ import { DEDUP_GRAIN_MS, DEDUP_TTL_MS, DEDUP_WINDOW_SECONDS } from '../../core/l
 import { DedupMarks, type DedupKey, type DedupMarksOptions } from './dedup-marks.ts';
 
 export interface MemoryDedup extends DedupStore {
-  /** Counts one sighting. True when it is the first within DEDUP_TTL_MS: the mark is then set, and later sightings do not renew it. */
+  /**
+   * Counts one sighting. True if it is the first within DEDUP_TTL_MS; the mark is then set, and later sightings do not
+   * renew it.
+   */
   see(key: DedupKey): boolean;
 }
 
@@ -34,7 +37,7 @@ export function createMemoryDedup({ clock, ...options }: DedupMarksOptions & { r
 type Counted = Pick<DedupStats, 'seen' | 'unique' | 'duplicates'>;
 type Counters = {
   count(now: number, first: boolean): void;
-  /** Of the buckets of the window; `from` is when the oldest of them began. */
+  /** Sums the buckets of the window; `from`: when the oldest of them began. */
   sum(now: number, windowSeconds: number): Counted & { readonly from: number };
 };
 

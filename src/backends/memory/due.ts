@@ -1,9 +1,9 @@
-/** Width of a bucket: how finely `due` sorts without looking inside. */
+/** Width of a bucket in milliseconds; within a bucket `due` has to sort. */
 const GRAIN_MS = 250;
 
 /**
- * Things by the time at which they fall due, in buckets: adding, moving and removing cost a map operation each, however many there are
- * and however far ahead, and what is removed early leaves nothing behind.
+ * Items by the time at which they are due, in buckets. Adding, moving and removing each cost a map operation, however
+ * many items there are and however far ahead they are due. An item that is removed early leaves nothing behind.
  */
 export class DueIndex<T> {
   readonly #buckets = new Map<number, Map<T, number>>();
@@ -32,7 +32,7 @@ export class DueIndex<T> {
     if (items?.size === 0) this.#buckets.delete(bucket);
   }
 
-  /** What fell due by `now`, oldest first, at most `limit`. Removes nothing. */
+  /** Items that are due at `now`, oldest first, at most `limit`. Removes nothing. */
   due(now: number, limit: number): T[] {
     const end = Math.floor(now / GRAIN_MS);
     while (this.#swept < end && !this.#buckets.has(this.#swept)) this.#swept++;
@@ -44,7 +44,7 @@ export class DueIndex<T> {
     return found;
   }
 
-  /** How many fell due by `now`. */
+  /** How many items are due at `now`. */
   count(now: number): number {
     const end = Math.floor(now / GRAIN_MS);
     let count = 0;
@@ -57,7 +57,7 @@ export class DueIndex<T> {
     return count;
   }
 
-  /** What falls due soonest, at most `limit`: in order of its bucket, and within one as it came. */
+  /** The items that are due soonest, at most `limit`: ordered by bucket, and within a bucket by insertion. */
   soonest(limit: number): T[] {
     const found: T[] = [];
     const all = Math.min(limit, this.size);

@@ -1,21 +1,27 @@
 import { createList, type Entry } from './list.ts';
 
-/** Times of the newest message that was dropped for lack of room: of any stream of the user, and of those that went whole. */
+/**
+ * When the newest message that was dropped for lack of room had been retained: of any stream of the user, and of
+ * streams that were dropped completely.
+ */
 type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: Entry<Note> | null };
 
 /**
- * What was dropped early, for as long as it would still be shown: an answer that it could have stood in has a gap. Constant time, and one
- * small note a user.
+ * Remembers messages that were dropped early, for as long as they would still be shown: an answer that could have
+ * contained one has a gap. Constant time, and one small note per user.
  */
 export interface Evictions {
-  /** A message of this user, retained at this time, was dropped; `streamGone` when it was the last one of its stream. */
+  /**
+   * Records that a message of this user, retained at this time, was dropped. `streamGone`: it was the last of its
+   * stream.
+   */
   note(userId: string, at: number, streamGone: boolean): void;
   droppedAt(userId: string): number;
   wholeStreamAt(userId: string): number;
-  /** The same of any user. */
+  /** The same, over all users. */
   anyDroppedAt(): number;
   anyWholeStreamAt(): number;
-  /** Forgets what would not be shown any more: retained at this time or before. */
+  /** Forgets messages that would no longer be shown: those retained at this time or before. */
   expire(before: number): void;
 }
 

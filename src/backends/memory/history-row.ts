@@ -6,13 +6,16 @@ import type { SparseQueue } from './list-sparse.ts';
 import type { SortedMap } from './sorted.ts';
 
 /**
- * What a message costs beside its payload: its object, its ids, and its places in its stream, among all messages and among those of its
- * command. Measured on Node 24 as the growth of the heap over 200,000 messages with ids of 36 characters: 768 bytes each; the rest is for
- * longer ids and a terminal error.
+ * What a message costs besides its payload: its object, its ids, and its places in its stream, among all messages and
+ * among those of its command. Measured on Node 24 as the growth of the heap over 200,000 messages with ids of 36
+ * characters: 768 bytes each. The rest is for longer ids and a terminal error.
  */
 export const ROW_BYTES = 1024;
 
-/** Its messages are `rows` from `head` on, of consecutive `seq`. `evictedAt`: time of the newest one dropped for lack of room. */
+/**
+ * The messages of a stream are `rows` from `head` on, with consecutive `seq`. `evictedAt`: the time of the newest
+ * message that was dropped for lack of room.
+ */
 export type Stream = {
   readonly user: User;
   readonly suffix: string;
@@ -30,22 +33,22 @@ export type User = {
   readonly byCommand: Map<string, Row[]>;
   /** Rows of all streams, oldest first. */
   readonly byAge: SparseQueue<Row>;
-  /** Share `history_bytes`. */
+  /** Counts the share `history_bytes`. */
   readonly holdings: Holdings;
 };
 
-/** One retained message. It is shaped when it is first read: nearly none ever is. */
+/** One retained message. Its Message object is made at the first read, because hardly any message is ever read. */
 export class Row {
   readonly stream: Stream;
   readonly seq: number;
   readonly at: number;
   readonly payloadBytes: number;
-  /** What it counts for in the bound on bytes. */
+  /** The bytes that it counts for in the bound on bytes. */
   readonly bytes: number;
-  /** Its neighbours among all messages: the list's own. */
+  /** Its neighbours among all messages; only RowList changes them. */
   before: Row | null = null;
   after: Row | null = null;
-  /** It is no longer retained. */
+  /** True once it is no longer retained. */
   gone = false;
   #given: NewMessage;
   #shaped: Message | null = null;
@@ -65,7 +68,7 @@ export class Row {
     return this.#given.commandId;
   }
 
-  /** The same object each time. */
+  /** The same object on each read. */
   get message(): Message {
     if (this.#shaped) return this.#shaped;
     const message = shape(this.#given, this);
@@ -74,7 +77,7 @@ export class Row {
   }
 }
 
-/** Member for member: what was given may be a view of something that lives longer. */
+/** Copies each member, because `given` may be a view of something that lives longer. */
 function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
   const { id, userId, suffix, kind, clientId, instanceId, commandId, traceId, parentSpanId } = given;
   const { payload, spill, error } = given;
@@ -82,7 +85,7 @@ function shape(given: NewMessage, { seq, at, payloadBytes }: Row): Message {
   return { ...ids, payload, spill, error, seq, at, payloadBytes };
 }
 
-/** Rows in the order added: each is its own place in it. */
+/** Rows in the order added. A row is its own list node. */
 export class RowList {
   #first: Row | null = null;
   #last: Row | null = null;
@@ -98,7 +101,7 @@ export class RowList {
     this.#last = row;
   }
 
-  /** Of a row that is in the list. */
+  /** The row must be in the list. */
   remove(row: Row): void {
     const { before, after } = row;
     if (before) before.after = after;

@@ -8,10 +8,13 @@ import { SparseQueue } from './list-sparse.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 export type HistoryLimits = {
-  /** Messages of one stream. */
+  /** Maximum messages of one stream. */
   readonly streamMessages: number;
   readonly retentionMs: number;
-  /** Of all streams together: inline payloads and ROW_BYTES a message. Beyond, rows go first of the user most over their guarantee. */
+  /**
+   * Maximum bytes of all streams together: inline payloads, and ROW_BYTES for each message. Beyond it, the oldest rows
+   * of the user who is most over their guarantee are dropped first.
+   */
   readonly bytes: number;
   readonly streamsPerUser: number;
 };
@@ -27,16 +30,18 @@ export type { Stream } from './history-row.ts';
 
 export type Totals = { messages: number; bytes: number; evictedMessages: number; evictedStreams: number };
 
-/** The messages of the history store, in every order that they are asked for, and the only hands that add or drop one. */
+/**
+ * The messages of the history store, in every order in which they are read. Messages are added and dropped only here.
+ */
 export interface Rows {
   readonly users: SortedMap<User>;
   readonly evictions: Evictions;
   readonly totals: Readonly<Totals>;
-  /** Of all streams, newest first. */
+  /** All messages, newest first. */
   newest(): Iterable<Row>;
-  /** `at` never goes back from one call to the next. Amortised constant time. */
+  /** `at` must not decrease from one call to the next. Amortised constant time. */
   add(message: NewMessage, at: number): Row;
-  /** Drops what was retained at this time or before. */
+  /** Drops messages that were retained at this time or before. */
   expire(before: number): void;
 }
 
@@ -47,11 +52,11 @@ type State = {
   readonly byAge: RowList;
   readonly evictions: Evictions;
   readonly totals: Totals;
-  /** No stream that is gone had given a `seq` of this or above, so one that comes again begins here. */
+  /** No removed stream had used this `seq` or a higher one, so a stream that is created again begins here. */
   seqFloor: number;
 };
 
-/** Why a message goes: a bound that holds for every stream alike, or lack of room, which is a gap. */
+/** Why a message is dropped: a bound that holds for every stream alike, or lack of room, which makes a gap. */
 type Why = 'bound' | 'room';
 
 export function createRows(limits: HistoryLimits, shares: Shares): Rows {
@@ -88,7 +93,10 @@ export function createRows(limits: HistoryLimits, shares: Shares): Rows {
   };
 }
 
-/** The oldest row of the user who is most over their guarantee; where there is no such user, the oldest of all. Never the newest one. */
+/**
+ * The oldest row of the user who is most over their guarantee, or the oldest of all if no user is over. Never the
+ * newest row.
+ */
 function nextToGo({ shares, users, byAge }: State, newest: Row): Row | null {
   const holder = shares.mostOver('history_bytes');
   const own = holder && users.get(holder.userId)?.byAge.first();
@@ -100,7 +108,7 @@ export function lengthOf(stream: Stream): number {
   return stream.rows.length - stream.head;
 }
 
-/** The row at this place, counted from the oldest that is retained. */
+/** The row at this index, counted from the oldest that is retained. */
 export function rowAt(stream: Stream, index: number): Row | undefined {
   return stream.rows[stream.head + index];
 }
@@ -120,7 +128,7 @@ function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
     rows: [],
     head: 0,
     nextSeq: state.seqFloor,
-    // It may be one of those that were dropped whole, come again.
+    // This stream may have been dropped completely before.
     evictedAt: state.evictions.wholeStreamAt(userId),
     place: null,
   };
@@ -154,7 +162,7 @@ function append(state: State, stream: Stream, given: { readonly message: NewMess
 function dropFirst(state: State, stream: Stream, why: Why): void {
   const row = stream.rows[stream.head];
   if (!row) return;
-  // The slot is emptied at once, so that a dropped payload is not held until the array is shortened.
+  // Clears the slot at once, so that a dropped payload is not held until the array is shortened.
   stream.rows[stream.head++] = undefined;
   if (stream.head * 2 > stream.rows.length) {
     stream.rows.splice(0, stream.head);
@@ -175,7 +183,7 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
   if (lengthOf(stream) === 0) removeStream(state, stream, why);
 }
 
-/** Most commands have two rows: an array that is pushed to would make room for many more. */
+/** Most commands have two rows; pushing to an array would allocate room for many more. */
 function noteCommandOf(row: Row): void {
   const { byCommand } = row.stream.user;
   const { commandId } = row;
@@ -192,7 +200,7 @@ function forgetCommandOf(row: Row): void {
   const { commandId } = row;
   const rows = commandId === null ? undefined : byCommand.get(commandId);
   if (!rows || commandId === null) return;
-  // Nearly always the first: only another stream's bound can take a younger one before it.
+  // Nearly always the first: only another stream's bound can drop a younger row before it.
   if (rows[0] === row) rows.shift();
   else rows.splice(rows.indexOf(row), 1);
   if (rows.length === 0) byCommand.delete(commandId);

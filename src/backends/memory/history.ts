@@ -40,17 +40,22 @@ export type { HistoryLimits } from './history-rows.ts';
 export type MemoryHistoryOptions = {
   readonly clock: Clock;
   readonly limits?: Partial<HistoryLimits> | undefined;
-  /** The deduplicator that ends of commands pass too; one of its own when absent. */
+  /** The deduplicator, shared with the acts that record ends of commands; a separate one if absent. */
   readonly dedup?: MemoryDedup;
-  /** What each user holds; a table of its own when absent. */
+  /** What each user holds of the shares; a separate table if absent. */
   readonly shares?: Shares;
 };
 
-/** The port, retaining in the same tick, so that an act on a command can retain its messages as part of itself. */
+/** The port, retaining in the same tick, so that an act on a command can retain its messages within the act. */
 export interface MemoryHistory extends HistoryStore {
-  /** `at` never goes back, over all streams: when the clock does, it stands still until the clock has caught up. */
+  /**
+   * The messages' `at` never decreases over all streams: if the clock goes back, `at` stays the same until the clock
+   * has caught up.
+   */
   retain(message: NewMessage): Message;
-  /** As `retain`, for who asks for no answer: nothing is shaped before it is read. What is given must not change. */
+  /**
+   * As `retain`, without an answer: no Message object is made before the first read. The given message must not change.
+   */
   keep(message: NewMessage): void;
   ingest(message: IngestedMessage): IngestResult;
   /** What is held now, and what was dropped for lack of room since the start. */
@@ -58,8 +63,9 @@ export interface MemoryHistory extends HistoryStore {
 }
 
 /**
- * History of one process. Every method first drops what is too old (each message once), so that no answer shows or counts it; what the
- * bounds on bytes and on a user's streams dropped is a gap `evicted` for as long as it would have been shown.
+ * History of one process. Every method first drops expired messages (each message once), so that no answer shows or
+ * counts them. What the bounds on bytes and on a user's streams dropped is a gap `evicted` for as long as it would have
+ * been shown.
  */
 export function createMemoryHistory({ clock, limits: given, dedup, shares }: MemoryHistoryOptions): MemoryHistory {
   const limits: HistoryLimits = { ...HISTORY_LIMITS, ...given };
@@ -75,7 +81,7 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     rows.expire(lastAt - limits.retentionMs);
     return rows.add(message, lastAt);
   };
-  /** The rows as they stand now, and how a gap of theirs is told. */
+  /** The present rows, and a function that makes the gap for their evictions. */
   const look = (): { readonly rows: Rows; gaps(source: EvidenceSource, droppedAt: number): ObservedSource[] } => {
     const now = clock.now();
     const before = now - limits.retentionMs;
@@ -111,7 +117,8 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
       const stream = rows.users.get(userId)?.streams.get(suffix);
       const missing = gaps('messages', stream ? stream.evictedAt : rows.evictions.wholeStreamAt(userId));
       if (stream) return { ...scanMessages(stream, filter, page), gaps: missing };
-      // It may be one of those that were dropped whole: then "there is none" would say more than is known.
+      // The stream may have been dropped completely, so answering that it does not exist would claim more than is
+      // known.
       return missing.length > 0 ? { rows: [], next: null, gaps: missing } : null;
     },
     ofCommand(userId, commandId, page) {
@@ -167,7 +174,10 @@ function scanMessages(stream: Stream, filter: MessageFilter, page: MessagePage):
   return scanSorted(messagesIn(stream, filter, page), page, ({ seq }) => [sortable(seq)], keep);
 }
 
-/** Within the time bounds and behind the position; both orders agree within a stream, so each end is a binary search. */
+/**
+ * Messages within the time bounds and behind the position. Order by time and by `seq` agree within a stream, so each
+ * end is found by binary search.
+ */
 function* messagesIn(stream: Stream, { afterTime, beforeTime }: MessageFilter, page: MessagePage): Generator<Message> {
   const length = lengthOf(stream);
   const leading = (holds: (row: Row) => boolean): number =>

@@ -6,10 +6,10 @@ import { scanSorted, type ObservedSource } from '../../core/page.ts';
 import { commandKeyText as keyText } from '../../core/ids.ts';
 import { keyOf, type Entry, type Ledger, type Scope } from './ledger.ts';
 
-/** core's DeliveryInspector over the ledger. The sample of the summary is what falls due soonest. */
+/** Core's DeliveryInspector over the ledger. The summary's sample is the commands that are due soonest. */
 export function createMemoryInspector(clock: Clock, ledger: Ledger): DeliveryInspector {
   const gaps = ({ userId, stage }: DeliveryFilter): readonly ObservedSource[] => {
-    // Only ended records are ever reduced.
+    // Only records of ended commands are ever reduced to marks.
     const complete = !ledger.short(userId) || (stage !== null && stage !== 'terminal');
     const gap = { source: 'delivery', nodeId: null, observed: 0, limit: null, reason: 'evicted' } as const;
     return complete ? [] : [{ ...gap, complete, asOf: clock.now() }];

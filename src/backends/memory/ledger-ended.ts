@@ -16,21 +16,21 @@ export type EndedOptions = {
   readonly metrics: Metrics;
   /** How long an ended command's id is known, milliseconds. */
   readonly windowMs: number;
-  /** How long a result is retained at most, milliseconds. */
+  /** How long a result is retained at most, in milliseconds. */
   readonly retentionMs: number;
-  /** The record of this entry is gone. */
+  /** Called when the record of this entry is gone. */
   readonly onGone: (entry: Entry) => void;
 };
 
 /**
- * Ended commands within their window. Three bounds, each a share: `result_bytes` (beyond, results are given up), `ended_records` (beyond,
- * records are reduced to their marks) and `marks`. What goes first is the oldest of the user most over their guarantee; where no user is over,
- * the oldest of all. Amortised constant time.
+ * Ended commands within their window. Three shares bound them: `result_bytes` (beyond it, results are dropped),
+ * `ended_records` (beyond it, records are reduced to their marks) and `marks`. The oldest of the user who is most over
+ * their guarantee goes first, or the oldest of all if no user is over. Amortised constant time.
  */
 export class EndedCommands {
   readonly users: UserLedgers;
   readonly #options: EndedOptions;
-  /** Oldest first, as each user's own. */
+  /** Oldest first, as in each user's own queues. */
   readonly #records = new SparseQueue<Entry>(hasNoRecord);
   readonly #results = new SparseQueue<Entry>(hasNoResult);
   readonly #marks: CommandMarks<UserLedger>;
@@ -49,12 +49,12 @@ export class EndedCommands {
     return this.#records.size;
   }
 
-  /** Bytes that marks are packed in. */
+  /** Bytes of the packed marks. */
   get markBytes(): number {
     return this.#marks.bytes;
   }
 
-  /** Whether a record that would still be shown was reduced: of this user, or of any (null). */
+  /** Whether a record that would still be shown was reduced to a mark: of this user, or of any (null). */
   short(userId: string | null, now: number): boolean {
     return now < (userId === null ? this.#shortUntil : (this.users.find(userId)?.shortUntil ?? -Infinity));
   }
@@ -75,7 +75,7 @@ export class EndedCommands {
     user.holdings.take('result_bytes', entry.resultBytes);
   }
 
-  /** Drops whose time is over. */
+  /** Drops results, records and marks whose time is over. */
   expire(now: number): void {
     this.#now = now;
     const { windowMs, retentionMs } = this.#options;
@@ -91,7 +91,7 @@ export class EndedCommands {
     this.#marks.expire(now);
   }
 
-  /** Gives up what exceeds a total. */
+  /** Drops results and records beyond the totals of their shares. */
   keepWithin(now: number): void {
     this.#now = now;
     const { shares } = this.#options;
@@ -135,7 +135,10 @@ export class EndedCommands {
     this.#options.onGone(entry);
   }
 
-  /** Where it has no room for a mark, no caller chose its id: that is then remembered as one that is not used again. */
+  /**
+   * Reduces a record to its mark. A command without room for a mark has an id that the relay made; such ids are
+   * remembered as ones that callers may not use.
+   */
   #reduce(entry: Entry): void {
     const { command, client, marked, result } = entry;
     const { user } = client;

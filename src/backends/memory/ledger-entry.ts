@@ -7,27 +7,30 @@ import type { Holdings } from '../../core/shares/shares.ts';
 import type { CommandHead } from './commands-message.ts';
 import type { SparseQueue } from './list-sparse.ts';
 
-/** A command with what belongs to it. The record is replaced on every move; the rest is only ever touched by the acts. */
+/** A command with all that belongs to it. Each act replaces the record; only acts change the rest. */
 export type Entry = {
   command: Command;
   readonly head: CommandHead;
   readonly client: ClientQueue;
-  /** The node that it was last queued on. */
+  /** The node that the command was last queued on. */
   queuedOn: string | null;
-  /** Kept until dispatch: nothing is written twice. */
+  /** Kept until dispatch, because no command is written twice. */
   params: JsonText | null;
-  /** Of `params`, as they are counted. */
+  /** The bytes that are counted for `params`. */
   paramsBytes: number;
   result: JsonText | null;
-  /** Rows of progress that were kept, and when the last one was; null before the first. */
+  /** How many progress rows were kept, and when the last one was; null before the first. */
   progress: { readonly rows: number; readonly at: number } | null;
-  /** Of an ended command. */
+  /** The bytes that are counted for the result of an ended command. */
   resultBytes: number;
-  /** Whether room is kept for its mark. Always so where a caller chose its id. */
+  /** Whether room is reserved for its mark. Always true if a caller chose its id. */
   marked: boolean;
-  /** The record is no longer kept; a mark is, if room was kept for one. */
+  /** True once the record is no longer kept; its mark is kept if room was reserved for one. */
   reduced: boolean;
-  /** At most WAITERS_PER_COMMAND, in the order registered. Replaced when one comes or goes: most commands have none most of the time. */
+  /**
+   * At most WAITERS_PER_COMMAND, in the order of registration. The array is replaced on each change, because most
+   * commands have no waiters most of the time.
+   */
   waiters: readonly WaiterRow[];
 };
 
@@ -35,30 +38,32 @@ export type WaiterRow = { readonly waiter: Waiter; readonly entry: Entry; readon
 
 export const NO_WAITERS: readonly WaiterRow[] = [];
 
-/** What waits for one client, in the order admitted, and what it runs. */
+/** The commands that wait for one client, in the order of admission, and those that it runs. */
 export type ClientQueue = {
   readonly user: UserLedger;
-  /** Of its user. */
+  /** The holdings of its user. */
   readonly holdings: Holdings;
-  /** Of its stream of history. */
+  /** The suffix of its history stream. */
   readonly suffix: string;
   binding: Binding | null;
   readonly waiting: LazySet<Entry>;
   readonly running: LazySet<Entry>;
 };
 
-/** What the ledger knows of one user: what it holds of the shares, and its ended commands, oldest first. */
+/**
+ * What the ledger keeps for one user: what the user holds of the shares, and the user's ended commands, oldest first.
+ */
 export type UserLedger = {
   readonly userId: string;
   readonly holdings: Holdings;
-  /** Those with a whole record. */
+  /** Ended commands with a whole record. */
   readonly records: SparseQueue<Entry>;
-  /** Those with a result. */
+  /** Ended commands with a result. */
   readonly results: SparseQueue<Entry>;
-  /** Clients that the ledger keeps something of. */
+  /** Number of clients that have an object in the ledger. */
   clients: number;
-  /** Until when a record would still be shown that was reduced. */
+  /** Until when the latest record that was reduced to a mark would still be shown, in epoch milliseconds. */
   shortUntil: number;
-  /** Of the ids that the relay made, the greatest whose record was reduced without a mark; '' for none. */
+  /** The greatest id, among those that the relay made, whose record was reduced without a mark; '' if there is none. */
   unmarkedId: string;
 };

@@ -6,12 +6,13 @@ type Commands<V> = SortedMap<V>;
 type Clients<V> = SortedMap<{ readonly clientId: string; readonly commands: Commands<V> }>;
 type Users<V> = SortedMap<{ readonly userId: string; readonly clients: Clients<V> }>;
 
-/** Whose values are read: of one client, of one user, or of all. */
+/** Which values are read: those of one client, of one user, or of all. */
 export type Whose = { readonly userId: string | null; readonly clientId: string | null };
 
 /**
- * Values by the key of a command, in order of (user, client, command). The parts of a key are looked up one after another, so that no text has
- * to be made and hashed for a look, and ids that hold their time are appended to those of their client.
+ * Values by command key, ordered by (user, client, command). The parts of a key are looked up one after another, so
+ * that no combined text has to be built and hashed for a look-up, and time-ordered ids are appended to those of their
+ * client.
  */
 export class CommandMap<V> {
   readonly #users: Users<V> = createSortedMap();
@@ -42,7 +43,7 @@ export class CommandMap<V> {
     if (clients.size === 0) this.#users.delete(userId);
   }
 
-  /** After a position of (user, client, command). While it is being read, no key may come or go. */
+  /** Values after a position of (user, client, command). While they are being read, no key may be added or removed. */
   *values(whose: Whose, after: Position | null): Generator<V> {
     const [afterUser = '', afterClient = '', afterCommand = ''] = after ?? [];
     for (const { userId, clients } of this.#users.values({ from: laterOf(whose.userId, afterUser) })) {

@@ -10,7 +10,7 @@ export function hasNoResult(entry: Entry): boolean {
   return entry.result === null;
 }
 
-/** One object per user for as long as the user has a client, an ended command, or a mark. */
+/** One object per user, for as long as the user has a client, an ended command, or a mark. */
 export class UserLedgers {
   readonly #shares: Shares;
   readonly #users = new Map<string, UserLedger>();
@@ -39,7 +39,7 @@ export class UserLedgers {
     return made;
   }
 
-  /** Forgets a user who has nothing. */
+  /** Removes the object of a user who has nothing left. */
   dropIdle(user: UserLedger, now: number): void {
     if (user.clients > 0 || user.records.size > 0 || user.holdings.held('marks') > 0 || now < user.shortUntil) return;
     this.#users.delete(user.userId);

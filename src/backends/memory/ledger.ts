@@ -16,10 +16,12 @@ import { createSortedMap } from './sorted.ts';
 
 export { NO_WAITERS, type ClientQueue, type Entry, type WaiterRow } from './ledger-entry.ts';
 
-/** What is reserved in one admission scope. */
+/** The reservations of one admission scope. */
 export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
 
-/** The state that the command, waiter and node ports share, and its bounds. Holds no rule of the state machine. */
+/**
+ * The state that the command, waiter and node ports share, with its bounds. It contains no rule of the state machine.
+ */
 export class Ledger {
   readonly windowMs: number;
   readonly #clock: Clock;
@@ -58,7 +60,7 @@ export class Ledger {
     return queue;
   }
 
-  /** A look that makes nothing. */
+  /** Reads without creating a queue. */
   peekClient(key: ClientKey): ClientQueue | undefined {
     return this.#clients.get(key);
   }
@@ -82,11 +84,11 @@ export class Ledger {
     this.#due.set(entry, at);
   }
 
-  /** Takes an ended command out of everything that only live ones are in, and remembers it. */
+  /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry): void {
     const { command, client } = entry;
     this.#expire();
-    // Before its client may be forgotten, and with it its user.
+    // First, because the steps below may drop its client and with it its user.
     this.#ended.add(entry);
     this.#due.delete(entry);
     client.waiting.delete(entry);
@@ -98,29 +100,35 @@ export class Ledger {
     giveUpParams(entry);
   }
 
-  /** Gives up results and records beyond their totals. The last step of an act that ended a command: replies may hold its result. */
+  /**
+   * Drops results and records beyond their totals. The last step of an act that ends a command, because the replies
+   * before it may contain its result.
+   */
   keepWithin(): void {
     this.#ended.keepWithin(this.#clock.now());
   }
 
   /**
-   * What is left of an ended command whose record is no longer kept; `conflict` where it was of another digest than the one given. Null: nothing
-   * is known of the id.
+   * The mark of an ended command whose record is no longer kept; `conflict` if its digest differs from the given one.
+   * Null: the id is unknown.
    */
   mark(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
     return this.#ended.mark(key, digest, this.#clock.now());
   }
 
   /**
-   * Why an id that a caller chose may not be admitted, though nothing is known of it: no room is left for its mark, or it may be an id of the
-   * relay's own that was forgotten for that reason. Null: it may.
+   * Why an unknown id that a caller chose may not be admitted: there is no room for its mark, or it may be an id that
+   * the relay made and that was forgotten for that same reason. Null: it may be admitted.
    */
   refuseChosen({ user }: ClientQueue, commandId: string): ShareRefusal | null {
     if (commandId <= user.unmarkedId && RELAY_ID.test(commandId)) return 'share_exceeded';
     return user.holdings.refusal('marks', 1);
   }
 
-  /** Keeps room for the mark of a command that has none: always where its caller chose the id, else while there is room. */
+  /**
+   * Reserves room for the mark of a command that has none: always if its caller chose the id, otherwise while there is
+   * room.
+   */
   reserveMark(entry: Entry, chosenId: boolean): void {
     const { holdings } = entry.client.user;
     if (entry.marked || (!chosenId && holdings.refusal('marks', 1) !== null)) return;
@@ -128,7 +136,7 @@ export class Ledger {
     holdings.take('marks', 1);
   }
 
-  /** Forgets a client that is not bound and has nothing. */
+  /** Removes the queue of a client that is not bound and has no live commands. */
   dropIdle(key: ClientKey): void {
     const queue = this.peekClient(key);
     if (!queue || queue.binding !== null || queue.waiting.size + queue.running.size > 0) return;
@@ -142,17 +150,19 @@ export class Ledger {
     return this.#due.due(this.#clock.now(), limit).map(({ command }) => keyOf(command));
   }
 
-  /** How many are due. */
+  /** How many commands are due. */
   get dueCount(): number {
     return this.#due.count(this.#clock.now());
   }
 
-  /** Live commands that fall due soonest, at most `limit`. */
+  /** The live commands that are due soonest, at most `limit`. */
   soonest(limit: number): readonly Entry[] {
     return this.#due.soonest(limit);
   }
 
-  /** Commands with a record, of one client, of one user or of all, in order of (user, client, command), after a position. */
+  /**
+   * Commands with a record, of one client, of one user or of all, ordered by (user, client, command), after a position.
+   */
   inOrder(whose: Whose, after: Position | null): IteratorObject<Entry> {
     this.#expire();
     return this.#entries.values(whose, after);
@@ -163,13 +173,13 @@ export class Ledger {
     return this.#scopes.values({ after });
   }
 
-  /** Commands with a record: live, and ended but remembered. */
+  /** Number of commands with a record: live ones, and ended ones that are still kept. */
   get tracked(): number {
     this.#expire();
     return this.#entries.size;
   }
 
-  /** Whether a record that would still be shown was reduced: of this user, or of any (null). */
+  /** Whether a record that would still be shown was reduced to a mark: of this user, or of any (null). */
   short(userId: string | null): boolean {
     return this.#ended.short(userId, this.#clock.now());
   }
@@ -183,7 +193,7 @@ export class Ledger {
     return this.#ended.size;
   }
 
-  /** Bytes that marks are packed in. */
+  /** Bytes of the packed marks. */
   get markBytes(): number {
     return this.#ended.markBytes;
   }
@@ -193,7 +203,7 @@ export class Ledger {
   }
 }
 
-/** Ids as the relay makes them (UUID version 7, which sort by their time). */
+/** The form of ids that the relay makes (UUID version 7, which sort by time). */
 const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {

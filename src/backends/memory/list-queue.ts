@@ -1,9 +1,9 @@
-/** First in, first out, each step in amortised constant time and without an object for each item. */
+/** A first-in, first-out queue. Each step takes amortised constant time, and items need no object of their own. */
 export interface Queue<T> {
   readonly size: number;
   push(item: T): void;
   first(): T | undefined;
-  /** Removes the first. */
+  /** Removes the first item. */
   shift(): void;
 }
 
@@ -20,7 +20,7 @@ export function createQueue<T>(): Queue<T> {
     first: () => items[head],
     shift() {
       if (head === items.length) return;
-      // The slot is emptied at once, so that nothing is held until the array is shortened.
+      // Clears the slot at once, so that the item is not held until the array is shortened.
       items[head++] = undefined;
       if (head * 2 <= items.length) return;
       items = items.slice(head);

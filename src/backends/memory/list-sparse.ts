@@ -1,9 +1,9 @@
-/** Beyond so many places of items that went early, and as many as are left, the places are taken back. */
+/** The array is compacted once it has this many slots of removed items more than it has items left. */
 const SLACK = 32;
 
 /**
- * First in, first out, of items that may also go early, from anywhere. `gone` says which ones went: whoever lets one go calls `left` once.
- * Each step takes amortised constant time, at one place in an array for each item.
+ * A first-in, first-out queue of items that may also leave early, from any place. `gone` says which ones have left; for
+ * each of them `left` must be called once. Each step takes amortised constant time and each item one slot of an array.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T) => boolean;
@@ -15,7 +15,7 @@ export class SparseQueue<T> {
     this.#gone = gone;
   }
 
-  /** Items that did not go. */
+  /** Number of items that have not left. */
   get size(): number {
     return this.#size;
   }
@@ -25,19 +25,19 @@ export class SparseQueue<T> {
     this.#size++;
   }
 
-  /** The oldest item that did not go. */
+  /** The oldest item that has not left. */
   first(): T | undefined {
     if (this.#size === 0) return undefined;
     for (; this.#head < this.#items.length; this.#head++) {
       const item = this.#items[this.#head];
       if (item !== undefined && !this.#gone(item)) return item;
-      // The slot is emptied at once, so that nothing is held until the array is shortened.
+      // Clears the slot at once, so that the item is not held until the array is shortened.
       this.#items[this.#head] = undefined;
     }
     return undefined;
   }
 
-  /** One item went: `gone` says so of it. */
+  /** Call once for each item that left, after `gone` returns true for it. */
   left(): void {
     this.#size--;
     if (this.#items.length <= 2 * this.#size + SLACK) return;

@@ -1,9 +1,9 @@
-/** A value's place in a list. Its links are the list's own: hold it only to give it back to `remove`. */
+/** A value's place in a list. Its links belong to the list: use it only as the argument of `remove`. */
 export type Entry<T> = { readonly value: T; previous: Entry<T> | null; next: Entry<T> | null; listed: boolean };
 
 /**
- * A doubly linked list: append, remove from anywhere and look at either end, each in constant time. (A Map keeps the order of insertion
- * too, but finds its first entry only past all that were deleted before it.)
+ * A doubly linked list: append, remove from any place and read either end, each in constant time. (A Map keeps the
+ * order of insertion too, but finds its first entry only by passing all that were deleted before it.)
  */
 export interface List<T> {
   push(value: T): Entry<T>;

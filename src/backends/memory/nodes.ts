@@ -7,7 +7,10 @@ import type { Ledger } from './ledger.ts';
 
 type Box = { readonly deliver: (row: MailboxRow) => void; rows: MailboxRow[]; scheduled: boolean };
 
-/** Mailboxes of the nodes in one process. Rows are delivered after the act that posted them is whole, in a microtask, in order. */
+/**
+ * Mailboxes of the nodes in one process. Rows are delivered in order, in a microtask, after the act that posted them is
+ * complete.
+ */
 export class Mailboxes {
   readonly #boxes = new Map<string, Box>();
 
@@ -45,7 +48,7 @@ export class Mailboxes {
 
 const NONE: readonly string[] = [];
 
-/** core's NodeStore in one process. */
+/** Core's NodeStore in one process. */
 export function createMemoryNodes(clock: Clock, mailboxes: Mailboxes, ledger: Ledger): NodeStore {
   const reports = new Map<string, DispatcherNode>();
   const store = (nodeId: string, report: NodeReport): void => {

@@ -6,10 +6,10 @@ import { siteKeyText, type SiteKey } from '../../core/sites/site.ts';
 import type { NewGrant, NewSession, SessionStore, Ticket } from '../../core/sites/store.ts';
 import { Shelf } from './sites-shelf.ts';
 
-/** The port, and the closing of all sessions of a site; answers which were open. */
+/** The port, plus `closeOf`, which closes all open sessions of a site and returns their ids. */
 export type MemorySessions = SessionStore & { closeOf(site: string): readonly string[] };
 
-/** core's SessionStore in one process. */
+/** Core's SessionStore in one process. */
 export function createMemorySessions(clock: Clock, siteIsThere: (key: SiteKey) => boolean): MemorySessions {
   const shelf = new Shelf(clock);
   return {

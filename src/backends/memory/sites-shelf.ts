@@ -7,8 +7,8 @@ import { DueIndex } from './due.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /**
- * `hashes`: of the tokens, by grant. `tickets`: the ends of those not redeemed, in the order put. `redeemed`: the others, in the order last
- * redeemed.
+ * `hashes`: digests of the tokens, by grant. `tickets`: the expiry of those not redeemed, in the order stored.
+ * `redeemed`: the redeemed ones, in the order of their last redemption.
  */
 export type Row = {
   session: SiteSession;
@@ -17,7 +17,10 @@ export type Row = {
   readonly redeemed: Set<string>;
 };
 
-/** The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by when they are to be forgotten. */
+/**
+ * The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by the time at which they
+ * are forgotten.
+ */
 export class Shelf {
   readonly tokens = new Map<string, { readonly row: Row; readonly grantId: string }>();
   readonly tickets = new Map<string, Ticket & { readonly until: number }>();
@@ -31,7 +34,7 @@ export class Shelf {
     this.#ends = new DueIndex(clock.now());
   }
 
-  /** Forgets what is due. */
+  /** Returns the present time, after forgetting sessions that are due (at most SESSIONS_PER_SITE in one call). */
   now(): number {
     const now = this.#clock.now();
     for (const row of this.#ends.due(now, SESSIONS_PER_SITE)) this.#drop(row);
@@ -47,7 +50,10 @@ export class Shelf {
     return this.#bySite.get(site)?.values({ after }) ?? [].values();
   }
 
-  /** False: the site has as many that are open as it may. Those that are over make room among themselves. */
+  /**
+   * Makes room for a session. False: the site already has the maximum number of open sessions. Of the sessions that are
+   * over, the oldest beyond the limit are dropped.
+   */
   hasRoom(site: string, now: number): boolean {
     const over: Row[] = [];
     let open = 0;
@@ -71,7 +77,7 @@ export class Shelf {
     return row;
   }
 
-  /** The time of the first close stays. One that had expired by itself is not kept the longer for being closed. */
+  /** The time of the first close stays. Closing a session that had already expired does not keep it longer. */
   close(row: Row, now: number): void {
     if (row.session.closedAt !== null) return;
     row.session = { ...row.session, closedAt: now };
@@ -88,7 +94,10 @@ export class Shelf {
     return grant;
   }
 
-  /** Grants that are over go when a place is needed; nothing that is not over hangs on them. False: all are live. */
+  /**
+   * Makes room for a grant by dropping all grants that are over, if the limit is reached; no live grant depends on
+   * them. False: all are live.
+   */
   hasGrantRoom(row: Row, now: number): boolean {
     const { grants } = row.session;
     if (grants.length < GRANTS_PER_SESSION) return true;
@@ -99,7 +108,7 @@ export class Shelf {
     return true;
   }
 
-  /** The ticket, where it may be redeemed now; it is the one redeemed last then. */
+  /** Redeems a ticket if that is allowed now; it then counts as the one redeemed last. */
   redeem(ticketHash: string): Ticket | null {
     const now = this.now();
     const known = this.tickets.get(ticketHash);

@@ -6,7 +6,7 @@ import type { SessionStore, SiteStore } from '../../core/sites/store.ts';
 import { createMemorySessions } from './sites-sessions.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
-/** core's SiteStore and SessionStore in one process: removing a site ends its sessions in the same tick. */
+/** Core's SiteStore and SessionStore in one process. Removing a site ends its sessions in the same tick. */
 export function createMemorySites(clock: Clock): { readonly sites: SiteStore; readonly sessions: SessionStore } {
   const users = createSortedMap<{ readonly userId: string; readonly sites: SortedMap<Site> }>();
   const find = (userId: string, siteId: string): Site | null => users.get(userId)?.sites.get(siteId) ?? null;

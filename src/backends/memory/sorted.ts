@@ -1,22 +1,22 @@
-/** Where to begin: after a key (exclusive), from a key (inclusive), or both, and then at whichever is later. */
+/** Where to begin: after a key (exclusive), from a key (inclusive), or, if both are given, at the later of the two. */
 export type Start = { readonly after?: string | null; readonly from?: string | null };
 
 /**
- * A map whose keys are kept in order of UTF-16 code units. `get` and `size` cost a look-up; `set` of a new key and `delete` cost a
- * binary search and the shift of at most CHUNK keys; going on from a key costs by what is read and not by what there is.
- * While `values` is being read, values may be replaced, but no key may come or go.
+ * A map whose keys are kept in order of UTF-16 code units. `get` and `size` cost one look-up. `set` of a new key and
+ * `delete` cost a binary search and a shift of at most CHUNK keys. The cost of reading on from a key depends on what is
+ * read, not on the size. While `values` is being read, values may be replaced, but no key may be added or removed.
  */
 export interface SortedMap<V> {
   readonly size: number;
   get(key: string): V | undefined;
   set(key: string, value: V): void;
   delete(key: string): boolean;
-  /** In no order. */
+  /** In no particular order. */
   keys(): IteratorObject<string>;
   values(start?: Start): IteratorObject<V>;
 }
 
-/** Large enough that the list of chunks stays short, small enough that shifting one is a few cache lines. */
+/** Large enough to keep the list of chunks short, small enough that shifting a chunk touches only a few cache lines. */
 const CHUNK = 256;
 
 export function createSortedMap<V>(): SortedMap<V> {
@@ -25,7 +25,7 @@ export function createSortedMap<V>(): SortedMap<V> {
 
 class ChunkedMap<V> implements SortedMap<V> {
   readonly #values = new Map<string, V>();
-  /** None is empty; every key of one sorts before every key of the next. */
+  /** No chunk is empty; every key of a chunk sorts before every key of the next. */
   readonly #chunks: string[][] = [];
 
   get size(): number {
@@ -71,7 +71,7 @@ class ChunkedMap<V> implements SortedMap<V> {
     return lowerBound(this.#chunks.length, (i) => (this.#chunks[i]?.at(-1) ?? '') < key);
   }
 
-  /** Ids that hold their time come in order, and are then appended. */
+  /** Time-ordered ids arrive in order and are then appended. */
   #insert(key: string): void {
     const chunks = this.#chunks;
     const newest = chunks.at(-1);
@@ -88,7 +88,7 @@ class ChunkedMap<V> implements SortedMap<V> {
     if (chunk.length > CHUNK) chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
   }
 
-  /** What came in order mostly goes in order. */
+  /** Keys that were added in order are mostly removed in order. */
   #remove(key: string): void {
     const chunks = this.#chunks;
     const at = chunks[0]?.[0] === key ? 0 : this.#chunkOf(key);
@@ -100,7 +100,9 @@ class ChunkedMap<V> implements SortedMap<V> {
   }
 }
 
-/** The first index of `length` for which `before` no longer holds; `before` must hold for a leading run only. */
+/**
+ * The first index below `length` for which `before` is false, or `length`; `before` must hold for a leading run only.
+ */
 export function lowerBound(length: number, before: (index: number) => boolean): number {
   let low = 0;
   let high = length;

@@ -19,7 +19,7 @@ import type { Mailboxes } from './nodes.ts';
 
 type Rows = Map<string, WaiterRow>;
 
-/** Waiters that are not resolved, with indexes by user and by client; each map is in the order registered. */
+/** Unresolved waiters, with indexes by user and by client; each map is in the order of registration. */
 export class WaiterIndex {
   readonly all: Rows = new Map();
   readonly #users = new Map<string, Rows>();
@@ -56,7 +56,10 @@ export class WaiterIndex {
     drop(this.#clients, waiter, rpcId);
   }
 
-  /** Replies to the waiters that the record now satisfies. Called after the record was replaced, so no reply precedes it. */
+  /**
+   * Replies to the waiters that the record now satisfies. Called after the record was replaced, so that no reply
+   * precedes it.
+   */
   reply(entry: Entry): void {
     for (const row of entry.waiters) {
       if (!satisfied(row.waiter.waitFor, entry.command)) continue;
@@ -78,7 +81,7 @@ export class WaiterIndex {
   }
 }
 
-/** core's WaiterStore over the ledger. */
+/** Core's WaiterStore over the ledger. */
 export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterIndex): WaiterStore {
   const candidates = (filter: WaiterFilter): Iterable<WaiterRow> => {
     if (filter.userId !== null && filter.clientId !== null)
@@ -154,7 +157,7 @@ function summary(rows: Rows, first: number): CountedScan {
   return { total: rows.size, scan: scan(rows.values(), { first, after: null }, () => true) };
 }
 
-/** As much of a map as both indexes are. */
+/** The part of the map interface that both indexes have. */
 type Index<K> = { get(key: K): Rows | undefined; set(key: K, rows: Rows): unknown; delete(key: K): unknown };
 
 function rowsOf<K>(index: Index<K>, key: K): Rows {

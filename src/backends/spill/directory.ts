@@ -16,17 +16,22 @@ import * as files from './files.ts';
 import { full } from './full.ts';
 
 export type DirectoryOptions = {
-  /** Made when absent. Nothing outside it, and nothing in it that is not the store's own, is ever read, written or removed. */
+  /**
+   * Created if absent. The store never reads, writes or removes anything outside of it, or files in it that are not its
+   * own.
+   */
   readonly root: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** What each user holds, here and in the rooms of the same process; a table of its own when absent. */
+  /** What each user holds of the shares, in this store and in the rest of the process; a separate table if absent. */
   readonly shares?: Shares;
 };
 
 /**
- * A managed spill store in a directory: `<root>/<hour of expiry>/<2 hex>/<32 hex>`, of which the last 12 digits are a digest of the user. An object is written aside, synced and renamed before its
- * reference exists. Objects are hidden from their expiry on; their files go with their hour, on later writes and by `clean`.
+ * A managed spill store in a directory: `<root>/<hour of expiry>/<2 hex>/<32 hex>`. The last 12 digits of a file name
+ * are a digest of the user. An object is written to a temporary file, synced and renamed before its reference exists.
+ * Objects cannot be read after their expiry; their files are removed once their hour is over, by later writes and by
+ * `clean`.
  */
 export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   const { clock, log, shares = createShares() } = options;
@@ -65,8 +70,8 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
         room.free(owner, bytes.length);
         refuse(error);
       });
-      // Not awaited: whoever writes next must not wait for what others left.
-      if (isTimeToClean()) clean().catch((err: unknown) => log.warn({ err }, 'the spill directory was not cleaned'));
+      // Not awaited: a write must not wait for the cleaning of older objects.
+      if (isTimeToClean()) clean().catch((err: unknown) => log.warn({ err }, 'could not clean the spill directory'));
       return ref;
     },
     async discard(ref) {
@@ -83,18 +88,18 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
 }
 
 type Room = {
-  /** Null when it was taken. */
+  /** Null if the bytes were taken. */
   take(owner: string, bytes: number): Promise<ShareRefusal | null>;
   free(owner: string, bytes: number): void;
 };
 
 /**
- * What this process knows of the bytes in use: measured once, counted from then on. They count for a digest of the user, which is all that the
- * names say of those who wrote before.
+ * The bytes in use as far as this process knows: measured once, then counted. They are counted per digest of the user,
+ * because file names of earlier processes contain nothing else about the user.
  */
 function createRoom(root: string, shares: Shares): Room {
   let measured: Promise<void> | null = null;
-  // No user's name begins so.
+  // No user id has this prefix.
   const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
     for (const [owner, bytes] of await files.measure(root)) holdingsOf(owner).take('spilled_bytes', bytes);
@@ -115,7 +120,7 @@ function createRoom(root: string, shares: Shares): Room {
     },
     free(owner, bytes) {
       const holdings = holdingsOf(owner);
-      // Another process may have written what this one removes.
+      // Another process may have written what this one removes, so not all of it may have been counted here.
       holdings.release('spilled_bytes', Math.min(bytes, holdings.held('spilled_bytes')));
     },
   };
@@ -123,7 +128,7 @@ function createRoom(root: string, shares: Shares): Room {
 
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** Whatever kept the object from being written, no reference to it exists. */
+/** Throws `store_full`, whatever prevented the write; no reference to the object exists. */
 function refuse(cause: unknown): never {
   if (cause instanceof CallboardError) throw cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';

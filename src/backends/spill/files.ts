@@ -6,24 +6,27 @@ import type { SpillRef } from '../../core/history/spill.ts';
 
 const HOUR_MS = 3600_000;
 const NAME = /^[0-9a-f]{32}$/;
-/** An object, or what a crash left of one that was being written. */
+/** An object, or the temporary file that a crash left of one. */
 const OWN_FILE = /^\.?[0-9a-f]{32}$/;
 const SHELF = /^[0-9a-f]{2}$/;
-/** Hours since 1970: a directory named after a year is somebody else's. */
+/** Hours since 1970. A directory with fewer digits, such as one named after a year, is not the store's own. */
 const HOUR = /^[0-9]{6,9}$/;
 
-/** Where an object lies and until when. */
+/** Determines where an object is stored: its name and its expiry. */
 export type Place = Pick<SpillRef, 'name' | 'expiresAt'>;
 
-/** Bytes of objects by the mark of their owner. */
+/** Bytes of objects, by their owner's mark. */
 export type BytesByOwner = ReadonlyMap<string, number>;
 
 export type Freed = { readonly objects: number; readonly bytes: BytesByOwner };
 
-/** Digits of a name that are the owner's mark. */
+/** How many digits of a name are the owner's mark. */
 const OWNER_DIGITS = 12;
 
-/** The last digits of the names of a user's objects: whose bytes they are is known from the names alone, and not who the user is. */
+/**
+ * The last digits of the names of a user's objects. The names alone tell which bytes belong to the same user, but not
+ * who the user is.
+ */
 export function ownerMark(userId: string): string {
   return createHash('sha256').update(userId).digest('hex').slice(0, OWNER_DIGITS);
 }
@@ -44,7 +47,7 @@ export function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64url');
 }
 
-/** Durable once it resolves; nothing is left where it rejects. */
+/** Durable once it resolves. If it rejects, no file is left. */
 export async function writeObject(root: string, place: Place, bytes: Buffer): Promise<void> {
   const folder = await makeFolder(root, place);
   const aside = join(folder, `.${place.name}`);
@@ -63,11 +66,14 @@ export async function writeObject(root: string, place: Place, bytes: Buffer): Pr
   await syncFolder(folder);
 }
 
-/** Rejects where there is no such object, or another in its place: of another size, a link, a pipe, outside of the root. */
+/**
+ * Rejects if there is no such object, or something else in its place: another size, a link, a pipe, or a path outside
+ * of the root.
+ */
 export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
   const folder = folderOf(root, ref);
   await requireInside(root, folder);
-  // Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
+  // Without O_NONBLOCK, opening a pipe would block until another process writes to it.
   const file = await open(join(folder, ref.name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
@@ -78,7 +84,7 @@ export async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
   }
 }
 
-/** Bytes freed; 0 when it was not there. */
+/** Returns the bytes freed; 0 if the object was absent. */
 export async function removeObject(root: string, place: Place): Promise<number> {
   const folder = folderOf(root, place);
   try {
@@ -90,7 +96,7 @@ export async function removeObject(root: string, place: Place): Promise<number> 
   }
 }
 
-/** Bytes of all objects. */
+/** Bytes of all objects and leftover temporary files, by owner. */
 export async function measure(root: string): Promise<BytesByOwner> {
   const bytes = new Map<string, number>();
   for await (const { folder, files } of shelves(root, () => true)) {
@@ -104,7 +110,9 @@ function addTo(bytes: Map<string, number>, file: string, more: number): void {
   bytes.set(owner, (bytes.get(owner) ?? 0) + more);
 }
 
-/** Removes objects whose hour is over, and their directories. What is not the store's own stays, and so do links. */
+/**
+ * Removes objects whose hour is over, and their directories. Files that are not the store's own stay, and so do links.
+ */
 export async function removePast(root: string, now: number): Promise<Freed> {
   let objects = 0;
   const bytes = new Map<string, number>();
@@ -121,7 +129,7 @@ export async function removePast(root: string, now: number): Promise<Freed> {
   return { objects, bytes };
 }
 
-/** The hour rounds up, so that an hour's directory is past only when all of its objects are. */
+/** The hour is rounded up, so that an hour's directory is past only when all of its objects have expired. */
 function folderOf(root: string, { name, expiresAt }: Place): string {
   return join(root, String(Math.ceil(expiresAt / HOUR_MS)), name.slice(0, 2));
 }
@@ -130,7 +138,7 @@ async function makeFolder(root: string, place: Place): Promise<string> {
   const folder = folderOf(root, place);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   await requireInside(root, folder);
-  // A new directory is durable once the one above it is.
+  // A new directory is durable once its parent is synced.
   for (let above = folder; made !== undefined && above.length >= made.length; above = dirname(above)) {
     await syncFolder(dirname(above));
   }
@@ -142,7 +150,10 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** A link in the place of a directory would lead elsewhere. The root itself may be one: it is the operator's word. */
+/**
+ * A link in place of a directory would lead outside of the root. The root itself may be a link, because the operator
+ * chose it.
+ */
 async function requireInside(root: string, folder: string): Promise<void> {
   const [realRoot, realFolder] = await Promise.all([realpath(root), realpath(folder)]);
   const below = folder
@@ -154,7 +165,7 @@ async function requireInside(root: string, folder: string): Promise<void> {
 
 type ShelfFiles = { readonly folder: string; readonly files: readonly string[] };
 
-/** The store's own directories with the store's own files in them. */
+/** Iterates over the store's own directories, with the store's own files in them. */
 async function* shelves(root: string, wanted: (hour: number) => boolean): AsyncGenerator<ShelfFiles> {
   for (const hour of await entriesOf(root)) {
     if (!hour.isDirectory() || !HOUR.test(hour.name) || !wanted(Number(hour.name))) continue;

@@ -20,9 +20,10 @@ type Held = {
 const isGone = ({ gone }: Held): boolean => gone;
 
 /**
- * A managed spill store in this process, for where no directory is configured. Bounded by the share `spilled_bytes` as the history beside it is
- * bounded: beyond the total, objects go first of the user most over their guarantee, then the oldest of all, and then read `unavailable`. Gone
- * with the process.
+ * A managed in-memory spill store, used if no directory is configured. The share `spilled_bytes` bounds it in the same
+ * way as the history: beyond the total, the oldest object of the user who is most over their guarantee is dropped
+ * first, or the oldest of all if no user is over. A dropped object reads as `unavailable`. The content is lost with the
+ * process.
  */
 export function createMemorySpill(
   clock: Clock,
@@ -76,7 +77,7 @@ export function createMemorySpill(
         ...{ holdings: shares.of(userId), gone: false },
       };
       add(object);
-      // The newest alone fits, so that there is another one as long as there is too much.
+      // The newest object alone fits, so an older one exists as long as the total is exceeded.
       while (shares.used('spilled_bytes') > total) {
         const old = nextToGo(object);
         if (!old || old === object) break;

@@ -8,14 +8,14 @@ import type { End, FinishResult, Report, ReportResult, Settlement, SettleResult 
 import { createKeptReports } from './kept.ts';
 
 /**
- * The acts on commands with what goes before and after each: a large payload is stored before its row refers to it; then come a hint to those
- * who watch, and a count.
+ * Acts on commands. Each stores a large payload before the row that refers to it, then publishes a hint to the watchers
+ * of the command and updates the counters.
  */
 export type DeliveryActs = {
   report(key: CommandKey, report: Omit<Report, 'kept'>): Maybe<ReportResult>;
   finish(key: CommandKey, end: Omit<End, 'kept'>): Maybe<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
-  /** Tells those who watch that the command moved. */
+  /** Publishes to the watchers of the command that it changed. */
   hint(key: CommandKey, progress?: JsonText | null): void;
 };
 

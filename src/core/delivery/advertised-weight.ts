@@ -3,7 +3,10 @@ import type { Report, ReportPart } from '../contexts/store.ts';
 import type { HelloRequest } from '../core.ts';
 import { utf8Length } from '../json.ts';
 
-/** What an object, its index entries and its fixed fields take besides its texts: about that much was measured for a context with empty texts. */
+/**
+ * Bytes of an object, its index entries and its fixed fields, without its texts: about the figure that was measured for
+ * a context with empty texts.
+ */
 const ROW_BYTES = 512;
 const ACTION_BYTES = 128;
 
@@ -15,10 +18,10 @@ export function actionsWeight(actions: readonly ActionAdvertisement[]): number {
   return actions.reduce((sum, action) => sum + ACTION_BYTES + textsOf(action), 0);
 }
 
-/** The change that one report makes, in bytes. Both are of the rows as they are when called. */
+/** The change that one report makes, in bytes. Both methods read the rows as they are at the time of the call. */
 export type RowsChange = { growth(): number; apply(): number };
 
-/** How much each context and window of one client weighs. Bounded as the rows are. */
+/** The weight in bytes of each context and window of one client. It has as many entries as the client has rows. */
 export class ReportedRows {
   #contexts: Weights | null = null;
   #windows: Weights | null = null;
@@ -34,7 +37,7 @@ export class ReportedRows {
     };
   }
 
-  /** All rows are gone: how much they weighed. */
+  /** Removes all rows. Returns the bytes that they weighed. */
   clear(): number {
     const bytes = (this.#contexts?.bytes ?? 0) + (this.#windows?.bytes ?? 0);
     this.#contexts = null;

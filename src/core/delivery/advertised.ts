@@ -10,34 +10,35 @@ import { actionsWeight, helloWeight, ReportedRows } from './advertised-weight.ts
 
 type Parts = { readonly shares: Shares; readonly clock: Clock };
 
-/** What one client makes the relay hold besides its link. */
+/** What the relay holds for one client besides its link. */
 type Advertiser = {
   readonly holdings: Holdings;
-  /** Bytes of metadata and of actions, as the client last gave them. */
+  /** Bytes of the metadata and the actions that the client last sent. */
   metadata: number;
   actions: number;
   readonly rows: ReportedRows;
-  /** Open links on this node: two for a moment when one replaces the other. */
+  /** Open links on this node. There are two for a moment when one replaces the other. */
   links: number;
   closedAt: number;
 };
 
 /**
- * Counts the share `advertised_bytes`: metadata and actions of clients, and the contexts and windows that they report. Each method refuses with
- * `share_exceeded` or `store_full` before the store is asked, and counts what the store then took. What a client advertised counts until its row
- * is forgotten (FORGET_MS after its last link on this node closed), or until another instance replaces it.
+ * Accounts for the share `advertised_bytes`: metadata and actions of clients, and the contexts and windows that they
+ * report. Each method throws `share_exceeded` or `store_full` before it asks the store, and counts only what the store
+ * accepted. What a client advertised counts until its row is forgotten (FORGET_MS after its last link on this node
+ * closed), or until another instance replaces it.
  */
 export class Advertised {
   readonly #parts: Parts;
   readonly #advertisers = new Map<string, Advertiser>();
-  /** Without a link, in the order in which they lost it. */
+  /** Advertisers without a link, in the order in which they lost it. */
   readonly #closed = new Map<string, Advertiser>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  /** Every open that resolves is to be followed by one `closed`. */
+  /** Each call that resolves must be followed by one call of `closed`. */
   async open(
     client: ClientKey,
     hello: Pick<HelloRequest, 'metadata' | 'actions'>,
@@ -61,7 +62,7 @@ export class Advertised {
     });
   }
 
-  /** `act` gives null where nothing was changed. */
+  /** `act` returns null if it changed nothing. */
   async advertise<T>(
     client: ClientKey,
     actions: readonly ActionAdvertisement[],
@@ -92,7 +93,7 @@ export class Advertised {
     });
   }
 
-  /** A link of the client is gone. */
+  /** A link of the client closed. */
   closed(client: ClientKey): void {
     const key = clientKeyText(client);
     const advertiser = this.#advertisers.get(key);
@@ -114,7 +115,7 @@ export class Advertised {
 
 const NOTHING = { metadata: 0, actions: 0, links: 0, closedAt: 0 };
 
-/** Holds the room for the growth while the store is asked, then has counted what it took. */
+/** Reserves the growth while the store is asked, then lets `counted` count what the store accepted. */
 async function claimed<T>(
   holdings: Holdings,
   growth: number,

@@ -5,12 +5,15 @@ import { END_WORDS } from './words.ts';
 
 export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
 export type ProvenStage = Exclude<Stage, 'terminal'>;
-/** `outcome_unknown`: it may have run, and nothing more is known; the last proven stage says how far it certainly came. */
+/** `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`. */
 export type Outcome = 'completed' | 'failed' | 'cancelled' | 'expired' | 'outcome_unknown';
-/** What is proven about execution. Never external completion. */
+/** What is proven about execution in the client. It proves nothing about effects outside the client. */
 export type ExecutionEvidence = 'not_written' | 'refused_by_client' | 'may_have_run' | 'reported_by_client';
 
-/** First evidence of an end that was reported after the command had ended, or by an instance that it was not bound to. */
+/**
+ * The first evidence of an end that was reported after the command had ended, or by an instance that the command was
+ * not bound to.
+ */
 export type LateEvidence = {
   readonly at: number;
   readonly instanceId: string;
@@ -19,28 +22,29 @@ export type LateEvidence = {
 };
 
 /**
- * One admitted command, without any payload. Immutable: every move makes a new object and counts `version` up. It has exactly one end.
+ * One admitted command, without payloads. Immutable: each change makes a new object and increments `version`. A command
+ * has exactly one end.
  */
 export type Command = CommandKey & {
   readonly version: number;
   readonly action: string;
   readonly scopeId: string;
-  /** SHA-256 over what was asked for: the same id with another digest is a conflict. */
+  /** SHA-256 of what the invocation asks for. The same id with another digest is a conflict. */
   readonly digest: string;
   readonly stage: Stage;
   readonly lastProvenStage: ProvenStage;
   readonly outcome: Outcome | null;
   readonly execution: ExecutionEvidence;
   readonly error: TerminalError | null;
-  /** Why it ended so, for the operator: the error's code, or who cancelled. */
+  /** Why the command ended this way, for the operator: the code of the error, or who cancelled it. */
   readonly reason: string | null;
-  /** Dispatches begun. At most one: nothing is written twice. */
+  /** Dispatches that were begun. At most one, because no command is written twice. */
   readonly attempts: number;
   /** The instance that the caller named; null for any. */
   readonly namedInstanceId: string | null;
-  /** The instance believed live when the command was admitted or queued. */
+  /** The instance that was connected when the command was admitted or queued. */
   readonly expectedInstanceId: string | null;
-  /** The instance that the socket write went to: only its reports count. */
+  /** The instance that the command was written to. Only reports of this instance count. */
   readonly boundInstanceId: string | null;
   /** The node of the target's connection. */
   readonly nodeId: string | null;
@@ -53,18 +57,21 @@ export type Command = CommandKey & {
   readonly acknowledgedAt: number | null;
   readonly terminalAt: number | null;
   readonly cancelRequestedAt: number | null;
-  /** Until when it may wait for its client to connect; counts only until it was first queued. */
+  /** Until when the command may wait for its client to connect. It counts only until the command is first queued. */
   readonly connectDeadline: number;
   readonly deadline: number;
   readonly lateResults: number;
   readonly firstLate: LateEvidence | null;
   /** The command ended with a result that is no longer retained. */
   readonly resultExpired: boolean;
-  /** How often each end that a client reported was seen (a result re-sent after a reconnect, say). At most SIGHTINGS_PER_COMMAND. */
+  /**
+   * How often each end that a client reported was seen (for example a result that is sent again after a reconnect). At
+   * most SIGHTINGS_PER_COMMAND entries.
+   */
   readonly sightings: readonly Sighting[];
 };
 
-/** What ingestion saw of one message id; says nothing of how often the client executed. */
+/** How often the relay received one message id. It says nothing about how often the client executed the command. */
 export type Sighting = {
   readonly messageId: string;
   readonly firstSeenAt: number;
@@ -73,26 +80,26 @@ export type Sighting = {
 };
 
 /**
- * What is left of an ended command whose record is no longer kept: enough to answer a repeat of its id for the rest of the idempotency
- * window.
+ * What the relay keeps of an ended command after its record is gone: enough to answer a repeated id for the rest of the
+ * idempotency window.
  */
 export type CommandMark = {
   readonly outcome: Outcome;
   readonly execution: ExecutionEvidence;
-  /** Code of the error that it ended with; null where there was none. The message is not kept. */
+  /** The code of the error that the command ended with; null if there was none. The error's message is not kept. */
   readonly errorCode: Code | null;
   /** Epoch milliseconds. */
   readonly endedAt: number;
-  /** The command ended with a result, which is no longer retained. */
+  /** The command ended with a result that is no longer retained. */
   readonly resultExpired: boolean;
 };
 
-/** The error that a mark still names; its message is the code's own. */
+/** The error that a mark names. The message is the standard message of its code. */
 export function errorOfMark({ errorCode }: CommandMark): TerminalError | null {
   return errorCode === null ? null : { code: errorCode, message: END_WORDS[errorCode] ?? errorCode };
 }
 
-/** A command as it was last known, ended as its mark says. */
+/** The last known state of a command, ended as its mark says. */
 export function endedByMark(command: Command, mark: CommandMark): Command {
   const { outcome, execution, errorCode, endedAt, resultExpired } = mark;
   const end = { outcome, execution, resultExpired, error: errorOfMark(mark), reason: errorCode, terminalAt: endedAt };

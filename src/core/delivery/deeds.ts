@@ -10,7 +10,10 @@ import { within } from '../range.ts';
 import { nodeView } from './inspection.ts';
 import type { DeliveryDeeds } from './observation.ts';
 
-/** What an operator may do: each deed is a row in the mailbox of the node that it concerns, and answers with what came of it. */
+/**
+ * Operator actions. Each posts a row to the mailbox of the node concerned and answers with the state that it then
+ * reads.
+ */
 export function createDeeds(deps: Deps): DeliveryDeeds {
   const { backend, clock, log } = deps;
   const { connections, nodes } = backend;
@@ -52,7 +55,7 @@ function notConnected(): never {
   fail('not_connected', 'The client is not connected.');
 }
 
-/** Nodes take their mail in their own time: reads until what was asked for shows, for at most DEED_TOLD_MS. */
+/** Nodes process their mailboxes asynchronously: reads until `done` holds, for at most DEED_TOLD_MS. */
 async function look<T>({ clock }: Deps, read: () => Maybe<T>, done: (seen: T) => boolean): Promise<T> {
   const end = clock.now() + DEED_TOLD_MS;
   for (;;) {

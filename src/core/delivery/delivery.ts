@@ -10,10 +10,10 @@ import { createDeeds } from './deeds.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { createInspection } from './inspection.ts';
 
-/** In shared mode a hint may be lost: what is watched is read again this often. */
+/** A hint may be lost in shared mode, so a watched command is read again at this interval. */
 const REREAD_MS = 1_000;
 
-/** The case file of a command, and its live form. */
+/** Inspection of commands, operator actions, and live updates of a command. */
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries {
   const { commands } = deps.backend;
   const command = async (who: Who, key: CommandKey): Promise<Command | null> => {
@@ -37,7 +37,7 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries
   };
 }
 
-/** The key with its user in canonical form; null where the asker may not know of it. */
+/** The key with its user in canonical form; null if the requester may not know of the command. */
 export function ownKey(who: Who, key: CommandKey): CommandKey | null {
   try {
     const userId = readUser(who, key.userId);
@@ -48,7 +48,7 @@ export function ownKey(who: Who, key: CommandKey): CommandKey | null {
   }
 }
 
-/** Listens before it reads, so that no move falls between; says each version once, and progress as it comes. */
+/** Subscribes before it reads, so that no change is missed. Emits each version once, and progress as it arrives. */
 function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
   const { backend, clock } = deps;
   let version = 0;
@@ -65,7 +65,7 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
       if (command) say(command, progress);
       else feed.end();
     });
-    // While a shared store is away there is nothing to say; the next reading says what was missed.
+    // While a shared store is unavailable there is nothing to emit. The next read catches up.
     last = turn.catch((error: unknown) => {
       if (!backend.capabilities.shared || !isAway(error)) feed.fail(error);
     });

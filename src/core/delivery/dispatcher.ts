@@ -10,8 +10,8 @@ import { createOutlet, isBusy, isAnswered, isHolding, Outlets, settleWaits, wait
 import type { Held, Outlet } from './outlets.ts';
 
 /**
- * Writes queued commands to the links of this node: at most IN_FLIGHT unended per link, none while the socket is behind, in the order
- * admitted. A socket write begins only after the dispatch is on record.
+ * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
+ * link, and none while the socket has back-pressure. A socket write begins only after the dispatch is recorded.
  */
 export class Dispatcher {
   readonly #deps: Deps;
@@ -25,8 +25,8 @@ export class Dispatcher {
   }
 
   /**
-   * Binds the client to this link. `previous`: the link that it takes the place of on this node, which is no longer written to; a leaving link of
-   * another instance is none.
+   * Binds the client to this link. `previous`: the link of this node that it replaces, to which nothing more is
+   * written. A leaving link of another instance is not replaced.
    */
   attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
     const outlet = createOutlet(client, binding, link);
@@ -40,8 +40,8 @@ export class Dispatcher {
   }
 
   /**
-   * The client leaves: no further dispatch is begun on this link, and it is the client's bound link no more. Resolves once the store has answered
-   * each dispatch that was begun.
+   * The client leaves: no further dispatch begins on this link, and it is no longer the client's bound link. Resolves
+   * once the store has answered each dispatch that was begun.
    */
   async retire(outlet: Outlet): Promise<void> {
     outlet.quiet = true;
@@ -70,20 +70,20 @@ export class Dispatcher {
     return this.#outlets.values();
   }
 
-  /** Whether the link is bound, or leaving and not gone yet. */
+  /** Whether the link is bound, or leaving with its socket still open. */
   has(outlet: Outlet): boolean {
     return this.#outlets.has(outlet);
   }
 
   enqueue(key: CommandKey): void {
     const outlet = this.find(key);
-    // A row may come twice; what is being dispatched, or was, is not to be looked at again.
+    // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
     if (!outlet || outlet.window.has(key.commandId)) return;
     outlet.queue.set(key.commandId, key);
     this.pump(outlet);
   }
 
-  /** The command ended: its place in the window is free. */
+  /** Frees the place in the window of a command that ended. */
   free(key: CommandKey): void {
     const outlet = this.find(key);
     if (outlet) this.#freeOn(outlet, key);
@@ -104,7 +104,7 @@ export class Dispatcher {
     }
   }
 
-  /** Tells the client to stop a command: never before it was told of the command itself. */
+  /** Asks the client to stop a command. The cancel of a held command is sent after the command itself. */
   cancel(key: CommandKey, reason: string | null): void {
     const outlet = this.#outlets.runningOn(key) ?? this.find(key);
     const held = outlet?.held?.get(key.commandId);
@@ -112,7 +112,7 @@ export class Dispatcher {
     else outlet?.link.sendCancel(key.commandId, reason);
   }
 
-  /** Links of clients. */
+  /** Number of client links. */
   get links(): number {
     return this.#outlets.size;
   }
@@ -131,7 +131,9 @@ export class Dispatcher {
       .toArray().length;
   }
 
-  /** Resolves once the link has nothing left to do (a quiet one: nothing in flight), or is not this node's any more. */
+  /**
+   * Resolves once the link has nothing left to do (a quiet link: nothing in flight), or no longer belongs to this node.
+   */
   async idle(outlet: Outlet): Promise<void> {
     if (this.has(outlet)) await waitFor(outlet, (now) => !isBusy(now));
   }
@@ -153,7 +155,7 @@ export class Dispatcher {
     };
     try {
       const answer = ask();
-      // In this tick nothing came between the look at the socket and the mark.
+      // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
       if (!(answer instanceof Promise)) return this.#answered(outlet, key, answer);
       outlet.asked++;
       void answer
@@ -165,7 +167,9 @@ export class Dispatcher {
     }
   }
 
-  /** Whether the mark was set is not known, so nothing was written: the same attempt is asked for until the store answers. */
+  /**
+   * It is unknown whether the mark was set, so nothing was written. Repeats the same attempt until the store answers.
+   */
   #insist(outlet: Outlet, key: CommandKey, ask: () => Maybe<DispatchResult>): void {
     const current = () => outlet.open && this.has(outlet);
     const run = async (): Promise<DispatchResult> => (current() ? ask() : { kind: 'skip' });
@@ -187,9 +191,12 @@ export class Dispatcher {
     settleWaits(outlet);
   }
 
-  /** Many may have been asked for before the socket was behind: what does not fit is held, at most a window of it. */
+  /**
+   * Many dispatches may have been requested before the socket had back-pressure. Those that do not fit are held, at
+   * most a window of them.
+   */
   #arrived(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
-    // Ended meanwhile: nobody waits for it any more.
+    // The command ended before the answer arrived, so it is not written.
     const answer: DispatchResult = outlet.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(outlet) || outlet.link.backlog() >= BACK_PRESSURE_BYTES;
     if (answer.kind === 'skip' || !behind || !this.has(outlet)) return this.#answered(outlet, key, answer);
@@ -222,11 +229,12 @@ export class Dispatcher {
       backend.bus.publish(`command:${commandKeyText(key)}`, hint);
     }
     outlet.link.sendCommand(command, params, remainingMs);
-    // Asked for between the mark and its answer: what was sent to the client then was of a command that it did not know.
+    // The cancel was requested between the mark and its answer. A cancel that was sent then named a command that the
+    // client did not know, so it is sent again.
     if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
   }
 
-  /** Nothing is written: reconciliation ends the command by its deadline. */
+  /** Nothing is written. Reconciliation ends the command at its deadline. */
   #lost(outlet: Outlet, key: CommandKey, error: unknown): void {
     this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
     outlet.window.delete(key.commandId);

@@ -8,9 +8,9 @@ import { isBusy, type Outlet } from './outlets.ts';
 import type { PendingWait } from './waiters.ts';
 
 /**
- * Closes this node's links, one after another and each once it has nothing left to do; those that are not done `withinMs` from now are
- * closed then. In shared mode other nodes go on admitting, so nothing more is dispatched on a link whose turn has come: what is queued moves
- * on with its client. Resolves when all are closed.
+ * Closes this node's links one after another, each once it has nothing left to do. Links that are still busy after
+ * `withinMs` are closed then. In shared mode other nodes go on admitting, so no more is dispatched on a link once its
+ * turn has come, and its queued commands move on with the client. Resolves when all links are closed.
  */
 export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
   const { deps, dispatcher, withinMs } = parts;
@@ -24,7 +24,7 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
     outlet.quiet ||= deps.backend.capabilities.shared;
     while (up() && isBusy(outlet)) {
       await dispatcher.idle(outlet);
-      // The client is still to be told that its last report was taken.
+      // The acknowledgement of the client's last report must still be sent.
       await after(DRAIN_LAST_WORD_MS);
     }
     if (up()) outlet.link.close('node_drained', null);
@@ -35,8 +35,8 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
 }
 
 /**
- * This node goes away with callers still waiting on it. In direct mode nothing of their commands will be left, so each ends with what is
- * proven, and its callers are told.
+ * This node shuts down while callers still wait on it. In direct mode nothing remains of their commands, so each
+ * command ends with what is proven and its callers get that end.
  */
 export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting: number }): Promise<void> {
   const { deps, acts, waiting } = parts;
@@ -49,6 +49,6 @@ export async function endWaits(parts: { deps: Deps; acts: DeliveryActs; waiting:
       await acts.settle(row.waiter, { kind: 'give_up', code: 'node_lost', instanceId: null });
     after = scan.next;
   } while (after !== null);
-  // Replies travel by the mailbox, in a microtask.
+  // Replies are delivered through the mailbox in a microtask.
   await Promise.resolve();
 }

@@ -11,7 +11,7 @@ import type { CapacityScope, DeliveryFilter } from './inspector.ts';
 import type { DispatcherNode } from './nodes.ts';
 import type { DeliveryObservation, DeliveryQuery, NodeView, ScopeView } from './observation.ts';
 
-/** Delivery as an operator may look at it. */
+/** The operator's view of delivery. */
 export function createInspection(deps: Deps): DeliveryObservation {
   const { backend, clock, cursors } = deps;
   const { inspector, nodes, commands } = backend;
@@ -56,7 +56,9 @@ export function createInspection(deps: Deps): DeliveryObservation {
   };
 }
 
-/** What a node said of its loops holds for as long as a loop may be quiet: of an older report nothing says that they still turn. */
+/**
+ * The liveness that a node reported holds for LOOP_ALIVE_MS. An older report does not prove that its loops still run.
+ */
 export function nodeView(node: DispatcherNode, now: number): NodeView {
   const age = now - node.updatedAt;
   const alive = age < LOOP_ALIVE_MS;
@@ -68,7 +70,7 @@ export function nodeView(node: DispatcherNode, now: number): NodeView {
   };
 }
 
-/** A scope's limit is known by its users: whoever holds something in it belongs to it. */
+/** Any user who holds a reservation in a scope belongs to it, so the policy gives the scope's limit by that user. */
 function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
   const own = ({ id: scopeId }: AdmissionScope): boolean => scopeId === scope.scopeId;
   const limit = scope.holders.map(({ userId }) => policy.scopeOf(userId)).find(own)?.limit ?? null;

@@ -3,26 +3,26 @@ import type { Maybe } from '../maybe.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Command, Outcome, Stage } from './command.ts';
 
-/** Bounded aggregates. The oldest ones are of a sample, not exact global extremes. */
+/** Bounded aggregates. The oldest values are those of a sample, not exact global extremes. */
 export type DeliverySummary = {
-  /** Commands with a record: live, and ended within retention. */
+  /** Commands with a record: live commands, and ended ones within retention. */
   readonly trackedCommands: number;
-  /** Live commands past their connect deadline or deadline, not yet settled. */
+  /** Live commands past their connect deadline or deadline that are not settled yet. */
   readonly dueCommands: number;
   readonly sampledOldestDeadline: number | null;
   readonly sampledOldestQueuedAgeMs: number | null;
   readonly sampleSize: number;
-  /** Found by migration checks; null where there is nothing to migrate from (direct mode). */
+  /** Found by migration checks; null if there is nothing to migrate from (direct mode). */
   readonly legacyCommandStreamDepth: number | null;
   readonly pendingCommandDepth: number | null;
 };
 
-/** An admission scope that holds something now. */
+/** An admission scope that holds reservations now. */
 export type CapacityScope = {
   readonly scopeId: string;
   readonly reservedCommands: number;
   readonly oldestDeadline: number | null;
-  /** Who holds the reservations, by deadline; at most SCOPE_HOLDERS. */
+  /** The commands that hold the reservations, ordered by deadline; at most SCOPE_HOLDERS. */
   readonly holders: readonly (CommandKey & { readonly deadline: number })[];
 };
 
@@ -36,11 +36,14 @@ export type DeliveryFilter = {
   readonly admittedAfter: number | null;
 };
 
-/** Delivery as it can be observed: records and counts, never a payload. Observing creates, acquires, renews and releases nothing. */
+/**
+ * Observation of delivery: records and counts, never a payload. Observing creates, acquires, renews and releases
+ * nothing.
+ */
 export interface DeliveryInspector {
   summary(): Maybe<DeliverySummary>;
-  /** Scopes with reservations, in order of scope. */
+  /** Scopes with reservations, ordered by scope. */
   scopes(page: PageRequest): Maybe<Scan<CapacityScope>>;
-  /** Tracked commands in order of (user, client, command). */
+  /** Tracked commands, ordered by (user, client, command). */
   list(filter: DeliveryFilter, page: PageRequest): Maybe<Scan<Command>>;
 }

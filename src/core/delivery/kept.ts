@@ -8,16 +8,22 @@ import type { Maybe } from '../maybe.ts';
 import { isTerminal, type Command } from './command.ts';
 import { endMessageId, type End, type Report } from './commands.ts';
 
-/** What a client reports, as history is to keep it. A large payload is stored only where a row will refer to it: a client could else fill the store with what nobody asked for. */
+/**
+ * The reports of clients in the form that history keeps. A large payload is stored only if a row will refer to it;
+ * otherwise a client could fill the store with unrequested payloads.
+ */
 export type KeptReports = {
   ofEnd(key: CommandKey, end: Omit<End, 'kept'>): Maybe<KeptPayload>;
-  /** Null: no row is kept of it. */
+  /** Null: the report makes no row. */
   ofReport(key: CommandKey, report: Omit<Report, 'kept'>): Maybe<KeptPayload | null>;
-  /** The command ended. */
+  /** Drops what is remembered of a command that ended. */
   forget(key: CommandKey): void;
 };
 
-/** Commands whose last large progress is remembered; one that is forgotten early may have a row more than one a second. */
+/**
+ * How many commands have the time of their last large progress remembered. If one is forgotten early, it may have more
+ * than one row a second.
+ */
 const REMEMBERED = 10_000;
 
 export function createKeptReports({ backend, clock }: Deps, keeper: Keeper): KeptReports {
@@ -48,7 +54,9 @@ export function createKeptReports({ backend, clock }: Deps, keeper: Keeper): Kep
   };
 }
 
-/** As FINISH will judge: the same end again is counted and makes no row, and of ends that come late only the first few do. */
+/**
+ * Predicts what FINISH does: a repeated end is counted and makes no row, and of late ends only the first few make one.
+ */
 function makesRow({ sightings, commandId }: Command, end: Omit<End, 'kept'>): boolean {
   const messageId = endMessageId(commandId, end);
   return sightings.length < SIGHTINGS_PER_COMMAND && !sightings.some((seen) => seen.messageId === messageId);

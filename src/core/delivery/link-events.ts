@@ -3,7 +3,7 @@ import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { Deps } from '../deps.ts';
 
-/** A link of a client opened on this node: an event, and a line in the log. */
+/** Publishes the event and writes the log line of a client link that opened on this node. */
 export function linkOpened(deps: Deps, { kind, connection }: ConnectResult): void {
   const latest = kind === 'replaced' ? (connection.predecessors[0] ?? null) : null;
   const replaced = latest && { replaced: latest.instanceId, cause: latest.cause };
@@ -12,7 +12,10 @@ export function linkOpened(deps: Deps, { kind, connection }: ConnectResult): voi
   publishChange(deps, kind, { connection, cause: latest?.cause ?? null });
 }
 
-/** A link of a client closed on this node: a line in the log. `durationMs`: how long it was open. Its event follows once the store knows. */
+/**
+ * Writes the log line of a client link that closed on this node. `durationMs`: how long it was open. The event is
+ * published later, once the store has recorded the disconnect.
+ */
 export function linkClosed({ log, clock, metrics }: Deps, connection: Connection, cause: DisconnectCause): void {
   const durationMs = Math.max(0, clock.now() - connection.connectedAt);
   metrics.count('links_closed', cause);

@@ -7,25 +7,37 @@ import type { Maybe } from '../maybe.ts';
 import type { Command } from './command.ts';
 import type { FinishResult, ReportResult } from './commands.ts';
 
-/** A client's socket as core sees it: what the gateway gives. None of these may throw; after `close` they do nothing. */
+/**
+ * A client's socket as core sees it; the gateway implements it. No method may throw. After `close` the methods do
+ * nothing.
+ */
 export interface ClientLink {
-  /** Writes the command. Called at most once per command, only after its dispatch is on record. */
+  /** Writes the command. Called at most once per command, and only after its dispatch is recorded. */
   sendCommand(command: Command, params: JsonText | null, remainingMs: number): void;
   sendCancel(commandId: string, reason: string | null): void;
-  /** Bytes that the socket has not taken yet. */
+  /** Bytes that the socket has not accepted yet. */
   backlog(): number;
-  /** Says why and closes. `instanceId` is the successor of a replaced one. Ends in `LinkSession.closed` as any close does. */
+  /**
+   * Sends the cause and closes. `instanceId`: the successor of a replaced instance. As with any close,
+   * `LinkSession.closed` is called in the end.
+   */
   close(cause: DisconnectCause, instanceId: string | null): void;
 }
 
-/** One open link, from the gateway's side. Everything here is bound to the link's instance and epoch. */
+/** One open link as the gateway uses it. All methods are bound to the link's instance and epoch. */
 export interface LinkSession {
   readonly result: ConnectResult;
-  /** Commands that an earlier link of the instance was written and that have not ended: their reports are asked for on this one. */
+  /**
+   * Commands that were written to an earlier link of this instance and have not ended. The client is asked for their
+   * reports on this link.
+   */
   readonly unfinished: readonly Command[];
-  /** The client was welcomed: dispatching begins, and cancels that it missed are sent. Nothing is sent over the link before. */
+  /**
+   * Called when the client has been welcomed: dispatching begins, and cancels that the client missed are sent. Before
+   * this, nothing is sent over the link.
+   */
   begin(): void;
-  /** These three answer in the same tick where the store does, and throw then. */
+  /** These three answer in the same tick if the store does, and then also throw in that tick. */
   ack(commandId: string): Maybe<ReportResult>;
   progress(commandId: string, payload: JsonText | null): Maybe<ReportResult>;
   end(
@@ -38,18 +50,22 @@ export interface LinkSession {
     },
   ): Maybe<FinishResult>;
   advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
-  /** What the client says of its contexts and windows: all of it is taken, or nothing. */
+  /** A report of the client's contexts and windows: all of it is accepted, or nothing. */
   report(report: Report): Promise<ReportOutcome>;
-  /** A sign of life. False when this link is no longer the bound one, unless its client is leaving: the gateway then closes it. */
+  /**
+   * Records a sign of life. False: this link is no longer the bound one and its client is not leaving, so the gateway
+   * closes it.
+   */
   alive(): Promise<boolean>;
   /**
-   * The client leaves: from now on the link is no target, its connection counts as disconnected (`client_closed`), no further dispatch is begun on
-   * it, and what was not dispatched waits for the client's next link. Resolves, once nothing more will be written to the link, with the ids of the
-   * commands that were dispatched on it and have not ended: their reports are still taken. May be asked again.
+   * The client leaves. Nothing is targeted at this link any more: its connection counts as disconnected
+   * (`client_closed`), no further dispatch begins on it, and undispatched commands wait for the client's next link.
+   * Resolves, once nothing more will be written to the link, with the ids of the commands that were dispatched on it
+   * and have not ended; their reports are still accepted. May be called again.
    */
   leave(): Promise<readonly string[]>;
-  /** The socket took what had piled up: dispatching goes on. */
+  /** The socket accepted its backlog: dispatching continues. */
   drained(): void;
-  /** The socket is gone. Idempotent. */
+  /** The socket closed. Idempotent. */
   closed(cause: DisconnectCause): Promise<void>;
 }

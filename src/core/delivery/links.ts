@@ -27,7 +27,7 @@ export type LinkParts = {
   readonly isDraining: () => boolean;
 };
 
-/** Binds clients to links. Of one client one link is bound at a time: the newest. */
+/** Binds clients to links. At most one link of a client is bound at a time: the newest. */
 export function createLinks(given: LinkParts): Links {
   const { deps } = given;
   const { connections } = deps.backend;
@@ -63,7 +63,7 @@ export function createLinks(given: LinkParts): Links {
 
 type SessionParts = LinkParts & { readonly advertised: Advertised };
 
-/** Gives the client's commands to its new link. */
+/** Assigns the client's commands to its new link. */
 async function bind(
   parts: SessionParts,
   client: ClientKey,
@@ -86,7 +86,7 @@ async function bind(
 
 type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
 
-/** A class, and not functions over their surroundings: ten thousand idle clients hold one object each. */
+/** A class rather than closures: ten thousand idle clients then hold one object each. */
 class Session implements LinkSession {
   readonly result: ConnectResult;
   readonly unfinished: readonly Command[];
@@ -179,12 +179,15 @@ class Session implements LinkSession {
     dispatcher.detach(this.#outlet);
     advertised.closed(this.#outlet.client);
     linkClosed(deps, this.result.connection, cause);
-    // Of a client that left it is on record already.
+    // For a client that left, the disconnect is already recorded.
     if (this.#left) await this.#left;
     else await this.#unbind(cause);
   }
 
-  /** Unbinds once every dispatch is answered: one whose answer was lost is only known again by the link that is bound. */
+  /**
+   * Unbinds once the store has answered every dispatch: after a lost answer only the bound link can learn whether the
+   * mark was set.
+   */
   async #leave(): Promise<void> {
     const { dispatcher } = this.#parts;
     await dispatcher.retire(this.#outlet);
@@ -192,13 +195,16 @@ class Session implements LinkSession {
     await dispatcher.written(this.#outlet);
   }
 
-  /** Notes the end of the link, and parks what was queued for it; the store may be told later, while it is away. */
+  /**
+   * Records the end of the link and parks what was queued for it. While the store is unavailable, the retry queue holds
+   * this back.
+   */
   async #unbind(cause: DisconnectCause): Promise<void> {
     const { deps, dispatcher, outbox } = this.#parts;
     const { client, binding } = this.#outlet;
     const run = async (): Promise<void> => {
       const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);
-      // A newer link of the client is bound: nothing of it is touched.
+      // A newer link of the client is bound, so its commands are not parked.
       if (!connection || dispatcher.find(client)) return;
       await deps.backend.commands.rebind(client, binding, 'down');
       publishChange(deps, 'disconnected', { connection, cause });
@@ -214,7 +220,10 @@ class Session implements LinkSession {
 
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => Maybe<FinishResult> };
 
-/** In the same tick where the store answers so and nothing is kept for it; else the outbox brings it. */
+/**
+ * Answers in the same tick if the store does and nothing waits in the retry queue; otherwise the end goes through the
+ * retry queue.
+ */
 function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Ending): Maybe<FinishResult> {
   const keep = (): Promise<FinishResult> => {
     const bytes = ENTRY_BYTES + (payload === null ? 0 : utf8Length(payload));

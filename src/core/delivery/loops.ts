@@ -16,7 +16,7 @@ export type LoopParts = ReportParts & {
   readonly onLost: NodeListener['lost'];
 };
 
-/** Takes up this node's mailbox, its beat and reconciliation. The returned function ends all three. */
+/** Starts this node's mailbox listener, heartbeat and reconciliation. The returned function stops all three. */
 export async function startLoops(parts: LoopParts): Promise<Cancel> {
   const { deps } = parts;
   const { clock, nodeId } = deps;
@@ -36,19 +36,22 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
     deliver(row) {
       if (row.kind === 'pulse') turns.heardAt = clock.now();
       else take(parts, row);
-      // Whoever asked for it looks whether this node says that it drains.
+      // The operator who requested the drain polls this node's report, so it is sent now.
       if (row.kind === 'drain') beat();
     },
     lost: parts.onLost,
     linksLost: (connections) => tellLost(deps, connections),
-    revived: quietly('queueing anew', () => queueAnew(parts)),
+    revived: quietly('requeue', () => queueAnew(parts)),
   });
   beat();
   const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];
   return () => cancels.forEach((cancel) => cancel());
 }
 
-/** Ends what is due, a batch at a time, until nothing is, or a whole batch could not be ended: that is for the next turn. */
+/**
+ * Ends due commands, one batch at a time, until none is due or a full batch could not be ended. The next pass tries
+ * those again.
+ */
 export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>): Promise<void> {
   for (;;) {
     const due = await deps.backend.nodes.due(RECONCILE_BATCH);
@@ -58,7 +61,7 @@ export async function reconcile({ deps, acts }: Pick<LoopParts, 'deps' | 'acts'>
   }
 }
 
-/** Nobody was there to close these links, so nobody else says that they are gone. */
+/** No node closed these links, so none has published their disconnects. */
 function tellLost({ backend, clock }: Deps, connections: readonly Connection[]): void {
   const change = 'disconnected';
   for (const connection of connections)

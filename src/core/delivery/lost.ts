@@ -8,20 +8,21 @@ export type LostParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
-  /** Lets every caller that waits on this node wait anew. */
+  /** Registers the wait of every caller of this node again. */
   readonly reattach: () => Promise<void>;
 };
 
 /**
- * This node's word counts no more. `fenced`: others took over what it held. `store_lost`: the store forgot something that it had confirmed,
- * so nothing is proven of the commands of the clients on this node's links, whatever is on record of them now, and each ends as unknown. In both cases the links close, so that their
- * clients come back under a new binding, and callers wait anew. Never rejects.
+ * Handles the loss of this node's epoch. `fenced`: other nodes took over what it held. `store_lost`: the store forgot
+ * something that it had confirmed, so nothing is proven about the commands of the clients on this node's links,
+ * whatever their records say, and each of them ends as unknown. In both cases the links close, so that their clients
+ * connect again under a new binding, and callers wait again. Never rejects.
  */
 export async function dealWithLoss(parts: LostParts, cause: 'fenced' | 'store_lost'): Promise<void> {
   const { deps, dispatcher } = parts;
   deps.metrics.count('node_losses', cause);
   const outlets = [...dispatcher.outlets()];
-  // Nothing more is written to them, whatever the store still answers.
+  // Nothing more is written to these links, whatever the store still answers.
   for (const outlet of outlets) outlet.open = false;
   if (cause === 'store_lost') await Promise.all(outlets.map((outlet) => giveUp(parts, outlet)));
   for (const { link } of outlets) link.close('node_lost', null);
@@ -34,23 +35,26 @@ async function giveUp(parts: LostParts, outlet: Outlet): Promise<void> {
   await Promise.all(
     [...keys.values()].map((key) =>
       acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
-        deps.log.warn({ err: error }, 'a command of a lost link is left to its deadline');
+        deps.log.warn({ err: error }, 'could not settle a command of a lost link; it ends at its deadline');
       }),
     ),
   );
 }
 
-/** What this node knows of, and what the store holds as unended: it may have forgotten an end that this node saw confirmed. */
+/**
+ * The commands that this node knows and those that the store holds as unended. The store may have forgotten an end that
+ * it confirmed to this node.
+ */
 async function doubtful({ deps, dispatcher }: LostParts, outlet: Outlet): Promise<ReadonlyMap<string, CommandKey>> {
   const { client, queue, window } = outlet;
   const keys = new Map<string, CommandKey>(queue);
   for (const commandId of window) keys.set(commandId, { ...client, commandId });
-  // What else the client of a leaving link has is on its next link, perhaps on another node.
+  // Other commands of a leaving link's client are on its next link, perhaps on another node.
   if (dispatcher.find(client) !== outlet) return keys;
   try {
     for (const key of await deps.backend.commands.live(client)) keys.set(key.commandId, key);
   } catch (error) {
-    deps.log.warn({ err: error }, 'what the store holds of a lost link is not known');
+    deps.log.warn({ err: error }, 'could not read the unended commands of a lost link');
   }
   return keys;
 }

@@ -5,14 +5,14 @@ import type { Maybe } from '../maybe.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Reply } from './waiter.ts';
 
-/** What reaches a node through its mailbox, in the order posted, each at most once per boot. */
+/** A row of a node's mailbox. Rows are delivered in the order posted, each at most once per boot. */
 export type MailboxRow =
   | { readonly kind: 'command'; readonly key: CommandKey }
-  /** Tell the client to stop this command. */
+  /** Ask the client to stop this command. */
   | { readonly kind: 'cancel'; readonly key: CommandKey; readonly reason: string | null }
-  /** The command ended without its client's report: its place in the window is free. */
+  /** The command ended without its client's report. Its place in the window is free. */
   | { readonly kind: 'ended'; readonly key: CommandKey }
-  /** Close this link, unless a newer epoch is bound. `instanceId` is the successor of a replaced one. */
+  /** Close this link, unless a newer epoch is bound. `instanceId`: the successor of a replaced instance. */
   | {
       readonly kind: 'kick';
       readonly client: ClientKey;
@@ -21,15 +21,15 @@ export type MailboxRow =
       readonly instanceId: string | null;
     }
   | { readonly kind: 'drain'; readonly withinMs: number }
-  /** What a node posts to itself: that it comes proves that its mailbox is read. */
+  /** A node posts this to itself. Its arrival proves that the mailbox is read. */
   | { readonly kind: 'pulse' }
   | { readonly kind: 'reply'; readonly reply: Reply };
 
-/** What a node says of itself with each beat. */
+/** What a node reports with each heartbeat. */
 export type NodeReport = {
-  /** What it last posted to its own mailbox came lately. */
+  /** Whether a `pulse` row that the node posted to its own mailbox arrived within LOOP_ALIVE_MS. */
   readonly listenerAlive: boolean;
-  /** Reconciliation came to its end lately. */
+  /** Whether a reconciliation pass finished within LOOP_ALIVE_MS. */
   readonly reconciliationAlive: boolean;
   /** Links with commands queued. */
   readonly activeDrainers: number;
@@ -45,43 +45,50 @@ export type NodeReport = {
 
 export type DispatcherNode = NodeReport & { readonly nodeId: string; readonly updatedAt: number };
 
-/** Whoever holds a node's mailbox. */
+/** Receives what happens to a node and its mailbox. */
 export interface NodeListener {
   deliver(row: MailboxRow): void;
   /**
-   * `fenced`: the others counted this node as dead and took over what it held. `store_lost`: the store forgot something that it had confirmed.
-   * No row is delivered until this resolves; the node then holds its id anew. Never called by a store that cannot lose a node.
+   * `fenced`: the other nodes counted this node as dead and took over what it held. `store_lost`: the store forgot
+   * something that it had confirmed. No row is delivered until this resolves; the node then holds its id again. A store
+   * that cannot lose a node never calls it.
    */
   lost(cause: 'fenced' | 'store_lost'): Promise<void>;
   /**
-   * This node cleared away after one that is gone, itself before it was fenced included, and marked these of its links as lost. Of all nodes
-   * one is told of each, once.
+   * This node cleaned up after a node that is gone (which may be itself before it was fenced) and marked these of its
+   * links as lost. Each link is reported to one node of the deployment, once.
    */
   linksLost(connections: readonly Connection[]): void;
-  /** This node's lease had run out, or may have, and holds again. Its links counted as gone meanwhile: what came for their clients was parked. */
+  /**
+   * This node's lease ran out, or may have, and is now valid again. In between, its links counted as gone and the
+   * commands for their clients were parked.
+   */
   revived(): void;
 }
 
-/** The processes of a deployment: their mailboxes, their leases, and what is due. */
+/** The nodes of a deployment: their mailboxes, their leases, and the commands that are due. */
 export interface NodeStore {
-  /** Registers this process under the id and begins to deliver its mailbox. Throws when another live process holds the id. */
+  /**
+   * Registers this process under the id and starts delivering its mailbox. Throws if another live process holds the id.
+   */
   attach(nodeId: string, listener: NodeListener): Maybe<Cancel>;
   /** Renews the lease and replaces the report. */
   beat(nodeId: string, report: NodeReport): Maybe<void>;
-  /** Posts a row to a node; false when there is no such live node. */
+  /** Posts a row to a node. False: there is no such live node. */
   post(nodeId: string, row: MailboxRow): Maybe<boolean>;
   /** Commands past their connect deadline or deadline, oldest first. Reads only. */
   due(limit: number): Maybe<readonly CommandKey[]>;
   /**
-   * Nodes that reported, in order of node. A node that died without giving its id back stays listed, as it last reported, for NODE_GONE_MS
-   * after it was cleared away.
+   * Nodes that have reported, ordered by id. A node that died without releasing its id stays listed, as it last
+   * reported, for NODE_GONE_MS after it was cleaned up.
    */
   list(page: PageRequest): Maybe<Scan<DispatcherNode>>;
   /**
-   * Ids of the nodes whose last beat is NODE_SILENT_MS old or older, in order: nothing is known of their links and waits since. A node that died is among them for
-   * as long as `list` shows it; a node that gave its id back is not.
+   * Ids, in order, of the nodes whose last heartbeat is at least NODE_SILENT_MS old. Since that heartbeat nothing is
+   * known of their links and waits. A node that died is included for as long as `list` shows it; a node that released
+   * its id is not.
    */
   silent(): Maybe<readonly string[]>;
-  /** Null where no such node reported. */
+  /** Null if no such node has reported. */
   get(nodeId: string): Maybe<DispatcherNode | null>;
 }

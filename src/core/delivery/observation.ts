@@ -9,38 +9,53 @@ import type { DispatcherNode } from './nodes.ts';
 
 export type DeliverySummaryView = DeliverySummary & { readonly completeness: Completeness };
 
-/** A node as it last reported, its loops as they can still be known to be alive. `stale`: its lease has run out since. */
+/**
+ * A node's last report; its loops count as alive only while that report is recent enough. `stale`: its lease has run
+ * out.
+ */
 export type NodeView = DispatcherNode & { readonly stale: boolean };
 
-/** `limit`: what the scope may hold at once by this node's policy; null where that policy knows no such scope. */
+/**
+ * `limit`: how many commands the scope may hold at once under this node's policy; null if that policy has no such
+ * scope.
+ */
 export type ScopeView = CapacityScope & { readonly limit: number | null };
 
-/** Which tracked commands to list; what is left out does not narrow. */
+/** Filters for listing tracked commands. An omitted filter matches all. */
 export type DeliveryQuery = { readonly [Name in keyof DeliveryFilter]?: DeliveryFilter[Name] | undefined };
 
 /**
- * A link that an operator closed. `closed`: it is gone; `requested`: its node was asked and has not said so yet. The connection is as it
- * stood afterwards: another link of the client may be up already.
+ * The result of closing a link as an operator. `closed`: the link is gone. `requested`: its node was asked and has not
+ * confirmed yet. `connection` is the state afterwards; it may already be another link of the client.
  */
 export type Disconnection = { readonly state: 'closed' | 'requested'; readonly connection: Connection };
 
-/** How delivery goes. Administrators only. Reads only, and no payload anywhere. */
+/** Observation of delivery, for administrators only. It changes nothing and shows no payload. */
 export interface DeliveryObservation {
   summary(who: Principal | null): Promise<DeliverySummaryView>;
-  /** Nodes that reported lately, in order of node. */
+  /** Nodes that have reported, ordered by id. */
   nodes(who: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
-  /** Admission scopes that hold something, in order of scope. */
+  /** Admission scopes that hold reservations, ordered by scope. */
   tenants(who: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
-  /** The record of one command; null where none is kept. Throws `invalid_argument` or `invalid_user` where there can be no such command. */
+  /**
+   * The record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is not
+   * valid.
+   */
   status(who: Principal | null, key: CommandKey): Promise<Command | null>;
-  /** Tracked commands in order of (user, client, command). */
+  /** Tracked commands, ordered by (user, client, command). */
   commands(who: Principal | null, query: DeliveryQuery, page: PageArgs): Promise<Page<Command>>;
 }
 
-/** The operator's deeds. Administrators only; each is written to the audit log. */
+/** Operator actions, for administrators only. Each is written to the audit log. */
 export interface DeliveryDeeds {
-  /** Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` where its link is down. */
+  /**
+   * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
+   * link is down.
+   */
   disconnectClient(who: Principal | null, key: ClientKey, reason: string | null): Promise<Disconnection | null>;
-  /** Tells a node to drain for at most `withinMs`, and answers with what is left on it. Null: there is no such live node. */
+  /**
+   * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is no
+   * such live node.
+   */
   drainNode(who: Principal | null, nodeId: string, withinMs: number | null): Promise<NodeView | null>;
 }

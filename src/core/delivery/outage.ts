@@ -1,9 +1,9 @@
 import type { Deps } from '../deps.ts';
 import { isAway } from '../errors.ts';
 
-/** What runs again and again, and says once that the store is away and once that it is back. */
+/** Wraps a repeated task: logs once that the store is unavailable and once that it is back. */
 export interface Outage {
-  /** Runs it. What goes wrong is logged, and nothing is while the store is still away. Never rejects. */
+  /** Runs the task. Errors are logged, except further ones while the store is unavailable. Never rejects. */
   run(what: string, turn: () => Promise<void>): Promise<void>;
 }
 
@@ -15,7 +15,8 @@ export function createOutage({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outag
       const began = clock.now();
       try {
         await turn();
-        // One that began before the outage proves nothing of its end, nor one that began in it of another.
+        // A run that began before the outage does not prove that the outage ended. Likewise, a failed run that began
+        // during an outage does not prove a new one.
         if (since === null || began < since) return;
         log.info({ awayMs: clock.now() - since }, 'the store is back');
         since = null;
@@ -23,7 +24,7 @@ export function createOutage({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outag
       } catch (error) {
         if (!isAway(error)) return log.error({ err: error }, `${what} failed`);
         if (began < backAt) return;
-        if (since === null) log.error({ err: error }, 'the store is away: what it must be told or asked waits');
+        if (since === null) log.error({ err: error }, 'the store is unavailable');
         since ??= clock.now();
       }
     },

@@ -3,34 +3,35 @@ import type { Deps } from '../deps.ts';
 import { CallboardError, isAway } from '../errors.ts';
 import { OUTBOX_BYTES, OUTBOX_ENTRIES, OUTBOX_LANES, OUTBOX_RETRY_MS } from '../limits.ts';
 
-/** What keeping anything costs, beside its payload. */
+/** The cost in bytes of keeping an entry, without its payload. */
 export const ENTRY_BYTES = 512;
 
 export type Entry<T> = {
-  /** Entries of one lane are never under way at once. */
+  /** Entries of one lane never run at the same time. */
   readonly lane: string;
   readonly bytes: number;
-  /** May be run again until it is taken, so it must be idempotent. */
+  /** May run several times until the store answers, so it must be idempotent. */
   readonly run: () => Promise<T>;
 };
 
-/** What this node must still tell a store that is away. */
+/** Retry queue for acts that a store did not answer because it was unavailable. */
 export interface Outbox {
   /**
-   * Runs the entry, after those that wait already. While the store does not answer it is kept and tried again, in order. Rejects with
-   * `store_unavailable` where there is no more room, or the outbox was stopped; with anything else that `run` rejects with at once.
+   * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
+   * order. Rejects with `store_unavailable` if there is no more room or the queue was stopped; rejects at once with any
+   * other error of `run`.
    */
   take<T>(entry: Entry<T>): Promise<T>;
-  /** Entries that wait. */
+  /** Number of waiting entries. */
   readonly size: number;
-  /** Gives up what waits: nothing is tried again. */
+  /** Rejects all waiting entries. Nothing is retried afterwards. */
   stop(): void;
 }
 
 type Waiting = {
   readonly lane: string;
   readonly bytes: number;
-  /** False when the store is still away. */
+  /** False if the store is still unavailable. */
   attempt(): Promise<boolean>;
   reject(error: unknown): void;
 };
@@ -56,14 +57,14 @@ export function createOutbox({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outbo
     timer = null;
     void replay().then(() => {
       if (waiting.length > 0 && !stopped) timer = clock.after(OUTBOX_RETRY_MS, again);
-      else if (!stopped) log.info({}, 'the store took all that was kept for it');
+      else if (!stopped) log.info({}, 'all kept acts have reached the store');
     });
   };
   const keep = (entry: Waiting): void => {
     const full = waiting.length >= OUTBOX_ENTRIES || bytes + entry.bytes > OUTBOX_BYTES;
     if (full || stopped) return entry.reject(awayError());
     if (waiting.length === 0) {
-      log.warn({}, 'the store is away: what it must be told is kept for it');
+      log.warn({}, 'the store is unavailable; acts are kept and retried');
       timer = clock.after(OUTBOX_RETRY_MS, again);
     }
     waiting.push(entry);
@@ -98,7 +99,7 @@ export function createOutbox({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outbo
   };
 }
 
-/** The oldest entries, at most one of a lane, until a lane comes again. */
+/** The oldest entries, at most one of each lane, up to the first entry whose lane repeats. */
 function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
   const lanes = new Set<string>();
   for (const { lane } of waiting) {

@@ -5,36 +5,42 @@ import { LEAVING_LINKS } from '../limits.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 
-/** A dispatch that its link has not been told of yet. */
+/** A recorded dispatch that is not yet written to its link. */
 export type Held = {
   readonly key: CommandKey;
   readonly result: Extract<DispatchResult, { kind: 'dispatch' }>;
   readonly at: number;
-  /** Asked for meanwhile. */
+  /** A cancel that was requested while the dispatch was held. */
   cancel: { readonly reason: string | null } | null;
 };
 
-/** Resolves `wake` as soon as `over` holds. */
+/** `wake` is called as soon as `over` holds. */
 export type OutletWait = { readonly over: (outlet: Outlet) => boolean; readonly wake: () => void };
 
-/** One link's queue and window on this node. */
+/** The queue and the window of one link on this node. */
 export type Outlet = {
   readonly client: ClientKey;
   readonly binding: Binding;
   readonly link: ClientLink;
-  /** Queued commands in the order admitted, by their ids; a Map, so that a row seen twice stands once. */
+  /** Queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
   readonly queue: LazyMap<string, CommandKey>;
-  /** Ids of those dispatched, or being dispatched, and not ended. */
+  /** Ids of commands that are dispatched, or being dispatched, and have not ended. */
   readonly window: LazySet<string>;
-  /** False until the client was welcomed. */
+  /** False until the client is welcomed. */
   open: boolean;
-  /** True: nothing more is dispatched on it, and what is queued waits for the client's next link. */
+  /** True: nothing more is dispatched on this link, and queued commands wait for the client's next link. */
   quiet: boolean;
-  /** Dispatched, and not written yet: the socket was behind when the store answered. In the order dispatched; made with the first one. */
+  /**
+   * Commands that are dispatched but not written yet, because the socket had back-pressure when the store answered. In
+   * the order of dispatch; created with the first one.
+   */
   held: Map<string, Held> | null;
   /** Dispatches that the store has not answered yet. */
   asked: number;
-  /** Those of them for which it was away: until it has answered, none is begun, so that the order holds. */
+  /**
+   * How many of those are retried because the store was unavailable. No other dispatch begins until it has answered, so
+   * that the order holds.
+   */
   unanswered: number;
   readonly waits: OutletWait[];
 };
@@ -44,7 +50,7 @@ export function createOutlet(client: ClientKey, binding: Binding, link: ClientLi
   return { client, binding, link, ...own, open: false, quiet: false, held: null, asked: 0, unanswered: 0 };
 }
 
-/** Whether it has commands to see to the end of: those in flight, and, unless it is quiet, those queued. */
+/** Whether the link still has commands to finish: those in flight and, unless it is quiet, those queued. */
 export function isBusy({ quiet, queue, window }: Outlet): boolean {
   return window.size > 0 || (!quiet && queue.size > 0);
 }
@@ -58,7 +64,7 @@ export function isAnswered({ asked }: Outlet): boolean {
   return asked === 0;
 }
 
-/** Resolves once `over` holds for the link, or all its waits are ended. */
+/** Resolves once `over` holds for the link, or once all its waits are ended. */
 export function waitFor(outlet: Outlet, over: OutletWait['over']): Promise<void> {
   return new Promise((wake) => {
     outlet.waits.push({ over, wake });
@@ -76,14 +82,17 @@ export function settleWaits(outlet: Outlet): void {
 }
 
 /**
- * The links of clients on this node. Of each client at most one is bound: it is what the client's commands are dispatched on. A leaving link
- * is bound no more, but some of its commands still run: it is kept until its socket is gone.
+ * The client links of this node. At most one link of each client is bound: the client's commands are dispatched on it.
+ * A leaving link is no longer bound, but some of its commands still run, so it is kept until its socket is gone.
  */
 export class Outlets {
   readonly #bound = new ByClient<Outlet>();
   readonly #leaving = new ByClient<readonly Outlet[]>();
 
-  /** Returns the link that was bound, or else a leaving link of the same instance: the new link takes its place. */
+  /**
+   * Binds the link. Returns the link that it replaces: the one that was bound, or else a leaving link of the same
+   * instance.
+   */
   bind(outlet: Outlet): Outlet | undefined {
     const { client, binding } = outlet;
     const sameInstance = (other: Outlet): boolean => other.binding.instanceId === binding.instanceId;
@@ -92,7 +101,10 @@ export class Outlets {
     return previous;
   }
 
-  /** The bound link becomes a leaving one. Any other link stays as it is. Returns the leaving link that is one too many, which is to be closed. */
+  /**
+   * Turns the bound link into a leaving one; does nothing to any other link. Returns the leaving link that exceeds the
+   * limit and must be closed.
+   */
   retire(outlet: Outlet): Outlet | undefined {
     const { client } = outlet;
     if (this.find(client) !== outlet) return undefined;
@@ -126,7 +138,7 @@ export class Outlets {
     return bound && runsIt(bound) ? bound : this.leaving(key).find(runsIt);
   }
 
-  /** Whether it is one of these, bound or leaving. */
+  /** Whether the link is registered, bound or leaving. */
   has(outlet: Outlet): boolean {
     return this.find(outlet.client) === outlet || this.leaving(outlet.client).includes(outlet);
   }
@@ -137,7 +149,7 @@ export class Outlets {
     return this.#bound.size + leaving;
   }
 
-  /** All, bound and leaving. */
+  /** All links, bound and leaving. */
   *values(): Generator<Outlet> {
     yield* this.#bound.values();
     for (const outlets of this.#leaving.values()) yield* outlets;

@@ -7,7 +7,7 @@ import type { Dispatcher } from './dispatcher.ts';
 
 type Parts = { readonly deps: Deps; readonly acts: DeliveryActs; readonly dispatcher: Dispatcher };
 
-/** The client's earlier link was on another node: that node closes it. */
+/** If the client's earlier link is on another node, asks that node to close it. */
 export function kickElsewhere({ deps }: Pick<Parts, 'deps'>, { previous, connection }: ConnectResult): void {
   if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
   const { userId, clientId, instanceId } = connection;
@@ -19,13 +19,13 @@ export function kickElsewhere({ deps }: Pick<Parts, 'deps'>, { previous, connect
     instanceId,
   } as const;
   void Promise.resolve(deps.backend.nodes.post(previous.nodeId, row)).catch((error: unknown) =>
-    deps.log.warn({ err: error }, 'the node of the replaced link was not told'),
+    deps.log.warn({ err: error }, 'could not ask the node of the replaced link to close it'),
   );
 }
 
 /**
- * Results of the old instance may still arrive over a socket that is closing; after the grace nothing more will. A client that leaves in good
- * order over a link of this node is given until its deadline.
+ * Gives up commands of a replaced instance after the grace period. Until then its results may still arrive over the
+ * closing socket. While the old client is leaving in good order over a link of this node, the grace period is renewed.
  */
 export function giveUpLater({ deps, acts, dispatcher }: Parts, orphaned: readonly Command[]): void {
   for (const { userId, clientId, commandId, boundInstanceId } of orphaned) {
@@ -34,7 +34,7 @@ export function giveUpLater({ deps, acts, dispatcher }: Parts, orphaned: readonl
       if (dispatcher.isLeaving(key)) return void deps.clock.after(REPLACED_GRACE_MS, giveUp);
       const settlement = { kind: 'give_up', code: 'instance_replaced', instanceId: boundInstanceId } as const;
       acts.settle(key, settlement).catch((error: unknown) => {
-        deps.log.warn({ err: error }, 'a command of a replaced instance is left to its deadline');
+        deps.log.warn({ err: error }, 'could not settle a command of a replaced instance; it ends at its deadline');
       });
     };
     deps.clock.after(REPLACED_GRACE_MS, giveUp);

@@ -13,7 +13,7 @@ export type ReportParts = {
   readonly isDraining: () => boolean;
 };
 
-/** When each loop last did its work, epoch milliseconds. */
+/** When each loop last did its work, in epoch milliseconds. */
 export type Turns = { heardAt: number; reconciledAt: number };
 
 const OUTCOMES: Readonly<Record<Outcome, true>> = {
@@ -32,12 +32,12 @@ const COUNTED: readonly CounterName[] = [
   'fenced_results',
   'replies_dropped',
 ];
-/** A counter of delivery is shown from the start: what never happened is 0 and not absent. */
+/** Delivery counters are shown from the start: an event that never happened counts 0 instead of being absent. */
 const ZEROS: ReadonlyMap<string, number> = new Map(
   [...COUNTED, ...Object.keys(OUTCOMES).map((outcome) => `commands_ended:${outcome}`)].map((name) => [name, 0]),
 );
 
-/** What this node says of itself now. */
+/** This node's current report. */
 export function reportOf({ deps, dispatcher, waiters, isDraining }: ReportParts, turns: Turns): NodeReport {
   const now = deps.clock.now();
   return {

@@ -1,10 +1,13 @@
 import type { Deps } from '../deps.ts';
 import type { Dispatcher } from './dispatcher.ts';
 
-/** Links that are asked for at once. */
+/** How many links are processed at once. */
 const AT_ONCE = 64;
 
-/** Queues what waits for the clients of this node's links. What is queued already stays so: asking again changes nothing. */
+/**
+ * Queues again the commands that wait for the clients of this node's links. Commands that are already queued stay so:
+ * repeating the act changes nothing.
+ */
 export async function queueAnew({ deps, dispatcher }: { deps: Deps; dispatcher: Dispatcher }): Promise<void> {
   const outlets = [...dispatcher.outlets()].filter(({ open, quiet }) => open && !quiet);
   for (let at = 0; at < outlets.length; at += AT_ONCE) {

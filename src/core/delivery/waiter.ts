@@ -2,12 +2,12 @@ import type { CommandKey } from '../ids.ts';
 import { reached, type Command, type Stage } from './command.ts';
 import type { JsonText } from '../json.ts';
 
-/** What a call waits for. */
+/** The stage that a call waits for. */
 export type WaitFor = 'admitted' | 'acknowledged' | 'completed';
 
 /**
- * One caller's unresolved wait on a command. Its row proves that the correlator has not resolved the waiter, and nothing about the
- * socket, the client or a result that came after the caller had gone.
+ * One caller's unresolved wait on a command. The row proves only that the correlator has not resolved the waiter. It
+ * proves nothing about the socket, the client, or a result that arrived after the caller hung up.
  */
 export type Waiter = CommandKey & {
   readonly rpcId: string;
@@ -18,7 +18,7 @@ export type Waiter = CommandKey & {
   readonly timesOutAt: number;
 };
 
-/** What a waiter is resolved with: the record as it then stood, and the result where it had one. */
+/** What a waiter is resolved with: the record at that moment, and the result if it had one. */
 export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };
 
 const STAGE_OF: Readonly<Record<WaitFor, Stage>> = {

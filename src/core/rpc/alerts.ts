@@ -5,12 +5,12 @@ import { RECONCILE_MS } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { within } from '../range.ts';
 
-/** Bounds of `olderThanMs`: from the grain at which it is looked at to the longest that a command may live. */
+/** Bounds of `olderThanMs`, in milliseconds: from the interval of the checks to the longest life of a command. */
 const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
 
 /**
- * Looks at the oldest waiter once a second and says whenever it crosses the bound, either way; begins with the present state. Several
- * crossings between two looks are one.
+ * Checks the oldest waiter once a second and emits an alert each time its age crosses the bound, in either direction.
+ * The first alert is the current state. Several crossings between two checks count as one.
  */
 export function pendingAlerts(
   deps: Deps,

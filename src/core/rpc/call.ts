@@ -7,7 +7,7 @@ import type { JsonText } from '../json.ts';
 
 export type InvokeRequest = ClientKey & {
   readonly action: string;
-  /** Forwarded as it is written. Must be JSON; what is no object is refused. */
+  /** Forwarded without change. Must be JSON; anything but an object is refused. */
   readonly params: JsonText | null;
   readonly commandId?: string | null | undefined;
   readonly instanceId?: string | null | undefined;
@@ -16,13 +16,13 @@ export type InvokeRequest = ClientKey & {
   readonly respondWithinMs?: number | null | undefined;
   readonly traceId?: string | null | undefined;
   readonly parentSpanId?: string | null | undefined;
-  /** The caller hung up: ends the waiter, never the command. */
+  /** Aborts when the caller hangs up: ends the waiter, never the command. */
   readonly signal?: HangUp | undefined;
   readonly onAdmitted?: OnStage | undefined;
   readonly onStage?: OnStage | undefined;
 };
 
-/** As much of an AbortSignal as a wait needs: one may be given, or something cheaper. */
+/** The part of AbortSignal that a wait needs. An AbortSignal or a cheaper object may be passed. */
 export interface HangUp {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void, options: { readonly once: true }): void;
@@ -30,14 +30,18 @@ export interface HangUp {
 }
 
 /**
- * As `onAdmitted`: told once, where the command stands when the wait begins. As `onStage`: told where the command stands when the wait begins, then as its stage moves, as long as the wait lasts and the command lives. Stages may
- * be skipped; none comes twice. Must not throw.
+ * As `onAdmitted`: called once, with the command as it is when the wait begins. As `onStage`: called with the command
+ * as it is when the wait begins, then whenever its stage changes, as long as the wait lasts and the command has not
+ * ended. Stages may be skipped; none is reported twice. Must not throw.
  */
 export type OnStage = (command: Command) => void;
 
 export type RefusedBy = 'address' | 'policy' | 'arguments' | 'capacity' | 'target' | 'conflict' | 'site' | 'relay';
 
-/** An invocation as its caller sees it. `pending` when the wait was reached or ended before the command did: `rpcId` is then no longer waiting. */
+/**
+ * An invocation as its caller sees it. `pending`: the wait ended before the command did, because its stage was reached
+ * or for another reason; `rpcId` then no longer waits.
+ */
 export type Invocation =
   | {
       readonly kind: 'outcome' | 'pending';
@@ -45,7 +49,7 @@ export type Invocation =
       readonly rpcId: string | null;
       readonly result: JsonText | null;
     }
-  /** The command ended, and a mark alone is left of it: its record and its result are no longer retained. */
+  /** The command ended and only its mark is left: its record and its result are no longer retained. */
   | {
       readonly kind: 'ended';
       readonly key: CommandKey;
@@ -59,15 +63,15 @@ export type Invocation =
       readonly message: string;
       readonly by: RefusedBy;
       readonly retryAfterMs: number | null;
-      /** The ids that the caller gave, where there were such. */
+      /** The command id that the caller chose; null if it chose none. */
       readonly commandId: string | null;
-      /** Which share is used up, for `share_exceeded` and `store_full`. */
+      /** The share that is used up, for `share_exceeded` and `store_full`. */
       readonly share?: string | undefined;
     };
 
 export type AwaitRequest = CommandKey & {
   readonly waitFor?: WaitFor | null | undefined;
-  /** How long to wait; 0 only reads the record and makes no waiter. */
+  /** How long to wait, in milliseconds; 0 reads the record and makes no waiter. */
   readonly withinMs?: number | null | undefined;
   readonly signal?: HangUp | undefined;
   readonly onAdmitted?: OnStage | undefined;
@@ -90,7 +94,9 @@ export type PendingQuery = {
   readonly nodeId?: string | null | undefined;
   readonly callerNodeId?: string | null | undefined;
   readonly minAgeMs?: number | null | undefined;
-  /** The instance believed live: a waiter that expects another is reported as mismatch. */
+  /**
+   * The instance that the requester believes live: a waiter that expects another instance is reported as a mismatch.
+   */
   readonly checkInstance?: string | null | undefined;
 };
 

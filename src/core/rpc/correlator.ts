@@ -3,30 +3,32 @@ import type { Reply, WaitFor } from '../delivery/waiter.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Holdings } from '../shares/shares.ts';
 
-/** What a caller of this node waits for: as much as it takes to wait for it anew. */
+/** A wait of a caller of this node, with all that is needed to register it again. */
 export type KnownWait = {
   readonly rpcId: string;
-  /** As last known. */
+  /** The last known state. */
   readonly command: Command;
   readonly waitFor: WaitFor;
-  /** When the caller's own budget ends, epoch milliseconds; null: as long as the command lives. */
+  /** When the caller's own budget ends, in epoch milliseconds; null: as long as the command lives. */
   readonly until: number | null;
 };
 
-/** A reply that is expected. It may come before anybody listens: it is then told to who does, at once. */
+/**
+ * A reply that a caller of this node waits for. If it arrives before `listen` is called, the listener gets it at once.
+ */
 export class Expected {
   #reply: Reply | null = null;
   #take: ((reply: Reply) => void) | null = null;
-  /** Null until the waiter stands in the store. */
+  /** Null until the waiter is registered in the store. */
   wait: KnownWait | null = null;
-  /** Of the requester that waits. */
+  /** The holdings of the waiting requester. */
   readonly holdings: Holdings;
 
   constructor(holdings: Holdings) {
     this.holdings = holdings;
   }
 
-  /** `take` is called once. Call this once. */
+  /** `take` is called at most once. Call this method once. */
   listen(take: (reply: Reply) => void): void {
     if (this.#reply) take(this.#reply);
     else this.#take = take;
@@ -49,8 +51,9 @@ export class Correlator {
   }
 
   /**
-   * Registered before the command is admitted, so that no reply can come too early. Takes one of the share `waits` until it is resolved or
-   * forgotten; whoever calls this has looked whether there is room.
+   * Registers an expected reply, before the command is admitted, so that no reply can arrive too early. Takes one of
+   * the share `waits` until it is resolved or forgotten. The caller of this method must have checked that there is
+   * room.
    */
   expect(rpcId: string, holdings: Holdings): Expected {
     const expected = new Expected(holdings);
@@ -59,7 +62,7 @@ export class Correlator {
     return expected;
   }
 
-  /** Those that stand in the store, or stood. */
+  /** The waits that are, or were, registered in the store. */
   known(): readonly KnownWait[] {
     return [...this.#waiting.values()].flatMap(({ wait }) => wait ?? []);
   }
@@ -83,7 +86,7 @@ export class Correlator {
     return expected;
   }
 
-  /** From now on nobody waits here. Final. */
+  /** After this call no caller waits on this node. Final. */
   release(): void {
     this.#released = true;
   }

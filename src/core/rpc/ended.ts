@@ -2,18 +2,21 @@ import type { Invocation } from '../core.ts';
 import { errorOfMark, type Command, type CommandMark } from '../delivery/command.ts';
 import type { CommandKey } from '../ids.ts';
 
-/** The part of a record that a caller is answered with. */
+/** The part of a record that an answer to a caller contains. */
 export type CommandEnd = Pick<Command, 'commandId' | 'stage' | 'outcome' | 'execution' | 'error'>;
 
-/** The code is that of an answer with status 200: the command ended as its outcome says. */
+/** This code is answered with status 200, because the command ended as its outcome says. */
 const RESULT_EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' } as const;
 
-/** The answer where a mark alone is left of the command. */
+/** The answer if only a mark is left of the command. */
 export function endedInvocation(key: CommandKey, mark: CommandMark): Invocation {
   return { kind: 'ended', key, mark, rpcId: null, result: null };
 }
 
-/** What an invocation that was not refused says of its command: `error` is `result_expired` where the result is no longer retained. */
+/**
+ * The command's end as an invocation that was not refused answers it. `error` is `result_expired` if the result is no
+ * longer retained.
+ */
 export function endOf(invocation: Exclude<Invocation, { kind: 'refused' }>): CommandEnd {
   if (invocation.kind === 'ended') return endOfMark(invocation.key, invocation.mark);
   const { command } = invocation;

@@ -13,7 +13,10 @@ import { invocation } from './invoke.ts';
 import { within } from '../range.ts';
 import { waitForReply, type WaitParts } from './wait.ts';
 
-/** Waits again on a command by its ids, from any node. Null: absent or foreign. `withinMs` 0 reads the record and makes no waiter. */
+/**
+ * Waits again on a command by its ids, from any node. Null: the command is absent or belongs to another user.
+ * `withinMs` 0 reads the record and makes no waiter.
+ */
 export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitRequest): Promise<Invocation | null> {
   const { deps, correlator } = parts;
   const key = ownKey(who, request);
@@ -40,12 +43,12 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
   }
   correlator.forget(rpcId);
   if (attached.kind === 'full')
-    fail('capacity_exceeded', 'As many callers wait on this command as may.', { retryAfterMs: 1000 });
+    fail('capacity_exceeded', 'The maximum number of callers already wait on this command.', { retryAfterMs: 1000 });
   if (attached.kind === 'ended') return endedInvocation(key, attached.mark);
   return attached.kind === 'satisfied' ? invocation(attached.command, null, attached.result) : null;
 }
 
-/** Null: absent or foreign. */
+/** Null: the command is absent or belongs to another user. */
 export async function cancelCommand(
   parts: WaitParts,
   request: { who: Who; key: CommandKey; reason: string | null },

@@ -21,8 +21,8 @@ import { waitForReply, type CallerSide, type WaitParts } from './wait.ts';
 export type InvokeParts = WaitParts & { readonly keeper: Keeper; readonly isDraining: () => boolean };
 
 /**
- * Admits a command and waits for what the caller asked to wait for. Refusals come in this order: who asks, whose client, input, policy,
- * target, capacity; a refused invocation leaves no record.
+ * Admits a command and waits for the stage that the caller requested. Checks run in this order: authentication and
+ * scope, ownership of the client, input, policy, target, capacity. A refused invocation leaves no record.
  */
 export function invoke(parts: InvokeParts, who: Who, request: InvokeRequest): Maybe<Invocation> {
   const caller = requireScope(who, 'invoke');
@@ -33,14 +33,14 @@ export function invoke(parts: InvokeParts, who: Who, request: InvokeRequest): Ma
 }
 
 export type CheckedCall = {
-  /** For whom the policy is asked. */
+  /** The principal that the policy is evaluated for. */
   readonly caller: Caller;
   readonly userId: string;
   readonly checked: CheckedInvoke;
   readonly wait: CallerSide;
 };
 
-/** As `invoke`, once it is known who may ask for what: policy, target and capacity are left. */
+/** As `invoke`, after ownership and input have been checked: policy, target and capacity are left. */
 export function invokeChecked(parts: InvokeParts, { caller, userId, checked, wait }: CheckedCall): Maybe<Invocation> {
   const { deps } = parts;
   const commandId = checked.commandId ?? deps.crypto.randomId();
@@ -55,7 +55,10 @@ export function invokeChecked(parts: InvokeParts, { caller, userId, checked, wai
 type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
-/** What can be refused before admission. A command id that is known already passes the target's checks: its outcome is replayed. */
+/**
+ * The checks that come before admission. A known command id passes the checks of the target, because its outcome is
+ * replayed.
+ */
 function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
   const { deps } = parts;
   const { caller, key, checked } = asked;
@@ -64,7 +67,7 @@ function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
     const { action } = checked;
     const verdict = deps.policy.decide(caller, { userId: key.userId, clientType: live?.clientType ?? null, action });
     if (!verdict.allowed)
-      return refused('policy_denied', 'policy', `The policy's rule "${verdict.rule}" refuses this.`);
+      return refused('policy_denied', 'policy', `The policy rule "${verdict.rule}" denies this invocation.`);
     const refusal = refuseTarget(parts, checked, live);
     if (!refusal || checked.commandId === null) return refusal;
     return andThen(deps.backend.commands.get([key]), ([known]) =>
@@ -148,7 +151,7 @@ function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Mayb
   return waitForReply(parts, { expected, rpcId, command, waitFor: checked.waitFor, withinMs: null, ...side });
 }
 
-/** Before admission, so that no command is admitted whose history could not be kept. */
+/** Runs before admission, so that no command is admitted whose params history could not keep. */
 function keepParams(
   { keeper, deps, correlator }: InvokeParts,
   { key: { userId }, checked }: Admission,

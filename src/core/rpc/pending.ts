@@ -13,7 +13,7 @@ import { silentSources, withGaps } from '../silence.ts';
 
 type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 'ofClients' | 'ofCommands'>;
 
-/** The callers that still wait. Reads only: looking changes no waiter. */
+/** Observation of callers that still wait. It changes no waiter. */
 export function createPending(deps: Deps): PendingRooms {
   const { waiters } = deps.backend;
   return {
@@ -86,7 +86,10 @@ function listingOf(who: Who, filter: WaiterFilter): Listing {
   return { name: 'pending', filter, asker: subjectOf(requirePrincipal(who)) };
 }
 
-/** One look at the registry for all rows: what each waiter's target runs now, beside what it was believed to run. */
+/**
+ * Reads the connections of all rows in one call, to compare the instance that each waiter's target runs now with the
+ * expected one.
+ */
 function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): Maybe<PendingRpc[]> {
   if (waits.length === 0) return [];
   const now = deps.clock.now();
@@ -106,7 +109,7 @@ type Beside = {
   readonly now: number;
 };
 
-/** Null also where nothing is connected: then nothing was observed that differs. */
+/** Also null if the client is not connected: then no differing instance was observed. */
 function mismatch({ wait, connection, checkInstance, now }: Beside): InstanceMismatch | null {
   const { boundInstanceId, expectedInstanceId } = wait.command;
   const expected = boundInstanceId ?? expectedInstanceId;

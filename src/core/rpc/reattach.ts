@@ -6,15 +6,15 @@ import type { WaitParts } from './wait.ts';
 type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 
 /**
- * The waiters of this node's callers may be gone from the store: each waits anew. One whose command came as far in the meantime is resolved;
- * one whose command the store knows no more is told that its outcome is unknown. Never rejects: what cannot be asked now ends by its
- * deadline.
+ * Registers the waits of this node's callers again, because the store may have lost them. A wait whose stage has been
+ * reached since is resolved. If the store no longer knows the command, the caller is answered that its outcome is
+ * unknown. Never rejects: a wait that cannot be registered now ends at its deadline.
  */
 export async function reattachWaits(parts: Parts): Promise<void> {
   await Promise.all(
     parts.correlator.known().map((wait) =>
       reattach(parts, wait).catch((error: unknown) => {
-        parts.deps.log.warn({ err: error }, 'a caller is left to the deadline of its command');
+        parts.deps.log.warn({ err: error }, 'could not register a wait again; it ends at the deadline of its command');
       }),
     ),
   );
@@ -36,7 +36,9 @@ async function reattach({ deps, correlator }: Parts, wait: KnownWait): Promise<v
   if (attached.kind === 'unknown') correlator.resolve({ rpcId, command: forgotten(command, now), result: null });
 }
 
-/** The end of a command that the store forgot: how far it came after it was last seen is not known, nor is whether it ran. */
+/**
+ * The end of a command that the store forgot: it is unknown how far it came after it was last seen, and whether it ran.
+ */
 function forgotten(command: Command, now: number): Command {
   return {
     ...command,

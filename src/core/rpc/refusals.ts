@@ -7,7 +7,7 @@ import { isShareRefusal, SHARE_MESSAGE, type ShareRefusal } from '../shares/shar
 type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
-/** What a caller is told of each refusal of admission, and which layer refused. */
+/** The answer to each refusal of admission, and which layer refused. */
 const ADMISSION: Readonly<
   Record<
     Exclude<AdmitRefusal, ShareRefusal>,
@@ -16,13 +16,17 @@ const ADMISSION: Readonly<
 > = {
   command_conflict: { by: 'conflict', message: 'This command id was used for another request.' },
   not_connected: { by: 'target', message: 'The client is not connected, and the call allows no time to connect.' },
-  instance_mismatch: { by: 'target', message: 'Another instance of the client is live than the one named.' },
+  instance_mismatch: { by: 'target', message: 'The live instance of the client is not the named one.' },
   capacity_exceeded: {
     by: 'capacity',
-    message: 'The admission scope or the command holds as much as it may.',
+    message: 'The admission scope, or the command, is at its limit.',
     retryAfterMs: 1000,
   },
-  queue_full: { by: 'capacity', message: 'As many commands wait for this client as may.', retryAfterMs: 1000 },
+  queue_full: {
+    by: 'capacity',
+    message: 'The maximum number of commands already wait for this client.',
+    retryAfterMs: 1000,
+  },
 };
 
 export function refused(
@@ -34,7 +38,7 @@ export function refused(
   return { kind: 'refused', code, by, message, retryAfterMs: null, commandId: null, ...more };
 }
 
-/** One user holds too much, or all of them together do. */
+/** A refusal because one user holds too much of a share, or all users together do. */
 export function refusedShare(code: ShareRefusal, share: ShareName | null, commandId: string | null): Refusal {
   const named = share === null ? {} : { share };
   return refused(code, 'capacity', SHARE_MESSAGE[code], { commandId, retryAfterMs: 1000, ...named });

@@ -7,9 +7,10 @@ import type { WaitParts } from './wait.ts';
 type Parts = Pick<WaitParts, 'deps' | 'correlator'>;
 
 /**
- * This node goes away, and the commands live on: each of its callers is answered where its command stands, as `pending` unless it ended, and
- * its waiter is removed; who comes later is answered likewise at once. What the store does not say within RELEASE_MS is answered by what was
- * last known. Never rejects.
+ * Ends all waits on this node, because it shuts down while the commands live on. Each caller is answered with the
+ * present state of its command, as `pending` unless it ended, and its waiter is removed. Later callers are answered in
+ * the same way at once. If the store does not answer within RELEASE_MS, callers get the last known state. Never
+ * rejects.
  */
 export async function releaseWaits(parts: Parts): Promise<void> {
   const { deps, correlator } = parts;
@@ -25,7 +26,7 @@ export async function releaseWaits(parts: Parts): Promise<void> {
 
 async function release({ deps, correlator }: Parts, wait: KnownWait): Promise<void> {
   const reply = await present(deps, wait).catch((error: unknown) => {
-    deps.log.warn({ err: error }, 'a caller is answered by what was last known of its command');
+    deps.log.warn({ err: error }, 'could not read a command; its caller gets the last known state');
     return lastKnown(wait);
   });
   correlator.resolve(reply);

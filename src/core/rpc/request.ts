@@ -9,7 +9,7 @@ import { forEachName, isEmptyObject, isObjectText, longerThan, trustJson, type J
 import { CONNECT_WITHIN_MS, DIGEST_BYTES, RESPOND_WITHIN_MS } from '../limits.ts';
 import { within } from '../range.ts';
 
-/** An invocation whose every input was checked, with defaults filled in. */
+/** An invocation whose inputs were all checked, with defaults filled in. */
 export type CheckedInvoke = {
   readonly clientId: string;
   readonly action: string;
@@ -24,15 +24,19 @@ export type CheckedInvoke = {
   readonly digest: string;
 };
 
-/** A caller's parameters that begin so, in any letter case, are refused: the relay adds its own under this name. */
+/**
+ * Parameters of a caller whose names begin with this, in any letter case, are refused: the relay adds its own under
+ * this prefix.
+ */
 const RESERVED = '__cooperative_site_';
 
-/** Through which session of which site a call comes, and by whose grant. */
+/** The site, session and grant that a call comes through. */
 export type SitePart = { readonly siteId: string; readonly sessionId: string; readonly grantId: string };
 
 /**
- * Throws `reserved_parameter`, or one `invalid_argument` that names every wrong input. A call through a site is given the relay's own
- * parameters last; its digest tells sessions and grants apart, so that no viewer attaches to another's command.
+ * Checks an invocation. Throws `reserved_parameter`, or one `invalid_argument` that names every wrong input. If the
+ * call comes through a site, the relay appends its own parameters. The digest of such a call covers the session and the
+ * grant, so that no viewer attaches to another viewer's command.
  */
 export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePart | null = null): CheckedInvoke {
   const { check, throwIfAny } = collectFaults();
@@ -52,14 +56,15 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
   throwIfAny();
   const { params } = request;
   if (params !== null && holdsReserved(params))
-    fail('reserved_parameter', `Parameters that begin "${RESERVED}" are the relay's own.`);
+    fail('reserved_parameter', `Parameter names that begin with "${RESERVED}" are reserved for the relay.`);
   const digest = crypto.sha256(digestedText(checked, site));
   return { ...checked, params: site ? withSite(params, site) : params, digest };
 }
 
 /**
- * What makes two invocations of one id the same: action, params, the instance that was named, and of a site's call its session and grant. Params of
- * up to DIGEST_BYTES count by what they say (`canonicalText`), larger ones as they are written: sorting them would take long.
+ * The text whose digest decides whether two invocations of one id are the same: action, params, the named instance, and
+ * for a call through a site its session and grant. Params of up to DIGEST_BYTES are compared by meaning
+ * (`canonicalText`), larger ones by their exact text, because sorting them would take long.
  */
 function digestedText(
   { action, params, namedInstanceId }: Omit<CheckedInvoke, 'digest'>,
@@ -70,7 +75,10 @@ function digestedText(
   return `${JSON.stringify(rest)}${said}`;
 }
 
-/** Names are looked at only where the text holds what each spelling of a reserved one must hold. */
+/**
+ * Scans the names only if the text contains `__` or a `\u` escape: every spelling of a reserved name contains one of
+ * them.
+ */
 function holdsReserved(params: JsonText): boolean {
   if (!params.includes('__') && !params.includes('\\u')) return false;
   let found = false;
@@ -80,12 +88,12 @@ function holdsReserved(params: JsonText): boolean {
   return found;
 }
 
-/** The letters are compared only where the first one fits. */
+/** Checks the prefix before the costlier comparison without case. */
 function isReserved(key: string): boolean {
   return key.startsWith('__') && key.toLowerCase().startsWith(RESERVED);
 }
 
-/** What the caller wrote stays as it is written. */
+/** Appends the relay's parameters; the caller's text is unchanged. */
 function withSite(params: JsonText | null, { sessionId, siteId }: SitePart): JsonText {
   const own = `"${RESERVED}session_id":${JSON.stringify(sessionId)},"${RESERVED}id":${JSON.stringify(siteId)}}`;
   if (params === null || isEmptyObject(params)) return trustJson(`{${own}`);

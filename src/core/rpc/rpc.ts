@@ -6,7 +6,7 @@ import { awaitCommand, cancelCommand } from './handle.ts';
 import { invoke, type InvokeParts } from './invoke.ts';
 import { createPending } from './pending.ts';
 
-/** The room of calls: invoke, await, cancel, and who still waits. */
+/** The API of calls: invoke, await, cancel, and observation of pending waits. */
 export function createRpc(parts: InvokeParts): Rpc {
   const pending = createPending(parts.deps);
   return {

@@ -5,7 +5,10 @@ import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
 import { andThen } from '../maybe.ts';
 
-/** Tells each stage that a living command reaches, until it is cancelled. Listens before it reads, so that the last move is not missed. What cannot be read is a stage that is skipped. */
+/**
+ * Calls `onStage` for each stage that a live command reaches, until the returned function is called. Subscribes before
+ * it reads, so that the last change is not missed. If a read fails, that stage is skipped.
+ */
 export function tellStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
   const { commands, bus } = backend;
   let told: Command | null = null;

@@ -10,7 +10,7 @@ import { tellStages } from './stages.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
 
-/** What the caller does while it waits: may hang up, may listen. */
+/** What the caller may do while it waits: hang up, and listen for stages. */
 export type CallerSide = {
   readonly signal?: HangUp | undefined;
   readonly onAdmitted?: OnStage | undefined;
@@ -22,16 +22,19 @@ export type Wait = CallerSide & {
   readonly rpcId: string;
   readonly command: Command;
   readonly waitFor: WaitFor;
-  /** The caller's own budget; null: as long as the command lives. */
+  /** The caller's own budget in milliseconds; null: as long as the command lives. */
   readonly withinMs: number | null;
 };
 
-/** After a deadline, how long the reply of the settled command may take before the record is read instead. */
+/**
+ * How long after a deadline the reply of the settled command may take, in milliseconds. Then the record is read
+ * instead.
+ */
 const REPLY_GRACE_MS = 1_000;
 
 /**
- * Waits for the reply, the caller's own budget, its hanging up, or the command's deadline, whichever comes first. Every way out removes the
- * waiter; none but the deadline touches the command.
+ * Waits for the reply, the end of the caller's own budget, the caller's hanging up, or the command's deadline,
+ * whichever comes first. Each of these removes the waiter; only the deadline touches the command.
  */
 export function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> {
   if (parts.correlator.released) return giveUp(parts, wait);
@@ -46,7 +49,7 @@ class Waiting implements KnownWait {
   readonly #wait: Wait;
   readonly #settle: Settle;
   #over = false;
-  /** Of the deadline, then of the grace after it. */
+  /** Cancels the timer of the deadline, then that of the grace period after it. */
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
@@ -89,12 +92,17 @@ class Waiting implements KnownWait {
     if (signal?.aborted) this.#leave();
   }
 
-  /** At the connect deadline and at the deadline the command is settled at once; its reply follows. Reconciliation does it where this node is gone. */
+  /**
+   * Settles the command at its connect deadline or deadline; the reply follows. If this node is gone, reconciliation
+   * does it.
+   */
   #expire(): void {
     const { acts, deps } = this.#parts;
     acts
       .settle(this.#wait.command, { kind: 'expire' })
-      .catch((error: unknown) => deps.log.warn({ err: error }, 'a deadline is left to reconciliation'));
+      .catch((error: unknown) =>
+        deps.log.warn({ err: error }, 'could not settle a command at its deadline; reconciliation will'),
+      );
   }
 
   #deadline(): void {
@@ -111,7 +119,7 @@ class Waiting implements KnownWait {
     if (this.#end()) giveUp(this.#parts, this.#wait).then(this.#settle.resolve, this.#settle.reject);
   };
 
-  /** False: it was over already. */
+  /** False: the wait was over already. */
   #end(): boolean {
     if (this.#over) return false;
     this.#over = true;

@@ -5,16 +5,16 @@ import type { GrantRequest, SiteDefinition } from './room.ts';
 import { COOPERATIVE } from './site.ts';
 import type { NewSite } from './store.ts';
 
-/** Names that mean something of their own to an `EventSource`, or are callboard's. */
+/** Event names that have a meaning of their own for an `EventSource`. */
 const RESERVED_EVENTS: ReadonlySet<string> = new Set(['error', 'open', 'message']);
 const RESERVED_PREFIX = 'callboard.';
 
-/** Whether an event of this name can be published: a name, and none that event streams keep for themselves. */
+/** Whether an event of this name can be published: a valid name that event streams do not reserve. */
 export function isEventName(text: unknown): text is string {
   return typeof text === 'string' && isName(text) && !RESERVED_EVENTS.has(text) && !text.startsWith(RESERVED_PREFIX);
 }
 
-/** Throws `invalid_argument`: `.` and `..` are no segments of a stream. */
+/** A valid site id. Throws `invalid_argument`: `.` and `..` cannot be segments of a stream name. */
 export function siteIdOf(text: string): string {
   return text === '.' || text === '..'
     ? invalid('site_id', 'expected an id other than "." and ".."')
@@ -64,7 +64,7 @@ export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): Check
   return checked;
 }
 
-/** The names that a subscription asks for, each once. Throws `invalid_argument`. */
+/** The names that a subscription asks for, without duplicates. Throws `invalid_argument`. */
 export function checkNames(names: readonly string[] | null): readonly string[] | null {
   const faults: Fault[] = [];
   const checked = namesOf('names', names, { faults, isGood: isEventName });
@@ -73,7 +73,7 @@ export function checkNames(names: readonly string[] | null): readonly string[] |
   return checked;
 }
 
-/** Each once, in the order given. Null: left out. */
+/** Each name once, in the order given. Null: the parameter was omitted. */
 function namesOf(
   parameter: string,
   names: readonly string[] | null | undefined,
@@ -81,7 +81,7 @@ function namesOf(
 ): readonly string[] | null {
   if (names === null || names === undefined) return null;
   const wrong = names.findIndex((name) => !isGood(name));
-  if (wrong >= 0) faults.push({ parameter: `${parameter}[${wrong}]`, detail: 'not a name that may be given here' });
+  if (wrong >= 0) faults.push({ parameter: `${parameter}[${wrong}]`, detail: 'not an allowed name' });
   if (names.length > SITE_NAMES) faults.push({ parameter, detail: `expected at most ${SITE_NAMES}` });
   return [...new Set(names)];
 }

@@ -9,19 +9,20 @@ import { standingOf, type Standing } from './standing.ts';
 
 type Asked = { readonly who: Principal | null; readonly sessionId: string; readonly request: SiteInvokeRequest };
 
-/** See `Sites.invoke`. From admission on it is a command like any other, of the owner's host client. */
+/** See `Sites.invoke`. From admission on, the command is like any other command of the owner's host client. */
 export async function invokeSite(parts: InvokeParts, { who, sessionId, request }: Asked): Promise<Invocation | null> {
   const { deps } = parts;
   const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
   if (!standing) return null;
   const { session, site, grant, connector } = standing;
   const { userId, siteId } = session;
-  // Without a site there is no client, but what is wrong with the input is said first all the same.
+  // If the site was removed there is no client, but input errors are still reported first.
   const target = { userId, clientId: site?.clientId ?? siteId };
   const checked = checkInvoke(deps.crypto, { ...request, ...target }, { siteId, sessionId, grantId: grant.grantId });
   const refusal = siteRefusal(deps, standing, checked);
   if (refusal) return refusal;
-  // The connector is one instance: should another take its place before the command is written, it is not for that one.
+  // The command is bound to the connector's instance: if another instance takes over before the command is written, it
+  // is not meant for that one.
   const bound = { ...checked, namedInstanceId: checked.namedInstanceId ?? connector?.instanceId ?? null };
   return invokeChecked(parts, { caller: ownerOf(userId), userId, checked: bound, wait: { signal: request.signal } });
 }
@@ -40,7 +41,10 @@ function siteRefusal(
   return refused(verdict.code, 'site', verdict.message, { commandId });
 }
 
-/** The policy is asked for the owner, by whose leave the viewer acts: the rules about an owner's own calls hold for the site's, too. */
+/**
+ * The principal that the policy is evaluated for: the owner, on whose behalf the viewer acts. Rules for the owner's own
+ * calls therefore hold for the site's calls too.
+ */
 function ownerOf(userId: string): UserPrincipal {
   return { kind: 'user', userId, scopes: new Set(['invoke']), expiresAt: null };
 }

@@ -2,26 +2,26 @@ import type { Code } from '../errors.ts';
 import { isGrantLive, isOpen, sessionState, type Grant, type SiteSession } from './session.ts';
 import { COOPERATIVE, type Site } from './site.ts';
 
-/** What the holder of a grant is about to do in a session. `null` stands for all that it may. */
+/** What the holder of a grant wants to do in a session. `null` for names means all that the grant allows. */
 export type Deed =
   | { readonly kind: 'read' }
   | {
       readonly kind: 'share';
       readonly events: readonly string[] | null;
       readonly actions: readonly string[] | null;
-      /** Whether who receives it may share on. */
+      /** Whether the new grant may be shared in turn. */
       readonly share: boolean;
     }
   | { readonly kind: 'subscribe'; readonly names: readonly string[] | null }
   | { readonly kind: 'invoke'; readonly action: string };
 
-/** The descriptor as it stands, and whether its host is connected now. */
+/** A site's present descriptor, and whether its host is connected now. */
 export type HostedSite = Site & { readonly hostConnected: boolean };
 
 export type SessionVerdict =
   { readonly allowed: true } | { readonly allowed: false; readonly code: Code; readonly message: string };
 
-/** Everything that decides. `site` is null once its definition was removed. */
+/** All facts that the decision depends on. `site` is null once its definition was removed. */
 export type Question = {
   readonly grant: Grant;
   readonly session: SiteSession;
@@ -33,8 +33,8 @@ export type Question = {
 const ALLOWED: SessionVerdict = { allowed: true };
 
 /**
- * The one rule of sessions: reading, sharing, subscribing and invoking all ask it. Pure. The rules of the site come before the state of the
- * session, so that a refusal says what waiting would not mend.
+ * The single rule for sessions: reading, sharing, subscribing and invoking all ask it. Pure. The rules of the site are
+ * checked before the state of the session, so that the caller first gets a refusal that waiting would not lift.
  */
 export const sessionPolicy = {
   allows(question: Question): SessionVerdict {
@@ -47,7 +47,10 @@ export const sessionPolicy = {
   },
 };
 
-/** The names out of `asked` (null: all) that the grant and the descriptor allow, sorted; null: whatever the descriptor allows. */
+/**
+ * The names among `asked` (null: all) that the grant and the descriptor allow, sorted. Null: all that the descriptor
+ * allows.
+ */
 export function effectiveEvents(
   grant: Pick<Grant, 'events'>,
   site: Pick<Site, 'eventNames'>,
@@ -77,7 +80,7 @@ function denied({ grant, deed }: Question, site: HostedSite): SessionVerdict | n
 
 function invokeDenied(grant: Grant, site: HostedSite, action: string): SessionVerdict | null {
   if (!site.capabilityProfile.actionInvocation)
-    return refuse('site_capability_denied', 'The site lets nobody invoke actions.');
+    return refuse('site_capability_denied', 'The site does not allow invoking actions.');
   if (effectiveActions(grant, site).includes(action)) return null;
   return refuse('site_action_denied', 'The action is not among those that the site and the grant allow.');
 }
@@ -87,19 +90,19 @@ function shareDenied(
   site: HostedSite,
   { events, actions, share }: Extract<Deed, { kind: 'share' }>,
 ): SessionVerdict | null {
-  if (!site.capabilityProfile.sharing) return refuse('site_capability_denied', 'The site lets nobody share it.');
-  if (!grant.share) return refuse('forbidden', 'This grant may not be shared on.');
+  if (!site.capabilityProfile.sharing) return refuse('site_capability_denied', 'The site does not allow sharing.');
+  if (!grant.share) return refuse('forbidden', 'This grant does not allow sharing.');
   return namesDenied(grant, site, { events, actions, share });
 }
 
-/** What a grant may not name: the first grant of a session is held to it as any other. */
+/** Refuses names that a grant may not have. The first grant of a session is checked in the same way. */
 export function namesDenied(
   grant: Pick<Grant, 'events' | 'actions'>,
   site: Site,
   { events, actions, share }: Omit<Extract<Deed, { kind: 'share' }>, 'kind'>,
 ): SessionVerdict | null {
   if (share && !site.capabilityProfile.sharing)
-    return refuse('site_capability_denied', 'The site lets nobody share it.');
+    return refuse('site_capability_denied', 'The site does not allow sharing.');
   const allowed = effectiveActions(grant, site);
   if (actions?.some((action) => !allowed.includes(action)))
     return refuse('site_action_denied', 'An action is not among those that the site and the grant allow.');
@@ -114,7 +117,7 @@ function subscribeDenied(grant: Grant, site: HostedSite, names: readonly string[
   return effective?.length === 0 ? refuse('forbidden', 'None of these events is granted.') : null;
 }
 
-/** Invoking needs the host; listening and sharing only a session that is not over. */
+/** Invoking needs the connected host; subscribing and sharing only need a session that is not over. */
 function stateRefusal({ session, deed, now }: Question, site: HostedSite): SessionVerdict | null {
   const state = sessionState(session, site.hostConnected, now);
   if (state === 'active' || (state === 'suspended' && deed.kind !== 'invoke')) return null;

@@ -5,22 +5,28 @@ import { andThen, type Maybe } from '../maybe.ts';
 import { isEventName } from './definition.ts';
 import { siteKeyText, siteStream, type Site, type SiteEvent } from './site.ts';
 
-/** The rule of projection that a retained message did not meet, in the order in which they are asked. */
+/** The first rule of projection that a retained message did not meet, in the order in which the rules are checked. */
 export type ProjectionRefusal = 'stream' | 'owner' | 'name' | 'allowlist';
 
-/** `refusedBy` is null where it was published, and where the message does not stand under `sites/` at all. */
+/** `refusedBy` is null if the message was published, and if its stream is not under `sites/` at all. */
 export type Projection = { readonly published: boolean; readonly refusedBy: ProjectionRefusal | null };
 
-/** The longest JSON text of a name: 128 characters, each of which may be escaped, in quotes. */
+/**
+ * The longest JSON text of a name, in characters: 128 characters, each of which may be escaped as `\uXXXX`, and the
+ * quotes.
+ */
 const NAME_TEXT = 128 * 6 + 2;
 
-/** Puts retained events of sites onto their bus. */
+/** Publishes retained events of sites on their bus topics. */
 export interface Projector {
-  /** Called once for each message that ingestion retained, never for a duplicate. `payload` is its whole text, wherever it lies. */
+  /**
+   * Called once for each message that ingestion retained, never for a duplicate. `payload`: its whole text, whether
+   * stored inline or spilled.
+   */
   project(message: Message, payload: JsonText | null): Maybe<Projection>;
 }
 
-/** What the four rules are asked about. The message's user is the one whose token ingested it. */
+/** What the four rules check. The message's user is the one whose token ingested it. */
 export type ProjectionFacts = {
   readonly message: Pick<Message, 'userId' | 'suffix' | 'kind'>;
   readonly payload: JsonText | null;
@@ -31,7 +37,7 @@ export type ProjectionVerdict =
   | { readonly refusedBy: ProjectionRefusal }
   | { readonly refusedBy: null; readonly event: Pick<SiteEvent, 'name' | 'data'> };
 
-/** The four rules, in the order documented: each is only asked when those before it hold. Pure. */
+/** The four rules, in the documented order: each is only checked if those before it hold. Pure. */
 export function projectSiteEvent({ message, payload, site }: ProjectionFacts): ProjectionVerdict {
   const siteId = siteOfStream(message.suffix);
   if (siteId === null || message.kind !== 'event') return { refusedBy: 'stream' };
@@ -43,7 +49,7 @@ export function projectSiteEvent({ message, payload, site }: ProjectionFacts): P
   return { refusedBy: null, event: { name, data: (members && memberOf(members, 'data')) ?? null } };
 }
 
-/** A site has one stream, of its owner; only there are events published. */
+/** Each site has one stream, which belongs to its owner. Only events of that stream are published. */
 export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
   return {
     project(message, text) {
@@ -64,13 +70,13 @@ export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
   };
 }
 
-/** The site whose canonical stream this suffix is; null: of none. */
+/** The site whose canonical stream this suffix names; null if there is none. */
 function siteOfStream(suffix: string): string | null {
   const [, siteId = ''] = suffix.split('/');
   return siteId !== '' && suffix === siteStream(siteId) ? siteId : null;
 }
 
-/** A longer text is no name; nothing is built of it. */
+/** A text longer than NAME_TEXT cannot be a name and is not parsed. */
 function nameIn(payload: JsonText): unknown {
   const name = memberOf(payload, 'name') ?? null;
   return name !== null && name.length <= NAME_TEXT ? fromJson(name) : null;

@@ -24,7 +24,7 @@ export type Registry = SiteRegistry & {
   ofUsers(who: Principal | null, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
 };
 
-/** Definitions of sites, as each asker may see them. */
+/** Definitions of sites, as each requester may see them. */
 export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
   const { backend, clock, cursors } = deps;
   const views = async (page: Page<Site>): Promise<Page<SiteView>> => {
@@ -97,14 +97,14 @@ async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
   return siteView(view ?? { ...site, hostConnected: false }, null);
 }
 
-/** Whose sites an asker means that names no owner: an administrator has none. */
+/** The owner to use if a requester names none. An administrator must name one. */
 function selfOf(who: Principal | null): string {
   const asker = requirePrincipal(who);
-  if (asker.kind === 'admin') fail('invalid_argument', 'owner: required of an administrator', OWNER_FAULT);
+  if (asker.kind === 'admin') fail('invalid_argument', 'owner: required for an administrator', OWNER_FAULT);
   return asker.kind === 'user' ? asker.userId : fail('forbidden', 'A grant opens its session and nothing else.');
 }
 
-const OWNER_FAULT = { errors: [{ parameter: 'owner', detail: 'required of an administrator' }] };
+const OWNER_FAULT = { errors: [{ parameter: 'owner', detail: 'required for an administrator' }] };
 
 function sitesListing(who: Principal | null, userId: string | null): Listing {
   return { name: 'sites', filter: { userId }, asker: askerOf(who) };

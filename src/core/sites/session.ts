@@ -1,41 +1,41 @@
 import type { SiteKey } from './site.ts';
 
-/** `suspended`: the host is away, so nothing can be invoked; viewers go on listening. */
+/** `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening. */
 export type SessionState = 'active' | 'suspended' | 'closed' | 'expired';
 
 /**
- * What the holder of one token may do in a session: never more than its parent and the descriptor. Immutable; never the token itself,
- * of which only a digest is stored.
+ * What the holder of one token may do in a session: never more than its parent grant and the descriptor allow.
+ * Immutable. It does not contain the token, of which only a digest is stored.
  */
 export type Grant = {
   readonly grantId: string;
-  /** Null: the session's first grant, given by the owner, or one that the owner gave beside it. */
+  /** Null: the session's first grant, or another grant that the owner gave directly. */
   readonly parentId: string | null;
-  /** Null: all that the descriptor allows. */
+  /** Null: all events that the descriptor allows. */
   readonly events: readonly string[] | null;
-  /** Null only for the owner: all that the descriptor allows. */
+  /** Null, for the owner only: all actions that the descriptor allows. */
   readonly actions: readonly string[] | null;
-  /** Whether its holder may share the session on. */
+  /** Whether its holder may share the session with others. */
   readonly share: boolean;
   readonly grantedAt: number;
   readonly expiresAt: number;
   readonly revokedAt: number | null;
 };
 
-/** Viewers of a site, for a time. Immutable. Its state is derived on reading. */
+/** A limited time in which viewers use a site. Immutable. Its state is derived when read. */
 export type SiteSession = SiteKey & {
   readonly sessionId: string;
   readonly openedAt: number;
   readonly expiresAt: number;
   readonly closedAt: number | null;
-  /** In the order given. */
+  /** In the order in which they were given. */
   readonly grants: readonly Grant[];
 };
 
-/** Stands for the owner in the place of a grant's id; no grant has it. */
+/** The grant id that stands for the owner; no real grant has it. */
 export const OWNER_GRANT = 'owner';
 
-/** Whoever opened the session holds all of it, for as long as it lasts. */
+/** The owner's unlimited grant, which lasts as long as the session. */
 export function ownerGrant({ openedAt, expiresAt }: SiteSession): Grant {
   const all = { events: null, actions: null, share: true } as const;
   return { grantId: OWNER_GRANT, parentId: null, ...all, grantedAt: openedAt, expiresAt, revokedAt: null };
@@ -56,7 +56,7 @@ export function isGrantLive(grant: Grant, now: number): boolean {
   return grant.revokedAt === null && now < grant.expiresAt;
 }
 
-/** Whether `ancestorId` is the grant itself or one that it came from. */
+/** Whether `ancestorId` is the grant itself or a grant that it derives from. */
 export function descendsFrom(grants: readonly Grant[], grantId: string, ancestorId: string): boolean {
   const byId = new Map(grants.map((grant) => [grant.grantId, grant]));
   for (let at = byId.get(grantId); at; at = at.parentId === null ? undefined : byId.get(at.parentId)) {

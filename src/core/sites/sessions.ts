@@ -85,7 +85,10 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
   };
 }
 
-/** Held to the same rules as what the owner shares later, but that opening needs no leave to share. */
+/**
+ * The first grant obeys the same rules as grants that the owner gives later, except that opening a session does not
+ * need permission to share.
+ */
 function firstGrant(
   site: HostedSite,
   { events, actions }: Pick<Grant, 'events' | 'actions'>,
@@ -117,12 +120,14 @@ async function adminView(
   return sessionView(deps, watch, { standing, whole: true });
 }
 
-/** A grant's holder gives up its own, or takes back what came from it; to it, no other is there. */
+/** A grant's holder may revoke its own grant and those derived from it. For that holder no other grant exists. */
 function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session: SiteSession }, grantId: string) {
   return grant.grantId === OWNER_GRANT || descendsFrom(session.grants, grantId, grant.grantId);
 }
 
-/** What was there a moment ago is gone: as if it had never been, or as the code given says. */
+/**
+ * The site, session or parent grant has disappeared since it was read: null as if it never existed, or the given code.
+ */
 function notMade({ kind }: NotMade, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);
   return gone ? fail(gone, 'The session, or the grant, is over.') : null;

@@ -1,17 +1,20 @@
 import type { JsonText } from '../json.ts';
 
-/** The address of a site: its owner, and the owner's own name for it. */
+/** The address of a site: its owner, and the id that the owner chose. */
 export type SiteKey = { readonly userId: string; readonly siteId: string };
 
-/** What a site lets its viewers do beside listening. */
+/** What a site allows its viewers besides listening. */
 export type CapabilityProfile = { readonly actionInvocation: boolean; readonly sharing: boolean };
 
-/** The one mode in which events are projected to viewers and actions are invoked. */
+/** The only mode in which events are projected to viewers and actions can be invoked. */
 export const COOPERATIVE = 'cooperative';
 
-/** A site as its owner defined it. Immutable: registering again makes a new object. Whether its host is connected is derived. */
+/**
+ * A site as its owner defined it. Immutable: registering again makes a new object. Whether its host is connected is
+ * derived when read.
+ */
 export type Site = SiteKey & {
-  /** COOPERATIVE, or a word of whoever else writes to the store: nothing is then invoked or published. */
+  /** COOPERATIVE, or another text that some other writer put into the store; then nothing is invoked or published. */
   readonly mode: string;
   readonly title: string | null;
   /** The event names that may be published; empty: any valid name. */
@@ -19,18 +22,18 @@ export type Site = SiteKey & {
   /** The actions that may be invoked; empty: none. */
   readonly actions: readonly string[];
   readonly capabilityProfile: CapabilityProfile;
-  /** The client that hosts it: where its actions run. */
+  /** The client that hosts the site and runs its actions. */
   readonly clientId: string;
-  /** When it was first registered, since it was last removed. */
+  /** When it was first registered since its last removal, in epoch milliseconds. */
   readonly registeredAt: number;
 };
 
-/** What is published to a site's viewers: a notification, not state. */
+/** An event that is published to a site's viewers: a notification, not state. */
 export type SiteEvent = {
   readonly name: string;
-  /** Written anew by the projection, so without a raw line break. */
+  /** The payload's member `data` as its text was written, which may contain raw line breaks between tokens. */
   readonly data: JsonText | null;
-  /** The retained message: whoever may read history finds it there. */
+  /** The id of the retained message; readers of history find it there. */
   readonly messageId: string;
   readonly publishedAt: number;
 };

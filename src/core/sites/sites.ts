@@ -7,11 +7,11 @@ import { listen, subscribe } from './subscribe.ts';
 import { createTokens } from './tokens.ts';
 import { createSessionWatch } from './watch.ts';
 
-/** The room of cooperative sites: definitions, sessions with their grants, live events, and actions. */
+/** The API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
 export function createSites(parts: InvokeParts): Sites {
   const { deps } = parts;
   const watch = createSessionWatch(deps);
-  // One for all viewers, of whom there may be thousands.
+  // One object for all viewers, because there may be thousands.
   const viewing = { watch, clock: deps.clock };
   return {
     ...createRegistry(deps, watch),

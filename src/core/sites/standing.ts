@@ -9,7 +9,10 @@ import { ownerGrant, sessionState, type Grant, type SiteSession } from './sessio
 import type { Site } from './site.ts';
 import type { SessionWatch } from './watch.ts';
 
-/** Someone in a session: what is asked of `sessionPolicy`, but for the deed. `connector`: the host's live link. */
+/**
+ * What a requester has in a session: the question for `sessionPolicy` without its `deed`. `connector`: the host's live
+ * link.
+ */
 export type Standing = {
   readonly grant: Grant;
   readonly session: SiteSession;
@@ -17,21 +20,22 @@ export type Standing = {
   readonly connector: Connection | null;
 };
 
-/** Sites with whether their hosts are connected now. One round trip. */
+/** The sites, each with whether its host is connected now. One round trip. */
 export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
   const connections = await backend.connections.get(sites);
   const now = clock.now();
   return sites.map((site, i) => ({ ...site, hostConnected: isConnector(connections[i] ?? null, now) }));
 }
 
-/** Only a link whose token held `host` carries a site's commands. */
+/** Only a link whose token had the scope `host` carries a site's commands. */
 function isConnector(connection: Connection | null, now: number): connection is Connection {
   return isLive(connection, now) && connection.host;
 }
 
 /**
- * What the asker holds in this session. The owner needs the scope; a grant is of one session alone. Null: absent or foreign. Throws
- * `forbidden` for an administrator, who enters no session.
+ * What the requester holds in this session. The owner needs `scope`; a grant is valid for its own session only. Null:
+ * the session is absent or belongs to another user. Throws `forbidden` for an administrator, who cannot take part in
+ * sessions.
  */
 export async function standingOf(
   deps: Deps,
@@ -40,7 +44,7 @@ export async function standingOf(
 ): Promise<Standing | null> {
   const asker = requirePrincipal(who);
   if (asker.kind !== 'grant' && requireScope(asker, scope).kind === 'admin')
-    fail('forbidden', 'An administrator may look at sessions, and not enter them.');
+    fail('forbidden', 'An administrator may read sessions but not take part in them.');
   const session = await findSession(deps, sessionId);
   const grant = session && grantIn(session, asker);
   return grant && { grant, session, ...(await siteOf(deps, session)) };
@@ -65,26 +69,26 @@ function grantIn(session: SiteSession, who: Principal): Grant | null {
   return who.kind === 'user' && who.userId === session.userId ? ownerGrant(session) : null;
 }
 
-/** A grant whose place was needed was over. */
+/** A grant that is missing was over: only such grants are dropped to make room. */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
   const grant = grants.find((one) => one.grantId === grantId);
   return grant ?? fail('unauthenticated', 'The grant is over.');
 }
 
-/** Throws the code of whatever rule refuses. */
+/** Throws the code of the rule that refuses. */
 export function requireAllowed(deps: Deps, { grant, session, site }: Standing, deed: Deed): void {
   const verdict = sessionPolicy.allows({ grant, session, site, deed, now: deps.clock.now() });
   if (!verdict.allowed) fail(verdict.code, verdict.message);
 }
 
-/** What a holder may see of its site: no more names than it may use. */
+/** The site as a grant's holder may see it: only the names that the grant may use. */
 export function siteView(site: HostedSite, grant: Grant | null): SiteView {
   if (grant === null) return { ...site, seen: 'whole' };
   const eventNames = effectiveEvents(grant, site, null) ?? site.eventNames;
   return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted' };
 }
 
-/** `whole`: as the owner and administrators see it. */
+/** `whole`: the view of the owner and of administrators. */
 export function sessionView(
   { clock }: Deps,
   watch: SessionWatch,

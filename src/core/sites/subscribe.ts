@@ -24,7 +24,7 @@ export async function listen(deps: Deps, parts: Parts, asked: Asked): Promise<Sh
   if (!standing || !who) return null;
   requireAllowed(deps, standing, { kind: 'subscribe', names });
   const { session, site, grant } = standing;
-  // The descriptor's own list is applied where events are published, so that a change of it counts from then on.
+  // The descriptor's own list of names is applied at publication, so that a change to it takes effect at once.
   const effective = site && effectiveEvents(grant, site, names);
   const held = { sessionId, grantId: grant.grantId, tokenEndsAt: who.expiresAt };
   return { ...eventsOf(deps, session, effective), tenure: new Viewing(held, parts) };
@@ -44,7 +44,10 @@ export async function subscribe(deps: Deps, parts: Parts, asked: Asked): Promise
   return feed.subscription;
 }
 
-/** Events of a site by name (null: all): the same for whoever may hear these names, whatever session let them in. */
+/**
+ * Events of a site by name (null: all). They are the same for every requester that may receive these names, through
+ * whichever session.
+ */
 function eventsOf(
   { backend: { bus } }: Deps,
   { userId, siteId }: SiteKey,
@@ -64,13 +67,15 @@ function eventsOf(
 type Held = {
   readonly sessionId: string;
   readonly grantId: string;
-  /** Null: the token does not end. */
+  /** In epoch milliseconds; null: the token does not expire. */
   readonly tokenEndsAt: number | null;
 };
 
 type Parts = { readonly watch: SessionWatch; readonly clock: Clock };
 
-/** Lasts as long as session, grant and token. A class, since there is one for each viewer of each site. */
+/**
+ * Lasts as long as the session, the grant and the token. A class, because there is one for each viewer of each site.
+ */
 class Viewing implements Tenure, Looker {
   readonly #sessionId: string;
   readonly #grantId: string;
@@ -105,7 +110,7 @@ class Viewing implements Tenure, Looker {
     heir.fail(this.#ended);
   }
 
-  /** Why it is over; null while it goes on. */
+  /** Why it is over; null while it is not. */
   #endOf(session: SiteSession | null, now: number): CallboardError | null {
     if (!session || !isOpen(session, now)) return new CallboardError('session_inactive', 'The session is over.');
     const grant = session.grants.find((one) => one.grantId === this.#grantId);

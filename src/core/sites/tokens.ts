@@ -9,18 +9,18 @@ import { findSession, requireAllowed, standingOf } from './standing.ts';
 
 const GRANT = 'cbg_';
 const TICKET = 'cbt_';
-/** Characters of the random part, with which a token ends. */
+/** Length in characters of the random part at the end of a token. */
 const SECRET_CHARS = 43;
 const SECRET = /^cb[gt]_[A-Za-z0-9_-]{43,80}$/;
 
-/** Whether a bearer token has the form of a grant's, and can be nothing else. */
+/** Whether a bearer token has the form of a grant's token, which no other token has. */
 export function isGrantToken(token: string): boolean {
   return token.startsWith(GRANT) && SECRET.test(token);
 }
 
 type Minting = Pick<Deps, 'backend' | 'crypto'>;
 
-/** A new grant's token, shown once, and what is stored of it. */
+/** A new grant's token, which is shown once, and the digest of it that is stored. */
 export function newGrantToken(deps: Minting, userId: string): { readonly token: string; readonly tokenHash: string } {
   return mint(deps, GRANT, userId);
 }
@@ -30,12 +30,12 @@ function mint({ backend, crypto }: Minting, form: string, userId: string) {
   return { token, tokenHash: digestOf(crypto, token) };
 }
 
-/** What is stored of a token: its SHA-256, led by the prefix that says where it lies. */
+/** The stored form of a token: its SHA-256, preceded by the prefix that locates it in the store. */
 function digestOf(crypto: Minting['crypto'], token: string): string {
   return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
 }
 
-/** Who holds a token, or took a ticket. */
+/** Issues tickets, and resolves tickets and grant tokens to their holders. */
 export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem' | 'holder'> {
   const { backend, clock, crypto } = deps;
   const nextOrder = createOrder(deps);
@@ -50,7 +50,7 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
       const result = await backend.sessions.putTicket(tokenHash, ticket);
       if (result.kind === 'put') return { ticket: token, expiresAt: result.expiresAt };
       if (result.kind === 'gone') fail('session_inactive', 'The session is over.');
-      return fail('capacity_exceeded', `At most ${SESSION_TICKETS} tickets of a session may be unused.`, {
+      return fail('capacity_exceeded', `A session may have at most ${SESSION_TICKETS} unused tickets.`, {
         retryAfterMs: TICKET_MS,
       });
     },
@@ -82,7 +82,7 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
   };
 }
 
-/** Of two streams opened at once, each on its own node, the one that is later in order stays. */
+/** If two streams of a ticket are opened at once on different nodes, the one that is later in the order stays. */
 function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): RedeemedTicket['occupy'] {
   return (onReplaced) => {
     const topic = `ticket:${ticketHash}` as const;
@@ -97,7 +97,7 @@ function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): Rede
   };
 }
 
-/** Texts that sort by when they were made: on one node strictly, over several as well as their clocks agree. */
+/** Returns texts that sort by creation: strictly on one node, across nodes as accurately as their clocks agree. */
 function createOrder({ clock, crypto }: Deps): () => string {
   let at = 0;
   let count = 0;
@@ -108,5 +108,5 @@ function createOrder({ clock, crypto }: Deps): () => string {
 }
 
 function badTicket(): never {
-  fail('unauthenticated', 'The ticket is not valid, or is too old.', { tokenFault: 'ticket' });
+  fail('unauthenticated', 'The ticket is not valid or has expired.', { tokenFault: 'ticket' });
 }

@@ -5,24 +5,24 @@ import { SESSION_WATCH_MS } from '../limits.ts';
 import type { SiteSession } from './session.ts';
 
 export interface Looker {
-  /** The session as it now stands; null: forgotten. */
+  /** Called with the present session; null: it is no longer stored. */
   look(session: SiteSession | null): void;
 }
 
-/** Says whether anything about a session that is watched here has ended. */
+/** Watches sessions on this node for whatever ends a viewer's access. */
 export interface SessionWatch {
   /**
-   * Hands the session to `looker`, as it then stands: whenever it is hinted that something of it ended, and at least every
-   * SESSION_WATCH_MS, whatever becomes of the hints.
+   * Passes the present session to `looker` whenever a hint says that something of it ended, and at least every
+   * SESSION_WATCH_MS, because hints may be lost.
    */
   watch(sessionId: string, looker: Looker): void;
   /** Idempotent. */
   unwatch(sessionId: string, looker: Looker): void;
-  /** Who watches a session on this node. */
+  /** Number of watchers of a session on this node. */
   count(sessionId: string): number;
 }
 
-/** By session, so that a hint costs as much as the session has lookers. */
+/** Watchers of one session, so that a hint costs only as much as that session has watchers. */
 type Watched = { readonly lookers: Set<Looker>; readonly stopHints: Cancel };
 
 export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {
