@@ -38,7 +38,10 @@ export type RestDirective = {
   readonly access: Access;
   readonly body: readonly string[] | null;
   readonly bodyAs: string | null;
-  /** Names from the body of the answer down to its items, then the member of an item that is null unless it was refused. */
+  /**
+   * The path from the body of the answer to its items, then the member of an item that is null unless the item was
+   * refused.
+   */
   readonly itemRefusal: readonly string[] | null;
   /** The variable that makes the operation wait. Without it the operation only reads. */
   readonly waitsBy: string | null;

@@ -29,7 +29,7 @@ export type Writing = {
   readonly body: { readonly variants: readonly Variant[] };
 };
 
-/** The data as JSON text. Null: call the plan's `run` with the same context, because the answer may contain errors. */
+/** The data as JSON text. Null: call the plan's `run` with the same context. */
 export function writtenData({ plan, around }: Writing, context: unknown, variables: Variables): Maybe<string | null> {
   return around === null ? null : plan.write(context, variables);
 }
