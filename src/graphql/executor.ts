@@ -23,7 +23,7 @@ import type { GivenVariables } from './request-variables.ts';
 import type { Joining } from './sse-group.ts';
 import { MAX_COERCION_ERRORS } from './plan-variables.ts';
 
-/** Creates the context of resolvers, one for each request and for each event of a subscription that is not shared. */
+/** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
 export type MakeContext = (of: {
   readonly core: Core;
   readonly who: Principal | null;

@@ -9,7 +9,7 @@ import type { Reply } from './reply.ts';
 import { checkParams } from './request.ts';
 import type { RequestNotes } from './request-notes.ts';
 
-/** A request that has been authenticated. `body`: the parsed JSON of a POST. */
+/** A request after authentication. `who` null: it has no token. `body`: the parsed JSON of a POST. */
 export type HotRequest = {
   readonly req: IncomingMessage;
   readonly who: Principal | null;
