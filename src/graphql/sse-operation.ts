@@ -17,7 +17,10 @@ export type OperationOptions = {
   readonly wire: Wire;
   /** The operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
-  /** Called once, asynchronously, when the operation has ended for any reason. A stream of its own ends with it. */
+  /**
+   * Called once, when the operation has ended for any reason: before `startOperation` returns when the document has
+   * errors. A stream of its own ends with it.
+   */
   readonly onEnd: () => void;
 };
 
