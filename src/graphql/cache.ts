@@ -1,4 +1,7 @@
-/** Keeps at most `most` values, the least recently used go first. Keys longer than `longest` characters are not kept at all. */
+/**
+ * A cache of at most `most` values that evicts the least recently used. Keys longer than `longest` characters are not
+ * stored.
+ */
 export function createDocumentCache<T>({ most, longest }: { most: number; longest: number }) {
   const kept = new Map<string, T>();
   return {

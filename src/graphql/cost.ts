@@ -17,9 +17,9 @@ type Variables = Readonly<Record<string, unknown>>;
 const REMEMBERED = 100;
 
 /**
- * Counts what an operation would cost at most, by the costs that its fields declare and the sizes of the lists that it asks for, before
- * anything runs. Variables that do not fit their types cost 0, since execution refuses them before it runs anything; what cannot be
- * counted for another reason costs Infinity.
+ * Creates a function that computes the maximum cost of an operation before it runs, from the costs that its fields
+ * declare and the sizes of the lists that it asks for. Variables that do not fit their types cost 0, because execution
+ * refuses them before it runs anything. A cost that cannot be computed for another reason is Infinity.
  */
 export function createCost(
   schema: GraphQLSchema,
@@ -35,7 +35,7 @@ export function createCost(
     const key = keyOf(sizes, leaves, variables);
     const remembered = key === null ? undefined : known.get(key);
     if (remembered !== undefined) return remembered;
-    // The count below coerces too, and would collect every error there is.
+    // `complexityFromQuery` coerces the variables too, and would collect every error.
     if (coerceVariables(schema, operation, variables).errors) return 0;
     try {
       const { complexity } = complexityFromQuery(alone, { schema, ctx: {}, variables: { ...variables } });
@@ -57,7 +57,10 @@ function argumentVariables(document: DocumentNode): readonly string[] {
   return [...names];
 }
 
-/** What is inside of a JSON value is no size; an object in any other scalar's place is coerced to be refused. */
+/**
+ * The variables of the JSON scalar: their contents never determine a size. An object for any other scalar is coerced,
+ * and refused there.
+ */
 function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
   const leaves = new Set<string>();
   for (const { variable, type: node } of operation.variableDefinitions ?? []) {
@@ -68,7 +71,10 @@ function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode
   return leaves;
 }
 
-/** Costs follow sizes, so texts count only by being there. Null: a variable is an input object or a list, whose inside may matter. */
+/**
+ * The cache key of a cost. The cost depends on sizes, so of a text only its presence counts. Null when a variable is an
+ * input object or a list, whose contents may matter.
+ */
 function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {
   let key = '';
   for (const name of names) {

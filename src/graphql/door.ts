@@ -21,23 +21,26 @@ import { createSseDoor, type SseDoor } from './sse.ts';
 
 export type Exchange = {
   readonly who: Principal | null;
-  /** The parsed JSON of a POST; the HTTP front has enforced its size, its content type and its syntax. */
+  /** The parsed JSON of a POST. The HTTP layer has checked its size, content type and syntax. */
   readonly body: unknown;
-  /** How to answer; absent: the response is as Node made it. */
+  /** How to send the response; absent: the response is as Node created it. */
   readonly reply?: Reply;
   readonly notes?: RequestNotes | undefined;
 };
 
 export type GraphqlDoor = {
-  /** Answers everything at the endpoint and under `<endpoint>/stream`. */
+  /** Answers every request to the endpoint and to `<endpoint>/stream`. */
   handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): void;
-  /** Whether this body may be given again, the same object, for the same bytes: it asks for a query that is known. */
+  /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
   knows(body: unknown): boolean;
-  /** For streams that are not GraphQL's: they count with these, and end with them. */
+  /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
   readonly streams: SseDoor['streams'];
-  /** Answers a fault that the front found (a body too large, not JSON, ...) in GraphQL's response form, with the code's status. */
+  /**
+   * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
+   * status of the error's code.
+   */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** Ends the streams without `complete`, so that their clients go to another node. */
+  /** Ends the streams without `complete`, so that their clients reconnect to another node. */
   close(): Promise<void>;
 };
 
@@ -46,13 +49,13 @@ export type GraphqlDoorOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly introspection: Introspection;
-  /** Where it is mounted; default `/graphql`. */
+  /** The path of the endpoint. Default `/graphql`. */
   readonly endpoint?: string;
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
   /**
-   * Whether known documents are answered by the shorter ways, and what is the same for many is made once for all of them; default true. The
-   * bytes are the same either way.
+   * Whether known documents are answered on the fast path, and work that is equal for several requesters is done once
+   * for all of them. Default true. The bytes of a response are the same either way.
    */
   readonly fastPath?: boolean;
 };
@@ -94,7 +97,7 @@ type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
   return (req: PostRequest, res: ServerResponse, { who, body, notes }: Exchange): void => {
-    // Yoga reads a GET from its URL itself, but answers broken JSON there as its own failure.
+    // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
@@ -107,7 +110,10 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
   };
 }
 
-/** Asked before anything else is: what the hot path takes is for nobody else. False: it did not, and the response is open. */
+/**
+ * Tries the fast path before everything else. Returns false when it did not take the request; the response is then open
+ * for writing.
+ */
 function createQuick(server: GraphqlServer, hot: HotPath | null) {
   return (req: PostRequest, res: ServerResponse, { who, body, notes, reply = plainReply(res) }: Exchange): boolean => {
     const instead = (result: ExecutionResult): void => {
@@ -134,12 +140,12 @@ function toStream(
   throw new CallboardError('not_found', 'There is no such path.');
 }
 
-/** A client of event streams asks for nothing else, or for it first. */
+/** A client that wants an event stream accepts `text/event-stream` only, or lists it first. */
 function wantsStream(req: IncomingMessage): boolean {
   return (req.method === 'GET' || req.method === 'POST') && acceptedTypes(req)[0] === 'text/event-stream';
 }
 
-/** A page of another origin can make a browser send a plain GET, but not with these headers. */
+/** A page of another origin can make a browser send a plain GET, but not one with these headers. */
 function checkOrigin(req: IncomingMessage): void {
   if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;
   throw new CallboardError('forbidden', 'A GET needs the header "authorization" or "x-callboard-csrf".');

@@ -23,26 +23,32 @@ import type { Face, Joining } from './sse-group.ts';
 import { createEventWriter, type EventWriter } from './writer-event.ts';
 
 /**
- * A subscription field's own word for what many may be given alike, as its extension `share`. It authorises whoever asks, as `subscribe`
- * does, and throws what `subscribe` would throw. Each event is then executed once, as `Live`, with a context that belongs to nobody.
+ * The extension `share` of a subscription field whose events many requesters may receive from one execution. It
+ * authorises each requester as `subscribe` does, and throws what `subscribe` would throw. Each event is then executed
+ * once, as `Live`, with a context that has no requester.
  *
- * Only for what is purely live: a field that begins with a present state has none, or whoever joins later would miss it. Its types carry the
- * extension `shareable`: every field of them is resolved at once, out of the event alone. A field that is not carries `perViewer`.
+ * Only for fields that carry live events alone: a field that begins with the current state has no `share`, because a
+ * requester who joins later would miss that state. The types of the field carry the extension `shareable`: each of
+ * their fields is resolved synchronously from the event alone. A field to which this does not apply carries
+ * `perViewer`.
  */
 export type Share<Args, Context> = (args: Args, context: Context) => Maybe<Shared<unknown>>;
 
-/** What of a document does not change from one asker to the next. */
+/** The parts of a shared operation that are the same for every requester. */
 type Sharing = {
   readonly number: number;
   readonly node: FieldNode;
   readonly field: GraphQLField<unknown, unknown>;
   readonly share: Share<unknown, unknown>;
-  /** Variables that stand elsewhere than in the field's own arguments, which `share` sees. */
+  /** Variables used outside the arguments of the field. `share` sees those in the arguments. */
   readonly besides: readonly string[];
 };
 
 export type Sharer = {
-  /** The group that this asker joins, once authorised. Null: the operation is for this asker alone. Throws what refuses the asker. */
+  /**
+   * The group that the requester joins, once authorised. Null: the operation is executed for this requester alone.
+   * Rejects with the error that refuses the requester.
+   */
   of(args: ValidatedSubscriptionArgs): Promise<Joining<unknown> | null>;
 };
 
@@ -50,9 +56,9 @@ export type SharerOptions = {
   readonly schema: GraphQLSchema;
   readonly mask: Mask;
   readonly masked: (result: ExecutionResult) => ExecutionResult;
-  /** A context that belongs to nobody. */
+  /** Creates a context that has no requester. */
   readonly nobody: () => object;
-  /** False: every event is executed by graphql-js. */
+  /** False: graphql-js executes every event. */
   readonly fast: boolean;
 };
 
@@ -87,7 +93,9 @@ async function authorise({ field, node, share }: Sharing, args: ValidatedSubscri
   }
 }
 
-/** `args` are those of whoever opens the group: nothing of them but the document and its variables goes into the words. */
+/**
+ * `args` come from the requester that opens the group. Only the document and its variables affect the encoded events.
+ */
 function createFace(
   { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
   { mask, masked, nobody, fast }: Omit<SharerOptions, 'schema'>,
@@ -98,7 +106,7 @@ function createFace(
       const written = write(live, nobody());
       if (typeof written === 'string') return inOneLine(`{"data":${written}}`);
       const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: nobody() });
-      if (result instanceof Promise) throw new TypeError('A field of a shareable type is not resolved at once.');
+      if (result instanceof Promise) throw new TypeError('A field of a shareable type was not resolved synchronously.');
       return resultText(masked(result));
     },
     envelope: envelopeOf,
@@ -106,7 +114,7 @@ function createFace(
   };
 }
 
-/** A group that hears of one event only is not worth the making of its writer. */
+/** Creates the writer at the second event: a group that receives one event does not repay the cost of a writer. */
 function fromSecond(make: () => EventWriter | null): EventWriter {
   let heard = false;
   let writer: EventWriter | null | undefined;
@@ -123,7 +131,7 @@ type Found = {
   readonly number: number;
 };
 
-/** Null: the field shares nothing, or something in the document is not the same for all who ask. */
+/** Null when the field has no `share`, or when a part of the document may differ between requesters. */
 function findSharing(schema: GraphQLSchema, { document, operation, number }: Found): Sharing | null {
   const [node, ...others] = operation.selectionSet.selections;
   if (node?.kind !== Kind.FIELD || others.length > 0 || node.directives?.length) return null;
@@ -134,7 +142,10 @@ function findSharing(schema: GraphQLSchema, { document, operation, number }: Fou
   return besides && { number, node, field, share, besides };
 }
 
-/** Sorted. Null: a field below is of a type that is not shareable, or differs by viewer. */
+/**
+ * The names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a type that
+ * is not shareable, or differs by viewer.
+ */
 function variablesBeside(
   schema: GraphQLSchema,
   { document, operation, node }: Omit<Found, 'number'> & { readonly node: FieldNode },

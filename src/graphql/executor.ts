@@ -23,19 +23,19 @@ import type { GivenVariables } from './request-variables.ts';
 import type { Joining } from './sse-group.ts';
 import { MAX_COERCION_ERRORS } from './plan-variables.ts';
 
-/** What resolvers are given, made anew for each request and for each event of a subscription. */
+/** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
 export type MakeContext = (of: {
   readonly core: Core;
   readonly who: Principal | null;
   readonly log: Log;
-  /** Aborted when the asker hangs up. */
+  /** Aborted when the requester hangs up. */
   readonly signal?: HangUp | undefined;
-  /** The fields that the operation asks for; absent: not known. */
+  /** The names of the fields that the operation may select; absent: not known. */
   readonly asks?: ReadonlySet<string> | undefined;
   readonly notes?: RequestNotes | undefined;
 }) => object;
 
-/** A valid document, and who asks for it to be run. */
+/** A valid document, and the requester it is executed for. */
 export type Operation = {
   readonly document: DocumentNode;
   readonly operationName?: string | null | undefined;
@@ -45,23 +45,34 @@ export type Operation = {
   readonly notes?: RequestNotes | undefined;
 };
 
-/** Data as JSON text. `wide`: it may hold characters beyond ASCII. */
+/** Data as JSON text. `wide`: the text may hold characters beyond ASCII. */
 export type WrittenData = { readonly written: string; readonly wide: boolean };
 
-/** The results of a subscription, one at a time. `return` ends it and frees what it holds, without waiting for a pending `next`. */
+/**
+ * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
+ * for a pending `next`.
+ */
 export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
 
-/** Runs operations for every door of GraphQL, with the same limits and the same masking. Nothing here throws: failures stand in `errors`. */
+/**
+ * Executes the operations of every GraphQL transport, with the same limits and the same masking. Except where stated,
+ * nothing here throws or rejects: failures are in `errors`.
+ */
 export type Executor = {
-  /** The kind of the operation; null when the document does not say which to run. */
+  /** The kind of the operation; null when the document does not determine which operation to run. */
   kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
-  /** The variables of an operation, built of their text where they came as such. Throws `invalid_argument`. */
+  /**
+   * The variables of an operation, parsed from their JSON text where they arrived as text. Throws `invalid_argument`.
+   */
   variablesOf(operation: Pick<Operation, 'document' | 'operationName' | 'variables'>): Variables;
-  /** Queries and mutations. */
+  /** Executes a query or a mutation. */
   execute(operation: Operation): Promise<ExecutionResult>;
-  /** As `execute`; the data as JSON text, where it comes without errors and can be written so. */
+  /** As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. */
   answer(operation: Operation): Maybe<ExecutionResult | WrittenData>;
-  /** Subscriptions: the group that gives their results to many, or their own results, or the one answer that refuses them. */
+  /**
+   * Starts a subscription. Returns the group whose members share the results, or the operation's own results, or the
+   * one result that refuses it.
+   */
   subscribe(operation: Operation): Promise<Joining<unknown> | Results | ExecutionResult>;
   readonly mask: Mask;
 };
@@ -73,9 +84,9 @@ export type ExecutorOptions = {
   readonly introspection: Introspection;
   readonly mask: Mask;
   readonly makeContext: MakeContext;
-  /** Whether subscriptions that may be shared are executed once for all who share them; default true. */
+  /** Whether a subscription that may be shared is executed once for all its requesters. Default true. */
   readonly sharing?: boolean;
-  /** Default true; false: everything is run by graphql-js. */
+  /** Default true. False: graphql-js executes everything. */
   readonly fast?: boolean;
 };
 
@@ -180,11 +191,11 @@ type ResultsOptions = {
   readonly args: ValidatedSubscriptionArgs;
   readonly masked: (result: ExecutionResult) => ExecutionResult;
   readonly mask: Mask;
-  /** Loaders remember, so that each event needs its own. */
+  /** Data loaders cache what they load, so each event needs a context of its own. */
   readonly freshContext: () => object;
 };
 
-/** One execution per event and subscriber. */
+/** Executes each event once for each subscriber. */
 function createResults(source: AsyncIterable<unknown>, { args, masked, mask, freshContext }: ResultsOptions): Results {
   const events = source[Symbol.asyncIterator]();
   let over = false;
@@ -207,7 +218,7 @@ function createResults(source: AsyncIterable<unknown>, { args, masked, mask, fre
     },
     return() {
       over = true;
-      // A source that fails while it is closed has nobody left to tell.
+      // No subscriber is left to receive an error of a source that fails while it closes.
       events.return?.().catch(() => {});
     },
   };

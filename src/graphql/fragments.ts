@@ -1,19 +1,20 @@
-/** Texts of entities, kept while their entities live. */
+/** A cache of the texts of entities; each lives as long as its entity. */
 export type Fragments<T> = {
   get(entity: object): T | undefined;
-  /** `chars`: how long the texts in it are. */
+  /** `chars`: the length of the texts in `kept`. */
   set(entity: object, kept: T, chars: number): void;
 };
 
-/** Makes stores that share one bound. */
+/** Creates caches that share one bound. */
 export type FragmentStores = { create<T>(): Fragments<T> };
 
-/** What a kept fragment costs beside its text. */
+/** The cost of an entry besides its text, in characters. */
 const OVERHEAD = 200;
 
 /**
- * An entity is immutable, so what was written of it holds as long as there is the entity, and goes with it. In all at most `chars` characters
- * are kept; when they are used up, everything is dropped at once and begins anew. What went with its entity still counts until then.
+ * An entity is immutable, so its text is valid while the entity lives and is freed with it. At most `chars` characters
+ * are cached in all; when they are used up, every cache is cleared at once. Text that was freed with its entity still
+ * counts until then.
  */
 export function createFragmentStores(chars: number): FragmentStores {
   let generation = 0;

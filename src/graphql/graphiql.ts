@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { acceptedTypes } from './request.ts';
 
-/** Everything is inside the page; the policy holds it to that: it may talk to us and to nobody else. */
+/** The page contains everything it needs. The policy allows it to connect to this origin only. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'unsafe-inline' 'unsafe-eval' blob:",
@@ -26,12 +26,15 @@ const DEFAULT_QUERY = `# Put your token into the "Headers" tab below, then
 }
 `;
 
-/** Whether a browser navigates to the endpoint, rather than a client asking it. */
+/** Whether a browser navigates to the endpoint, as opposed to a client that sends a request. */
 export function wantsPage(req: IncomingMessage): boolean {
   return req.method === 'GET' && acceptedTypes(req).includes('text/html');
 }
 
-/** The GraphiQL page: 9 MB in one document, so it is made at the first request, and sent packed and only when it changed. */
+/**
+ * Serves the GraphiQL page. The page is one document of 9 MB, so it is created at the first request, compressed with
+ * gzip, and sent only when the browser's copy has another ETag.
+ */
 export function createGraphiqlPage(endpoint: string): (req: IncomingMessage, res: ServerResponse) => void {
   let page: Page | null = null;
   return (req, res) => {
@@ -62,7 +65,7 @@ function makePage(endpoint: string): Page {
     defaultQuery: DEFAULT_QUERY,
     headers: '{ "authorization": "Bearer " }',
     defaultEditorToolsVisibility: 'headers',
-    // A token typed here is gone with the page.
+    // A token typed here is lost when the page is closed.
     shouldPersistHeaders: false,
     subscriptionsProtocol: 'GRAPHQL_SSE',
   });

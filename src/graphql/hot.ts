@@ -9,34 +9,46 @@ import type { Reply } from './reply.ts';
 import { checkParams } from './request.ts';
 import type { RequestNotes } from './request-notes.ts';
 
-/** A request whose asker is known. `body`: the parsed JSON of a POST. */
+/** A request after authentication. `who` null: it has no token. `body`: the parsed JSON of a POST. */
 export type HotRequest = {
   readonly req: IncomingMessage;
   readonly who: Principal | null;
   readonly body: unknown;
   readonly reply: Reply;
   readonly notes?: RequestNotes | undefined;
-  /** Tells when the asker hangs up; asked for where the operation may wait. */
+  /** Returns the signal that fires when the requester hangs up. Called only when the operation may wait. */
   readonly hungUp: () => HangUp;
 };
 
 /**
- * Answers queries, and mutations, whose text was found valid before without reading it again. Executing is the executor's as everywhere, so that limits,
- * refusals and masking are the same; the answer's bytes are those that Yoga would send.
+ * Answers queries and mutations whose text is known to be valid, without parsing or validating it again. The executor
+ * runs them as usual, so limits, refusals and masking are the same, and the response has the bytes that Yoga would
+ * send.
  */
 export type HotPath = {
-  /** False: it is not for this path, and nothing was done. `instead` is given an answer that only Yoga knows how to put: run, but with errors. */
+  /**
+   * Returns false when the request is not for this path; nothing was done then. `instead` receives a result with
+   * errors, which only Yoga can encode: the operation has been executed.
+   */
   take(request: HotRequest, instead: (result: ExecutionResult) => void): boolean;
-  /** Notes a text whose document is valid and was written without errors. The second time it is kept. */
+  /**
+   * Records a text whose document is valid and was written without errors. A text is kept when it is recorded for the
+   * second time.
+   */
   learn(query: string, document: DocumentNode): void;
-  /** Whether this very body was taken and asks for a query: nobody changes it, so it may be given again for the same bytes. */
+  /**
+   * Whether `take` has accepted this body object, and it asks for a query. The caller may pass the same object again
+   * for equal bytes, because a body is never modified.
+   */
   knows(body: unknown): boolean;
 };
 
 const DOCUMENTS = 500;
 const LONGEST = 16 * 1024;
 
-/** What Yoga chooses by these headers; whoever sends others is answered by Yoga. */
+/**
+ * The content type that Yoga chooses for each of these `accept` headers. Yoga answers requests with any other header.
+ */
 const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   [undefined, 'application/json; charset=utf-8'],
   ['*/*', 'application/json; charset=utf-8'],
@@ -91,7 +103,10 @@ export function createHotPath(executor: Executor, endpoint: string): HotPath {
   };
 }
 
-/** It may be asked again: its variables are built once, and what is made of them is kept with them. Null: as for `paramsOf`. */
+/**
+ * Prepares a query for repeated use: its variables are parsed once and frozen, so that what is prepared from them is
+ * cached. Null: as for `paramsOf`.
+ */
 function withVariables(asked: Asked, executor: Executor): Asked | null {
   if (!asked.variables) return asked;
   try {
@@ -102,7 +117,7 @@ function withVariables(asked: Asked, executor: Executor): Asked | null {
   }
 }
 
-/** Null: they are wrong, and the long way says how. */
+/** Null when the parameters are invalid; the regular path reports the error. */
 function paramsOf(body: unknown): ReturnType<typeof checkParams> | null {
   try {
     return checkParams(body);

@@ -5,8 +5,9 @@ import type { Introspection } from './limits.ts';
 import { rootFields } from './plan-roots.ts';
 
 /**
- * Checks that a document may be run without a token: a query of `__typename`, and, where introspection is open to all, of the schema. Throws
- * `unauthenticated` for every other text, valid or not. Nothing is validated, and texts longer than such a query needs are not parsed.
+ * Checks that a document may be executed without a token: a query of `__typename` and, where introspection is open to
+ * all, of the schema. Throws `unauthenticated` for every other text, valid or not. The document is not validated, and a
+ * text longer than such a query needs is not parsed.
  */
 export function requireAnonymousQuery(query: string, introspection: Introspection): void {
   const longest = introspection === 'all' ? ANONYMOUS_INTROSPECTION_CHARS : ANONYMOUS_QUERY_CHARS;

@@ -1,12 +1,17 @@
 import { Kind, type DocumentNode, type FieldNode, type FragmentDefinitionNode, type SelectionSetNode } from 'graphql';
 
-/** Deeper than any document that passes the limit of depth; introspection, which that limit leaves out, has its own in graphql-js. */
+/**
+ * Deeper than any document that passes the depth limit. Introspection is exempt from that limit; graphql-js has its own
+ * depth rule for it.
+ */
 const DEPTH = 32;
 
 /**
- * How many steps it takes to compare fields that are merged with one another (the rule `OverlappingFieldsCanBeMerged` of graphql-js, which
- * compares in pairs): one for each selection, fragments counted wherever they are spread, and for each field one for each selection below
- * it and each field of the same name before it, as for each field of a fragment and each fragment before it. Stops counting soon after `most`, so that the count is bounded too.
+ * Counts the steps that the rule `OverlappingFieldsCanBeMerged` of graphql-js needs, which compares fields in pairs.
+ * Each selection counts one, and fragments count wherever they are spread. Each field also counts, for every earlier
+ * field of the same response name, one plus the number of its own selections. Each fragment also counts, for every
+ * fragment spread before it, the number of its selections. Counting stops soon after `most`, so the count is bounded
+ * too.
  */
 export function mergeSteps(document: DocumentNode, most: number): number {
   return new MergeCount(document, most).count();

@@ -4,9 +4,9 @@ const OPENS: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACKET
 const CLOSES: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
 
 /**
- * Whether braces, brackets and parentheses are nested deeper than `most` within the first `tokens` tokens. Asked before a document is
- * parsed, because the parser calls itself for each of them and would run out of stack. False where the text stops being GraphQL before:
- * the parser stops there too, and says why.
+ * Whether braces, brackets and parentheses nest deeper than `most` within the first `tokens` tokens. Called before a
+ * document is parsed, because the parser recurses into each of them and would overflow the stack. Returns false when
+ * the text stops being GraphQL earlier: the parser stops at the same place and reports the error.
  */
 export function isNestedDeeper(source: string | Source, most: number, tokens: number): boolean {
   const lexer = new Lexer(typeof source === 'string' ? new Source(source) : source);

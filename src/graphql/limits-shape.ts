@@ -12,8 +12,8 @@ import {
 import { mergeSteps } from './limits-merge.ts';
 
 /**
- * Which bounds a document crosses, each as `too_complex`. Fragments count wherever they are spread. Cheap, so it is asked before the
- * document is validated, some of whose rules are quadratic.
+ * The bounds that a document exceeds, each as a `too_complex` error. Fragments count wherever they are spread. The
+ * check is cheap and runs before validation, because some validation rules are quadratic.
  */
 export function shapeFaults(document: DocumentNode): readonly CallboardError[] {
   const measure = createMeasure(document);
@@ -23,7 +23,10 @@ export function shapeFaults(document: DocumentNode): readonly CallboardError[] {
   return [...faults, ...definitionFaults(document)];
 }
 
-/** Rules of graphql-js compare each fragment with each other, and walk through all of them for each operation. */
+/**
+ * Bounds the number of operations and fragments, because rules of graphql-js compare each fragment with every other and
+ * walk through all fragments for each operation. Then bounds the steps of comparing fields that are merged.
+ */
 function definitionFaults(document: DocumentNode): readonly CallboardError[] {
   const count = (kind: Kind): number => document.definitions.filter((node) => node.kind === kind).length;
   const faults = boundsFaults([
@@ -38,7 +41,7 @@ type Shape = {
   readonly depth: number;
   readonly aliases: number;
   readonly directives: number;
-  /** Fields at the top of this set, those of its fragments included. */
+  /** The number of fields at the top of this selection set, including those of its fragments. */
   readonly fields: number;
 };
 const EMPTY: Shape = { depth: 0, aliases: 0, directives: 0, fields: 0 };
@@ -68,7 +71,7 @@ function createMeasure(document: DocumentNode): (set: SelectionSetNode) => Shape
     const fragment = fragments.get(name);
     if (!fragment) return EMPTY;
     if (!known.has(name)) {
-      // A cycle counts nothing here: validation refuses it.
+      // A fragment cycle counts as empty here; validation refuses it.
       known.set(name, EMPTY);
       known.set(name, measure(fragment.selectionSet));
     }
@@ -78,7 +81,7 @@ function createMeasure(document: DocumentNode): (set: SelectionSetNode) => Shape
     if (selection.kind === Kind.FRAGMENT_SPREAD) return ofFragment(selection.name.value);
     if (selection.kind === Kind.INLINE_FRAGMENT) return measure(selection.selectionSet);
     const below = selection.selectionSet ? measure(selection.selectionSet) : EMPTY;
-    // Reading the schema has a depth rule of its own in graphql-js.
+    // graphql-js has its own depth rule for introspection.
     const depth = selection.name.value.startsWith('__') ? 0 : below.depth + 1;
     return { ...below, depth, aliases: below.aliases + (selection.alias ? 1 : 0), fields: 1 };
   };

@@ -5,7 +5,7 @@ import type { Principal } from '../core/auth/principal.ts';
 import type { Maybe } from '../core/maybe.ts';
 import type { Plan, Variables } from './plan.ts';
 
-/** Who may read the schema through a query. */
+/** Who may read the schema through introspection. */
 export type Introspection = 'admin' | 'all' | 'off';
 
 export type Admission = {
@@ -14,7 +14,10 @@ export type Admission = {
   readonly introspection: Introspection;
 };
 
-/** Why this asker may not run this operation, before anything of it ran; null when they may. */
+/**
+ * The reason why this requester may not run this operation, checked before anything of it runs. Null when the requester
+ * may.
+ */
 export function refusalOf(plan: Plan, { who, variables, introspection }: Admission): CallboardError | null {
   if (!who && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
   if (plan.introspects) {
@@ -35,8 +38,8 @@ function introspectionRefusal(who: Principal | null, introspection: Introspectio
 }
 
 /**
- * The answer, or `store_unavailable` when it takes longer: what a query may cost is bounded before it runs, so only a slow store is left
- * to blame. The late answer is dropped.
+ * Returns the answer, or rejects with `store_unavailable` after `ms` milliseconds. The cost of a query is bounded
+ * before it runs, so only a slow store can be the cause. A late answer is dropped.
  */
 export function withinTime<T>(answer: Maybe<T>, { clock, ms }: { clock: Clock; ms: number }): Maybe<T> {
   if (!(answer instanceof Promise)) return answer;

@@ -4,15 +4,20 @@ import { CallboardError, type Code } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 
-/** GraphQL prints the value that an error is about, whatever its size: longer messages are cut. */
+/**
+ * The longest message that is shown. graphql-js prints the value that an error is about, whatever its size; longer
+ * messages are cut.
+ */
 const MESSAGE_CHARS = 1000;
 
-/** The error as the asker may see it. The same error is answered with the same object, so it is logged once. */
+/**
+ * Converts an error into what the requester may see. The same error object gives the same result, so it is logged once.
+ */
 export type Mask = (error: unknown) => GraphQLError;
 
 /**
- * One mapper for whatever failed: a CallboardError shows its code and message, errors by which GraphQL itself says what is wrong
- * with a request pass, and everything else is `internal` with an id that also stands in the log.
+ * Creates the one mapper of all failures. A CallboardError shows its code and message. Errors of graphql-js about the
+ * request itself pass. Everything else becomes `internal` with an id that is also in the log.
  */
 export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): Mask {
   const shown = new WeakMap<object, GraphQLError>();
@@ -27,13 +32,16 @@ export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): M
   return mask;
 }
 
-/** The CallboardError that a GraphQL error was made from, if it was. */
+/** The CallboardError from which a GraphQL error was created, or null. */
 export function callboardErrorOf(error: unknown): CallboardError | null {
   const origin = originOf(error);
   return origin instanceof CallboardError ? origin : null;
 }
 
-/** A CallboardError as a GraphQL error. Errors of a whole request (no path) carry the HTTP status of their code. */
+/**
+ * Converts a CallboardError into a GraphQL error. An error of the whole request (no path) carries the HTTP status of
+ * its code.
+ */
 export function toGraphQLError(error: CallboardError, at: GraphQLError | null = null): GraphQLError {
   const { errors, retryAfterMs, command, share } = error.details;
   return new GraphQLError(error.message, {
@@ -50,7 +58,10 @@ export function toGraphQLError(error: CallboardError, at: GraphQLError | null = 
   });
 }
 
-/** A bad request keeps the 200 that application/json asks of a server; who may not ask at all sees so in either media type. */
+/**
+ * `spec`: a status of 400 applies to application/graphql-response+json only; application/json requires 200 for it.
+ * Other statuses, such as 401 and 403, apply to both media types.
+ */
 function httpOf({ status, details: { retryAfterMs } }: CallboardError): object {
   const headers = {
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
@@ -65,8 +76,9 @@ function explain(error: unknown): GraphQLError | null {
 }
 
 /**
- * What GraphQL says of a document, of its variables and of arguments. An error of execution (it has a path) passes only when GraphQL
- * itself located it in the document, as it does with arguments: an error about a result would show the value.
+ * Passes the errors of graphql-js about a document, its variables and its arguments. An error of execution (it has a
+ * path) passes only when graphql-js located it in the document, as it does for arguments: an error about a result would
+ * show the value.
  */
 function passes(error: unknown): GraphQLError | null {
   if (!(error instanceof GraphQLError)) return null;
@@ -104,7 +116,7 @@ function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | u
   const at = error instanceof GraphQLError ? error : null;
   log.error({ errorId: id, err: originOf(error), path: at?.path?.join('.') }, 'an error was masked');
   metrics?.count('errors_masked');
-  return new GraphQLError('The relay failed; its log holds this id.', {
+  return new GraphQLError('The relay failed; its log contains this id.', {
     ...place(at),
     extensions: { code: 'internal', id, ...(at?.path ? {} : { http: { status: 500 } }) },
   });

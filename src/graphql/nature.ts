@@ -1,20 +1,26 @@
 /**
- * What types and fields say of themselves by `extensions`, so that what is written of an entity can be kept (writer.ts). A field without
- * a word, and any field with arguments, is taken to depend on anything.
+ * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (writer.ts). A field
+ * without a hint, and any field with arguments, may depend on anything.
  */
 
-/** The type's values are core's immutable entities: a change makes a new object, whatever hangs on it by exposed fields included. */
+/**
+ * The values of the type are core's immutable entities: a change creates a new object, also when it changes something
+ * reached through exposed fields.
+ */
 export const ENTITY = { entity: true } as const;
 
-/** The resolver reads its parent and nothing else: no context, no clock. Exposed fields need not say so. */
+/** The resolver reads only its parent: no context, no clock. Exposed fields do not need this hint. */
 export const PURE = { pure: true } as const;
 
-/** A leaf that the resolver makes cheaply and at once out of its parent and the time. It is asked each time. */
+/**
+ * A leaf that the resolver computes cheaply and synchronously from its parent and the time. It is resolved each time,
+ * also when the text of its entity is cached.
+ */
 export const DERIVED = { derived: true } as const;
 
 /**
- * A mutation's field whose resolver reads its arguments and its context and never `info`. Alone in its document it may be resolved without graphql-js
- * (writer-deed.ts).
+ * A mutation field whose resolver reads its arguments and its context and never `info`. When it is the only field of
+ * its document, it may be resolved without graphql-js (writer-deed.ts).
  */
 export const DEED = { deed: true } as const;
 
@@ -23,14 +29,15 @@ export function isDeed({ extensions }: { readonly extensions: Readonly<Record<st
 }
 
 /**
- * Of an entity some of whose fields are derived: `changesAt` is when, after `now` (epoch milliseconds), any of them may next be another
- * although the entity is the same; Infinity when never. Lists of such entities can then be kept.
+ * The hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of them may
+ * change while the entity stays the same (epoch milliseconds; Infinity: never). Lists of such entities can then be
+ * cached.
  */
 export function timedEntity<T extends object>(changesAt: (entity: T, now: number) => number) {
   return { entity: true, changesAt } as const;
 }
 
-/** Null where the type does not say. */
+/** The `changesAt` of a type; null when the type does not declare one. */
 export function changesAtOf({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }) {
   const { changesAt } = extensions;
   return isChangesAt(changesAt) ? changesAt : null;

@@ -2,8 +2,9 @@ import { Kind, visit, type DocumentNode, type FieldNode, type OperationDefinitio
 import type { GivenVariables } from './plan-variables.ts';
 
 /**
- * Which fields an operation may ask for, by name, wherever they stand in its document. A field with the argument `include` counts only where
- * the argument may be true. Made once for a document; asking costs a look at the variables of `include`.
+ * Returns a function that gives the names of all fields an operation may select, anywhere in its document. A field with
+ * the argument `include` counts only when that argument may be true. The document is analysed once; a call only looks
+ * at the variables of `include`.
  */
 export function createAsks(
   document: DocumentNode,

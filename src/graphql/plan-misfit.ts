@@ -8,15 +8,18 @@ import {
   type GraphQLInputType,
 } from 'graphql';
 
-/** The one scalar that takes objects and lists. */
+/** The only scalar whose values may be objects and lists. */
 export const JSON_SCALAR = 'JSON';
 
 type Misfit = { readonly path: string; readonly says: string };
 
-/** Members and characters of a value that graphql-js may print: beyond, errors are said without the value. */
+/**
+ * The number of members and characters of a value that graphql-js may print in an error. Errors about larger values do
+ * not show the value.
+ */
 const PRINTED = 1_000;
 
-/** Whether printing the value is cheap. Looks at no more of it than that. */
+/** Whether printing the value is cheap. Reads at most that many members and characters of it. */
 export function isSmall(value: unknown): boolean {
   let left = PRINTED;
   const take = (one: unknown): boolean => {
@@ -33,8 +36,9 @@ export function isSmall(value: unknown): boolean {
 }
 
 /**
- * What graphql-js would refuse of a value by printing all of it, said without the value: members that a type lacks, or needs, and objects in
- * the place of something else. Null where it finds none of these; other faults are for graphql-js. Linear in the value, and stops at the first.
+ * The first fault for which graphql-js would print the whole value, described without the value: an unknown member, a
+ * missing required member, or a value of the wrong kind. Null when there is none of these; graphql-js reports other
+ * faults itself. Linear in the size of the value.
  */
 export function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Misfit | null {
   const type = getNullableType(given);
@@ -48,7 +52,7 @@ export function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Mi
 }
 
 function inList(item: GraphQLInputType, value: unknown, path: string): Misfit | null {
-  // One value stands for a list of it.
+  // GraphQL reads a single value as a list with one item.
   if (!Array.isArray(value)) return misfitOf(item, value, path);
   for (const [i, one] of value.entries()) {
     const found = misfitOf(item, one, `${path}[${i}]`);

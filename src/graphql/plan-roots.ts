@@ -1,6 +1,6 @@
 import { Kind, type DocumentNode, type SelectionSetNode } from 'graphql';
 
-/** The names of the fields at the top of an operation, those of its fragments included. The document need not be valid. */
+/** The names of an operation's root fields, including those of its fragments. The document need not be valid. */
 export function rootFields(document: DocumentNode, root: SelectionSetNode): ReadonlySet<string> {
   const fields = new Set<string>();
   const seen = new Set<SelectionSetNode>();

@@ -16,8 +16,8 @@ export type CoercedVariables =
   | { readonly values?: never; readonly errors: readonly GraphQLError[] };
 
 /**
- * How often graphql-js may say what is wrong with variables: each error prints the whole value that it is about, so that errors times size is
- * quadratic in what was sent.
+ * The number of coercion errors that graphql-js may report. Each error prints the whole value that it is about, so
+ * errors times size is quadratic in the size of the request.
  */
 export const MAX_COERCION_ERRORS = 1;
 
@@ -25,8 +25,8 @@ type Refused = { readonly operation: OperationDefinitionNode; readonly errors: r
 const refused = new WeakMap<GivenVariables, Refused>();
 
 /**
- * The variables of an operation, coerced by graphql-js, or the first thing that is wrong with them. Work is linear in the size of `given`. A
- * refusal is remembered with the object, so variables that do not fit are coerced once in the life of a request.
+ * Coerces the variables of an operation with graphql-js, or returns the first error. The work is linear in the size of
+ * `given`. A refusal is remembered for the `given` object, so variables that do not fit are coerced once per request.
  */
 export function coerceVariables(
   schema: GraphQLSchema,
@@ -40,7 +40,7 @@ export function coerceVariables(
     hideSuggestions: true,
   });
   if (variableValues) return { values: variableValues };
-  // What follows the first error says only that there are more.
+  // Later entries only say that there are more errors.
   const first = errors.slice(0, MAX_COERCION_ERRORS);
   refused.set(given, { operation, errors: first });
   return { errors: first };
@@ -63,8 +63,8 @@ function firstMisfit(
 }
 
 /**
- * What is known to be wrong with these variables, or found wrong with large ones without coercing them. Null: graphql-js may coerce them, and
- * what it prints of them, should it refuse them, is small or a part of what fits.
+ * The known errors of these variables, or errors found in large variables without coercing them. Null: graphql-js may
+ * coerce them; if it refuses them, what it prints is small or is a part that fits its type.
  */
 export function refusedVariables(
   schema: GraphQLSchema,

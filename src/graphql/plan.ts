@@ -21,54 +21,62 @@ import type { Note } from './writer-values.ts';
 
 export type { Variables } from './request-variables.ts';
 
-/** How one operation of one document is run. Made once and kept with the document. */
+/** How one operation of one document is executed. Created once and kept as long as the document. */
 export type Plan = {
   readonly operation: 'query' | 'mutation' | 'subscription';
-  /** It reads the schema (`__schema` or `__type`). */
+  /** The operation reads the schema (`__schema` or `__type`). */
   readonly introspects: boolean;
-  /** It reads nothing but the schema and `__typename`. */
+  /** The operation reads only the schema and `__typename`. */
   readonly onlyMeta: boolean;
-  /** The variables of a request, for what follows. Throws `invalid_argument`. */
+  /** Parses the variables of a request, for the other methods. Throws `invalid_argument`. */
   readonly read: ReadVariables;
-  /** The fields that it may ask for with these variables, by name. */
+  /** The names of the fields that the operation may select with these variables. */
   asks(variables: Variables): ReadonlySet<string>;
-  /** What is wrong with large variables, as `run` would answer it; null: nothing that could be told without running. */
+  /** The errors of large variables, as `run` would return them. Null: no error can be found without running. */
   refused(variables: Variables): readonly GraphQLError[] | null;
-  /** The most that it may cost with these variables. Bad variables cost 0: running refuses them. */
+  /** The maximum cost of the operation with these variables. Invalid variables cost 0, because `run` refuses them. */
   cost(variables: Variables): number;
   /**
-   * Runs a query or a mutation. Never throws and never rejects: whatever fails stands in `errors`, unmasked. An answer without `data`
-   * carries `extensions.http.status` 400 on its errors. `variables` are as the asker sent them.
+   * Executes a query or a mutation. Never throws and never rejects: failures are in `errors`, unmasked. When the result
+   * has no `data`, its errors carry `extensions.http.status` 400. `variables` are as the requester sent them.
    */
   run(context: unknown, variables: Variables | null | undefined): Maybe<ExecutionResult>;
   /**
-   * The data of a query, or of a mutation that is a deed (nature.ts), as JSON text, where it comes without any error: the very text of `run`'s.
-   * Null: ask `run`, with the same context: what was resolved is not resolved again. Never throws and never rejects. `note` is told of what was written.
+   * Executes a query, or a mutation marked as a deed (nature.ts), and returns its data as JSON text, identical to the
+   * text of `run`'s data. Null when the result has an error or cannot be written here: call `run` with the same context
+   * then. A mutation that `write` has resolved is not resolved again by `run`. Never throws and never rejects. `note`
+   * receives what is known of the text.
    */
   write(context: unknown, variables: Variables | null | undefined, note?: Note): Maybe<string | null>;
 };
 
 export type Plans = {
-  /** Null: the document has no such operation, or several and no name was given. The document must be valid. */
+  /** Null when the document has no such operation, or has several and no name was given. The document must be valid. */
   of(document: DocumentNode, operationName?: string | null): Plan | null;
 };
 
 export type PlansOptions = {
-  /** Make the writer at once instead of at the second run: for documents of our own, which are sure to come again. */
+  /**
+   * Create the writer at the first run instead of the second: for the relay's own documents, which are certain to run
+   * again. Default false.
+   */
   readonly eager?: boolean;
-  /** Default true. False: nothing is written as text. */
+  /** Default true. False: `write` always returns null. */
   readonly fast?: boolean;
   /**
-   * Default true. False: no text of an entity is kept. For a store that makes its entities anew each time that they are read, where keeping
-   * costs and is never of use.
+   * Default true. False: no JSON text of an entity is cached. For a store that creates its entities anew at each read,
+   * where a cache costs and never hits.
    */
   readonly keep?: boolean;
 };
 
-/** Texts of entities, kept by all plans over one schema; at two bytes a character in the worst case. */
+/** The characters of JSON text that all plans of one schema may cache together. A character takes at most two bytes. */
 const FRAGMENT_CHARS = 32 * 1024 * 1024;
 
-/** The only way to execute a document. Plans live as long as their document. */
+/**
+ * Creates the plans of a schema. Every query and mutation is executed through a plan; a plan lives as long as its
+ * document.
+ */
 export function createPlans(
   schema: GraphQLSchema,
   { eager = false, fast = true, keep = true }: PlansOptions = {},
@@ -125,7 +133,7 @@ function waysOf(source: WriterSource, { eager, fast }: Omit<Ways, 'fragments'>):
   };
 }
 
-/** A document that comes only once is not worth the making of its writer. */
+/** Creates the writer at the second run: a document that runs once does not repay the cost of a writer. */
 function writeFromSecond(make: () => Writer | null, eager: boolean): Plan['write'] {
   let seen = eager;
   let writer: Writer | null | undefined;
@@ -147,7 +155,10 @@ function runByJs({ schema, document, operation }: Source): Run {
   };
 }
 
-/** One form for every failure: a thrown one becomes an error, and an answer without data says that the request was at fault. */
+/**
+ * Gives every failure one form: a thrown error becomes an entry of `errors`, and a result without data is marked as a
+ * bad request.
+ */
 function settled(run: Run, operation: OperationDefinitionNode): Plan['run'] {
   const failed = (error: unknown): ExecutionResult => ({
     data: null,

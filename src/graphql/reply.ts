@@ -1,19 +1,25 @@
 import type { ServerResponse } from 'node:http';
 
-/** How a door answers. The front's own headers go with every answer, whichever way it takes. */
+/**
+ * How a handler sends its response. The headers of the HTTP layer are part of every response, whichever method sends
+ * it.
+ */
 export type Reply = {
   /**
-   * Sends a whole answer of status 200 at once, unless its asker has gone. `type`: its content type. `text`: JSON. `wide` false: each of its
-   * characters is ASCII; the length need not be counted then.
+   * Sends a complete response with status 200, unless the client has disconnected. `type`: the content type. `text`:
+   * JSON. `wide` false: every character is ASCII, so the length in bytes need not be counted.
    */
   json(type: string, text: string, wide?: boolean): void;
-  /** Gets the response ready for being written in any other way. */
+  /** Prepares the response for being written in any other way. */
   open(): void;
-  /** Whether an answer of so many bytes is refused, for what its requester has left unread: then the refusal was answered. */
+  /**
+   * Returns true when a response of this many bytes is refused because the requester has left too much unread; the
+   * refusal has then been sent.
+   */
   refuses(bytes: number): boolean;
 };
 
-/** Of a response that has no headers but those of its answer. */
+/** The reply of a response without headers of the HTTP layer. */
 export function plainReply(response: ServerResponse): Reply {
   return {
     json: (type, text, wide = true) => sendJson(response, { head: [], type, text, wide }),
@@ -23,22 +29,25 @@ export function plainReply(response: ServerResponse): Reply {
 }
 
 export type JsonAnswer = {
-  /** Further headers: names and values in turn. */
+  /** Further headers: names and values, alternating. */
   readonly head: readonly string[];
   readonly type: string;
   readonly text: string;
   readonly wide: boolean;
 };
 
-/** From here on Node writes bytes with less work than text that must be encoded: it would put head and text together, and encode both once more. */
+/**
+ * From this size in bytes on, Node writes a buffer with less work than a string: it joins a string with the head and
+ * encodes both once more.
+ */
 const LARGE = 8 * 1024;
 
-/** Writes head and text as one. */
+/** Sends the head and the text together. */
 export function sendJson(response: ServerResponse, { head, type, text, wide }: JsonAnswer): void {
   if (response.destroyed) return;
   const bytes = wide ? Buffer.byteLength(text) : text.length;
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
-  // Where each character is one byte, there is nothing to encode.
+  // When each character is one byte, nothing needs to be encoded.
   if (bytes === text.length) response.end(text, 'latin1');
   else response.end(bytes < LARGE ? text : Buffer.from(text));
 }

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
-/** Whether an asker hung up before it was answered: as much of an AbortSignal as a wait needs, without what one costs. */
+/**
+ * Whether the requester hung up before the response was complete. Implements as much of AbortSignal as a wait needs, at
+ * a lower cost.
+ */
 export class HungUp {
   readonly #res: ServerResponse;
   #heard: Set<() => void> | null = null;

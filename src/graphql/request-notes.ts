@@ -1,12 +1,12 @@
 import type { CancelReceipt, Invocation } from '../core/core.ts';
 
-/** What the access log says of a request besides where it went. It is filled in while the request is handled. */
+/** What the access log records about a request besides its address. Filled in while the request is handled. */
 export type RequestNotes = {
-  /** Of the first command that the request invoked, awaited or cancelled. */
+  /** The id of the first command that the request invoked, awaited or cancelled. */
   commandId: string | null;
-  /** Null while that command is live. */
+  /** The outcome of that command; null while it is live. */
   outcome: string | null;
-  /** Why the command ended so, or why the request was refused. */
+  /** The error code of the command, or of the request's refusal. */
   code: string | null;
 };
 
@@ -14,7 +14,7 @@ export function emptyNotes(): RequestNotes {
   return { commandId: null, outcome: null, code: null };
 }
 
-/** Notes what became of a command, and gives it back. A request with several is known by its first. */
+/** Notes the state of a command and returns `answer`. Only the first command of a request is noted. */
 export function noteCommand<T extends Invocation | CancelReceipt>(notes: RequestNotes | undefined, answer: T): T {
   if (!notes || notes.commandId !== null || notes.code !== null) return answer;
   if ('state' in answer) {

@@ -15,7 +15,10 @@ import { readShaped, type ObjectShape, type Shape } from '../core/json-shape.ts'
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { isJsonScalar } from './builder-json.ts';
 
-/** The variables of a request as the JSON text of an object. They are built once it is known which of them are JSON that passes through. */
+/**
+ * The variables of a request as the JSON text of an object. They are parsed once the operation is known, because it
+ * determines which of them are JSON that passes through as text.
+ */
 export class VariablesText {
   readonly text: JsonText;
 
@@ -27,10 +30,10 @@ export class VariablesText {
 export type Variables = Readonly<Record<string, unknown>>;
 export type GivenVariables = Variables | VariablesText | null | undefined;
 
-/** Variables as graphql-js takes them. Throws `invalid_argument`. */
+/** Parses variables into the form that graphql-js takes. Throws `invalid_argument`. */
 export type ReadVariables = (given: GivenVariables) => Variables;
 
-/** For one operation. What it does not declare is not built. */
+/** Creates the reader of one operation. Variables that the operation does not declare are not parsed. */
 export function createVariablesReader(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadVariables {
   let shape: ObjectShape | null = null;
   return (given) => {
@@ -62,7 +65,7 @@ function variablesShape(schema: GraphQLSchema, { variableDefinitions = [] }: Ope
 
 const objects = new WeakMap<GraphQLInputType, ObjectShape>();
 
-/** What is built of the JSON that an input type takes. */
+/** Which parts of a JSON value of an input type are parsed. */
 function shapeOf(given: GraphQLInputType): Shape {
   const type = getNullableType(given);
   if (isListType(type)) return listShape(shapeOf(type.ofType));
@@ -72,7 +75,7 @@ function shapeOf(given: GraphQLInputType): Shape {
   if (known) return known;
   const members = new Map<string, Shape>();
   const shape: ObjectShape = { members, others: 'plain' };
-  // An input type may contain itself.
+  // Stored before its members are computed, because an input type may contain itself.
   objects.set(type, shape);
   for (const field of Object.values(type.getFields())) members.set(field.name, shapeOf(field.type));
   return shape;

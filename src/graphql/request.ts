@@ -6,7 +6,7 @@ import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { toGraphQLError } from './mask.ts';
 import { VariablesText, type GivenVariables } from './request-variables.ts';
 
-/** The parameters of a GraphQL request, their types checked. */
+/** The parameters of a GraphQL request; their types have been checked. */
 export type Params = {
   readonly query: string;
   readonly operationName?: string | null | undefined;
@@ -14,7 +14,10 @@ export type Params = {
   readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
-/** The body of a POST, taken apart: only its members are built, and of its variables nothing. Throws `invalid_argument`. */
+/**
+ * Splits the body of a POST into its members. `variables` stay JSON text when they are an object. Throws
+ * `invalid_argument`.
+ */
 export function readRequestBody(json: JsonText): unknown {
   if (isArrayText(json)) return [];
   if (!isObjectText(json)) return null;
@@ -34,7 +37,10 @@ function valueOf(name: string, json: JsonText | undefined): unknown {
   return (read ?? invalid(name, `at most ${ENVELOPE_PARTS} members and items are read`)).value;
 }
 
-/** Of the body of a POST as `readRequestBody` gives it, or of the URL of a GET. Throws `invalid_argument`. */
+/**
+ * The parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
+ * `invalid_argument`.
+ */
 export function readParams(req: IncomingMessage, body: unknown): Params {
   return checkParams(req.method === 'GET' ? urlParams(req) : body);
 }
@@ -75,7 +81,7 @@ export function searchOf(req: IncomingMessage): URLSearchParams {
   return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
 }
 
-/** The media types that the asker takes, in the order given, without parameters. */
+/** The media types of the `accept` header, in the given order, in lower case and without parameters. */
 export function acceptedTypes(req: IncomingMessage): readonly string[] {
   return (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
 }

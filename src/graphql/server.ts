@@ -32,11 +32,14 @@ import type { GivenVariables } from './request-variables.ts';
 
 export type GraphqlServer = {
   /**
-   * Answers POST and GET of the endpoint. Of a POST, `req.body` holds the parsed JSON object. `result`: what executing gave, where the
-   * operation was executed before.
+   * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object. `asked.result`:
+   * the result, when the operation has been executed already.
    */
   answer(req: IncomingMessage, res: ServerResponse, asked: Asked): void;
-  /** The parsed and valid document of these parameters, or what is wrong with it. Cached, and with every limit on documents in force. */
+  /**
+   * The parsed and validated document of these parameters, or its errors, already masked. Cached; every limit on
+   * documents applies.
+   */
   read(params: Params): DocumentNode | readonly GraphQLError[];
   close(): Promise<void>;
 };
@@ -45,9 +48,9 @@ export type GraphqlServerOptions = {
   readonly schema: GraphQLSchema;
   readonly executor: Executor;
   readonly mask: Mask;
-  /** Told of each query that was valid and written without errors. */
+  /** Called for each operation that was valid and written without errors. */
   readonly onWritten: (query: string, document: DocumentNode) => void;
-  /** Where it is mounted, such as `/graphql`. */
+  /** The path of the endpoint, such as `/graphql`. */
   readonly endpoint: string;
 };
 
@@ -55,15 +58,15 @@ export type Asked = {
   readonly who: Principal | null;
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
-  /** The variables of the request; left out where there is a result. */
+  /** The variables of the request; absent when there is a result. */
   readonly variables?: GivenVariables;
 };
 
 type ServerContext = Asked & { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /**
- * Yoga, for what is HTTP about GraphQL: content types, statuses and GET. Size limits, CSRF, the page in the browser and event streams are ours
- * and come before it; executing is the executor's.
+ * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
+ * GraphiQL and event streams are our own and come before it. The executor executes the operations.
  */
 export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
   const { schema, mask, endpoint } = options;
@@ -125,7 +128,7 @@ function parseWithinLimits(source: string | Source): DocumentNode {
     return parse(source, { maxTokens: QUERY_TOKENS });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
-    // graphql-js has no code for it.
+    // graphql-js has no error code for this.
     if (error.message.includes('Document contains more than')) {
       throw tooComplex(`A document has at most ${QUERY_TOKENS} tokens.`, error);
     }
@@ -152,7 +155,7 @@ function validateWithinLimits(
   return found.map((error) => new GraphQLError(shortened(error.message), { nodes: error.nodes }));
 }
 
-/** Yoga asks a result for its text through this member, and gives it the result as its own plugins left it. */
+/** Yoga calls the member `stringify` of a result for its text, and passes the result as its own plugins left it. */
 function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
   if (!('written' in answer)) return withText(answer, ({ stringify: _, ...shown }) => writeJson(shown) ?? 'null');
   return withText({ data: null }, () => `{"data":${answer.written}}`);
@@ -171,7 +174,8 @@ function execution({ executor, onWritten }: GraphqlServerOptions): Plugin<Server
       const { who, request, params, result, variables, notes } = contextValue;
       if (result) return setExecuteFn(() => asYogaTakesIt(result));
       const operation = { document, operationName, variables, who, notes };
-      // Queries do not wait, and being told of a hang-up costs Yoga more than the rest of a small request.
+      // Only mutations get the signal: queries do not wait, and the request's signal costs Yoga more than the rest of a
+      // small request.
       const waits = executor.kindOf(operation) === 'mutation';
       setExecuteFn(async () => {
         const answer = await executor.answer({ ...operation, ...(waits && { signal: request.signal }) });

@@ -4,14 +4,17 @@ import type { Wire } from './sse-wire.ts';
 
 export type Ending = Pick<Wire, 'terms' | 'end'>;
 
-/** Ends streams with the tokens that opened them. */
+/** Ends streams when the tokens that opened them expire. */
 export type Expiries = {
-  /** Ends the stream when its terms say so, unless cancelled. Streams that end within the same second share one timer. */
+  /**
+   * Ends the stream at its `terms.expiresAt`, unless cancelled. Streams that expire within the same second share one
+   * timer.
+   */
   add(wire: Ending): void;
   cancel(wire: Ending): void;
 };
 
-/** Streams that end within one second, and the timer of the first of them. */
+/** The streams that expire within one second, and the timer of the earliest. */
 type Row = { readonly wires: Set<Ending>; at: number; cancel: Cancel };
 
 const ROW_MS = 1000;
@@ -31,7 +34,8 @@ export function createExpiries(clock: Clock): Expiries {
       const at = wire.terms.expiresAt ?? Infinity;
       if (at > now) next = Math.min(next, at);
       else {
-        // At once: it closes when its reader lets it, and others may come meanwhile.
+        // Removed before `end`: the stream may close later, when its reader allows it, and other streams may join this
+        // row until then.
         row.wires.delete(wire);
         wire.end();
       }

@@ -4,31 +4,38 @@ import type { Live, Shared, Tenure } from '../core/live.ts';
 import { Chunk, type Envelope } from './sse-frame.ts';
 import type { Guest, Wire } from './sse-wire.ts';
 
-/** How one group's events are put into words. */
+/** How the events of a group are encoded. */
 export type Face<T> = {
-  /** One event as text: what all members are given, for each member in its own envelope. */
+  /** Encodes one event. All members receive this text, each in its own envelope. */
   readonly encode: (live: Live<T>) => string;
-  /** `id`: as in `envelopeOf`. */
+  /** The envelope of a member. `id`: as in `envelopeOf`. */
   readonly envelope: (id: string | null) => Envelope;
-  /** The end of one member: why it ended (CallboardErrors and whatever else failed), or null where it is complete. */
+  /**
+   * The last frames of one member. `error`: why it ended (a CallboardError or any other failure), or null when it is
+   * complete.
+   */
   readonly last: (id: string | null, error: unknown) => string;
 };
 
-/** An event that a group has encoded. `encode` may be asked for the event again, for one who missed some before it. */
+/**
+ * An event that a group has encoded. The event is kept because it is encoded again, with the count, for a member that
+ * missed earlier events.
+ */
 type Frame<T> = { readonly event: T; readonly text: string };
 
 export type MemberOptions = {
   readonly wire: Wire;
-  /** Its name on a stream of several; null on a stream of its own. */
+  /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   readonly tenure: Tenure;
-  /** Called once, when it has ended for whatever reason. A stream of its own ends by itself then. */
+  /** Called once, when the member has ended for any reason. A stream of its own ends with it. */
   readonly onEnd: () => void;
 };
 
 /**
- * Those who are given the very same events: one source, one encoding of each event, and for members with streams of their own one buffer.
- * What comes within a tick travels as one write. Its first member opens it, its last one closes it.
+ * The members that receive the same events: one source, one encoding of each event, and one buffer for members with
+ * streams of their own. Events that arrive within one tick are sent in one write; a write is sent earlier once it holds
+ * SSE_MERGE_CHARS characters. The first member opens the group; it closes when the last one leaves.
  */
 export class Group<T> {
   readonly face: Face<T>;
@@ -45,7 +52,7 @@ export class Group<T> {
     this.#stop = hear((event) => this.#push(event));
   }
 
-  /** The new member hears what is published from now on. */
+  /** Adds a member, which receives the events published from now on. */
   add(options: MemberOptions): Member<T> {
     this.#flush();
     const member = new Member(this, options);
@@ -75,7 +82,7 @@ export class Group<T> {
     }
   }
 
-  /** What cannot be put into words ends every member, as it would end each of them alone. */
+  /** An event that cannot be encoded ends every member, as it would end each of them alone. */
   #encode(event: T): string | null {
     try {
       return this.face.encode({ event, missed: 0 });
@@ -96,16 +103,16 @@ export class Group<T> {
   }
 }
 
-/** One reader in a group: bounded, and on its way even while others are behind. */
+/** One reader in a group, with a bounded queue. Readers that fall behind do not delay the others. */
 export class Member<T> implements Guest {
   readonly #group: Group<T>;
   readonly #wire: Wire;
   readonly #id: string | null;
   readonly #tenure: Tenure;
   readonly #onEnd: () => void;
-  /** What the wire could not take yet, at most SUBSCRIPTION_QUEUE. */
+  /** Frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE. */
   #queue: Frame<T>[] | null = null;
-  /** Dropped before the first of the queue. */
+  /** The number of events dropped before the first of the queue. */
   #missed = 0;
   #over = false;
 
@@ -117,13 +124,13 @@ export class Member<T> implements Guest {
     this.#onEnd = onEnd;
   }
 
-  /** Begins, and may end at once: the tenure runs already. */
+  /** Starts the member. It may end at once, because its tenure may be over already. */
   enter(): void {
     this.#wire.admit(this);
     this.#tenure.endWith(this);
   }
 
-  /** `merged`: the same frames for members with streams of their own. */
+  /** Sends or queues frames. `merged`: the same frames as one chunk, for members with streams of their own. */
   take(frames: readonly Frame<T>[], merged: Chunk): void {
     if (this.#queue !== null || this.#wire.blocked) this.#keep(frames);
     else if (this.#id === null) this.#wire.write(merged);
@@ -142,12 +149,12 @@ export class Member<T> implements Guest {
     this.#leave();
   }
 
-  /** Ends it and says that it is complete. */
+  /** Ends the member with a `complete` frame. */
   complete(): void {
     this.fail(null);
   }
 
-  /** Ends it at once, with the reason; what it had not been sent is dropped. */
+  /** Ends the member at once with the error; its queued frames are dropped. */
   fail(error: unknown): void {
     if (this.#over) return;
     this.#wire.send(this.#group.face.last(this.#id, error));
@@ -174,7 +181,7 @@ export class Member<T> implements Guest {
     this.#missed += dropped;
   }
 
-  /** Only who missed something pays for words of its own. */
+  /** Only a member that missed events costs an encoding of its own. */
   #told(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
     const missed = this.#missed;
@@ -189,17 +196,20 @@ function inEnvelope(frames: readonly { readonly text: string }[], { head, tail }
   return text;
 }
 
-/** The open groups of one kind of words, by what their members share. */
+/** The open groups of one encoding, by the key that their members share. */
 export type Groups<T> = {
-  /** Joins the group of `key`, or opens it. The key holds all that the events and their words depend on. */
+  /**
+   * Joins the group with the key of `of`, or opens it. The key contains everything that the events and their encoding
+   * depend on.
+   */
   join(of: Joining<T>, member: Omit<MemberOptions, 'tenure'>): Member<T>;
-  /** How many are open. */
+  /** The number of open groups. */
   readonly size: number;
 };
 
 export type Joining<T> = { readonly shared: Shared<T>; readonly face: () => Face<T> };
 
-/** `sharing` false: each member is a group of its own. */
+/** `sharing` false: each member gets a group of its own. */
 export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
   const groups = new Map<string, Group<T>>();
   const opened = ({ shared: { key, hear }, face }: Joining<T>): Group<T> => {

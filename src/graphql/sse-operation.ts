@@ -5,9 +5,9 @@ import { completeFrame, nextFrame } from './sse-frame.ts';
 import type { Groups, Joining, Member } from './sse-group.ts';
 import type { Guest, Wire } from './sse-wire.ts';
 
-/** One operation that runs on a stream. When the stream goes, it ends by itself. */
+/** One operation that runs on a stream. It ends by itself when the stream ends. */
 export type Running = {
-  /** Ends it and tells the client that it is complete. */
+  /** Ends the operation with a `complete` frame. */
   complete(): void;
 };
 
@@ -15,22 +15,28 @@ export type OperationOptions = {
   readonly executor: Executor;
   readonly groups: Groups<unknown>;
   readonly wire: Wire;
-  /** Its name on a stream of several; null on a stream of its own. */
+  /** The operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
-  /** Called once, later, when it has ended for whatever reason. A stream of its own ends by itself then. */
+  /**
+   * Called once, when the operation has ended for any reason: before `startOperation` returns when the document has
+   * errors. A stream of its own ends with it.
+   */
   readonly onEnd: () => void;
 };
 
 export type Asked = Omit<Operation, 'signal' | 'who'> & { readonly who: Principal };
 
-/** Runs what was asked (or shows why it cannot be) as `next` frames and one `complete`, at the reader's pace. */
+/**
+ * Runs the operation, or sends the errors of its document, as `next` frames and one `complete`, no faster than the
+ * reader reads.
+ */
 export function startOperation(asked: Asked | readonly GraphQLError[], options: OperationOptions): Running {
   const operation = new SseOperation(options);
   void operation.run(asked);
   return operation;
 }
 
-/** What is shared goes on as the member of a group, which takes its place on the wire. */
+/** A shared subscription continues as a member of a group, which replaces this guest on the stream. */
 class SseOperation implements Guest, Running {
   readonly #options: OperationOptions;
   readonly #hangUp = new AbortController();
@@ -58,7 +64,7 @@ class SseOperation implements Guest, Running {
     else this.#end(true);
   }
 
-  /** It waits for `ready`. */
+  /** Nothing to do: `#pump` awaits `ready`. */
   drained(): void {}
 
   gone(): void {

@@ -9,17 +9,20 @@ import type { Running } from './sse-operation.ts';
 import type { OpenStream, Streams, StreamRequest } from './sse-streams.ts';
 
 export type Reservations = {
-  /** Throws a CallboardError for whatever it refuses. */
+  /** Answers a request of single connection mode. Throws a CallboardError for every request that it refuses. */
   handle(request: StreamRequest): void;
-  /** Forgets reservations that nobody opened. */
+  /** Drops the reservations. Open streams are ended by `Streams.close`. */
   close(): void;
 };
 
-/** A place for one stream of several operations. Its token is no bearer token: only who reserved it may use it. */
+/**
+ * A place for one stream of several operations. Its token is not a bearer token: only the requester that reserved it
+ * may use it.
+ */
 type Reservation = {
   readonly owner: string;
   readonly operations: Map<string, Running | null>;
-  /** Operations that came before the stream was opened. */
+  /** Operations that arrived before the stream was opened. */
   readonly waiting: Map<string, (stream: OpenStream) => void>;
   stream: OpenStream | null;
   readonly drop: () => void;
@@ -70,16 +73,16 @@ export function createReservations({ streams, clock }: Options): Reservations {
   };
 }
 
-/** A foreign reservation is answered as one that never was. */
+/** A reservation of another requester is answered like one that does not exist. */
 function ownOf(found: Reservation | undefined, who: Principal): Reservation {
   if (found && found.owner === subjectOf(who)) return found;
   return fail(
     'not_found',
-    'This node holds no such stream for you. Reservations live on one node: behind a balancer they need sticky routing.',
+    'This node has no such stream of yours. A reservation exists on one node only: behind a load balancer it needs sticky routing.',
   );
 }
 
-/** The token of a reservation, by header or, since EventSource cannot send any, by URL. */
+/** The token of a reservation, from the header or, because EventSource cannot send headers, from the URL. */
 export function tokenOf(req: IncomingMessage): string | null {
   const header = req.headers['x-graphql-event-stream-token'];
   return typeof header === 'string' ? header : searchOf(req).get('token');

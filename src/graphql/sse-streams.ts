@@ -17,11 +17,11 @@ export type StreamsOptions = {
   readonly server: Pick<GraphqlServer, 'read'>;
   readonly executor: Executor;
   readonly clock: Clock;
-  /** Whether members share groups, and frames go to sockets as they are. The bytes are the same either way. */
+  /** Whether members share groups, and frames are written directly to sockets. The bytes are the same either way. */
   readonly fastPath: boolean;
 };
 
-/** One request to a stream route, of somebody known. */
+/** One authenticated request to a stream route. */
 export type StreamRequest = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -29,17 +29,25 @@ export type StreamRequest = {
   readonly body: unknown;
 };
 
-/** The open event streams of this node: who holds how many, their pings, and the ends that a token's expiry and a closing server bring. */
+/**
+ * The open event streams of this node: the number per requester, their pings, and their ends when a token expires or
+ * the node shuts down.
+ */
 export type Streams = {
-  /** Takes one of the asker's places for a stream; gives it back when called. Throws `rate_limited` or `draining`. */
+  /**
+   * Takes one of the requester's stream places and returns a function that gives it back. Throws `rate_limited` or
+   * `draining`.
+   */
   reserve(who: Principal): () => void;
-  /** Opens the response as a stream. It ends with the token of whoever opened it. */
+  /** Opens the response as a stream, which ends when the token that opened it expires. */
   open(request: StreamRequest, onClose: () => void): OpenStream;
-  /** Opens a response as a stream that its caller writes and ends, beside GraphQL's. */
+  /** Opens a response as a stream that is not GraphQL's: the calling code writes and ends it. */
   plain(res: ServerResponse, terms: WireTerms): Wire;
-  /** The operation that a request asks for, or what is wrong with its document. Throws for what is wrong with the request. */
+  /**
+   * The operation that a request asks for, or the errors of its document. Throws when the request itself is invalid.
+   */
   read(request: StreamRequest): ReadRequest;
-  /** Ends every stream without `complete`, so that clients come again, and refuses new ones as `draining`. */
+  /** Ends every stream without `complete`, so that clients reconnect, and refuses new streams as `draining`. */
   close(): void;
 };
 
@@ -47,7 +55,7 @@ export type ReadRequest = { readonly asked: Asked | readonly GraphQLError[]; rea
 
 export type OpenStream = {
   readonly wire: Wire;
-  /** Runs an operation on it. The stream ends with the token of whoever asked for the operation, too. */
+  /** Runs an operation on the stream. The stream also ends when the token that requested the operation expires. */
   run(asked: Asked | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
 };
 
@@ -74,7 +82,8 @@ export function createStreams({ server, executor, clock, fastPath }: StreamsOpti
   };
   return {
     reserve(who) {
-      if (closing) fail('draining', 'This node is stopping; another will take the stream.', { retryAfterMs: 1000 });
+      if (closing)
+        fail('draining', 'This node is shutting down; open the stream on another node.', { retryAfterMs: 1000 });
       return takePlace(held, who);
     },
     open({ res, who }, onClose) {
@@ -97,7 +106,7 @@ export function createStreams({ server, executor, clock, fastPath }: StreamsOpti
 type RunOptions = Pick<StreamsOptions, 'executor' | 'clock'> & {
   readonly groups: Groups<unknown>;
   readonly wire: Wire;
-  /** Whose stream it is. */
+  /** The requester that opened the stream. */
   readonly who: Principal;
   readonly id: string | null;
   readonly onEnd: () => void;

@@ -9,53 +9,54 @@ const NO_HEADERS = Object.freeze({});
 
 const streaming = new WeakSet<Writable>();
 
-/** Whether an event stream is open on this socket. What its reader leaves unread is bounded here. */
+/** Whether an event stream is open on this socket. The stream itself bounds what its reader leaves unread. */
 export function isEventStream(socket: Writable): boolean {
   return streaming.has(socket);
 }
 
-/** What runs on a wire. */
+/** A user of a stream: an operation, or a member of a group. */
 export interface Guest {
-  /** More may be written, after the wire was blocked. */
+  /** Called when the stream accepts data again after it was blocked. */
   drained(): void;
-  /** The stream has ended: nothing can be written any more. */
+  /** Called when the stream has ended: nothing can be written any more. */
   gone(): void;
 }
 
-/** What one stream is opened with. */
+/** The parameters of one stream. */
 export type WireTerms = {
-  /** Called once, whoever ended it. */
+  /** Called once when the stream has ended, whichever side ended it. */
   readonly onClose: () => void;
-  /** When it ends by itself, in epoch milliseconds; null: never. */
+  /** When the stream ends by itself, in epoch milliseconds; null: never. */
   readonly expiresAt: number | null;
-  /** Its last words when the node stops; null: none. */
+  /** The last chunk written when the node shuts down; null: none. */
   readonly farewell: Chunk | null;
 };
 
-/** What the open streams of a node have in common. */
+/** What the open streams of a node share. */
 export type WireHouse = {
   readonly clock: Clock;
-  /** Whether chunks may go to the socket as they are, past the response. */
+  /** Whether chunks may be written directly to the socket, past the response. */
   readonly direct: boolean;
-  /** Called once for each wire, before its own `onClose`. */
+  /** Called once for each stream, before its own `onClose`. */
   readonly onClose: (wire: Wire) => void;
 };
 
 /**
- * One HTTP response as an event stream. Everything is written in the same way, pings and last words included. Whoever writes looks at
- * `blocked`, or waits for `ready`, before it writes more, so that a slow reader costs what its socket takes and its bounded queue.
- * A class without closures of its own where it can: there is one for each of thousands of readers.
+ * One HTTP response as an event stream. Everything goes through `write`, including pings and last chunks. A writer
+ * checks `blocked`, or awaits `ready`, before it writes more, so a slow reader costs no more than its socket's buffer
+ * and its bounded queue. The class avoids closures of its own where it can, because thousands of readers each have one
+ * instance.
  */
 export class Wire {
   readonly terms: WireTerms;
   readonly #res: ServerResponse;
   readonly #house: WireHouse;
-  /** The socket, where chunks can be written as they are; else the response, which frames them. */
+  /** The socket, when chunks can be written to it directly; else the response, which frames them. */
   readonly #out: Writable;
   readonly #direct: boolean;
   #guests: Guest[] = [];
   #closed = false;
-  /** Since when the reader takes nothing; null while it does. */
+  /** The time since which the reader takes nothing; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 
@@ -68,7 +69,7 @@ export class Wire {
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     });
-    // Written by themselves they become one string, instead of the thirty that they were put together from.
+    // Flushed on their own, the headers are kept as one string instead of the thirty that they were built from.
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);
@@ -76,9 +77,9 @@ export class Wire {
     this.#direct = socket !== null;
     this.#out = socket ?? res;
     res.on('close', () => this.#finish());
-    // Whoever hung up before this has closed before anybody listened.
+    // A client that hung up earlier has emitted `close` before this listener existed.
     if (res.destroyed) queueMicrotask(() => this.#finish());
-    // Some browsers hold the headers back until the first bytes of the body.
+    // Some browsers hold the headers back until the first bytes of the body arrive.
     this.write(PING);
   }
 
@@ -86,13 +87,13 @@ export class Wire {
     return this.#closed;
   }
 
-  /** The reader does not take what it was sent. */
+  /** Whether the reader does not take what it was sent. */
   get blocked(): boolean {
     return this.#blockedAt !== null;
   }
 
   admit(guest: Guest): void {
-    // A list that grows by itself keeps room for sixteen more.
+    // `concat` instead of `push`, which would allocate room for sixteen more.
     this.#guests = this.#guests.concat(guest);
   }
 
@@ -100,11 +101,13 @@ export class Wire {
     this.#guests = this.#guests.filter((one) => one !== guest);
   }
 
-  /** Writes even where the wire is blocked: who writes more than a few last words looks first. */
+  /**
+   * Writes even when the stream is blocked. A caller that writes more than a few last frames checks `blocked` first.
+   */
   write(chunk: Chunk): void {
     if (this.#closed) return;
     const taken = this.#out.write(this.#direct ? chunk.framed : chunk.plain);
-    // What the system took at once does not count, however much it was.
+    // Data that the system took at once does not count, however much it was.
     if (!taken && this.#blockedAt === null && this.#out.writableLength > 0) this.#block();
   }
 
@@ -112,20 +115,23 @@ export class Wire {
     this.write(new Chunk(text));
   }
 
-  /** Resolves when more may be written, or when nothing more will be. */
+  /** Resolves when more may be written, or when the stream has ended. */
   async ready(): Promise<void> {
     if (this.#blockedAt === null || this.#closed) return;
     this.#drained ??= Promise.withResolvers();
     await this.#drained.promise;
   }
 
-  /** A comment, which keeps proxies from cutting an idle stream. A reader that takes nothing for too long is cut instead. */
+  /**
+   * Sends a comment, which keeps proxies from closing an idle stream. Destroys the response when its reader has taken
+   * nothing for SSE_STALL_MS.
+   */
   ping(): void {
     if (this.#blockedAt === null) this.write(PING);
     else if (this.#house.clock.now() - this.#blockedAt >= SSE_STALL_MS) this.#res.destroy();
   }
 
-  /** Ends the response. A client that saw no `complete` takes this for a lost connection and comes again. */
+  /** Ends the response. A client that received no `complete` treats this as a lost connection and reconnects. */
   end(): void {
     if (this.#closed) return;
     this.#res.end();
@@ -137,7 +143,7 @@ export class Wire {
     this.#out.once('drain', () => this.#drain());
   }
 
-  /** Guests take turns: who could not write all it has is the last to be asked the next time. */
+  /** Calls the guests in turn. A guest that could not write everything is called last the next time. */
   #drain(): void {
     this.#unblock();
     for (const guest of this.#guests) {
@@ -167,8 +173,8 @@ export class Wire {
 }
 
 /**
- * The socket of a response that is written in chunks and has the socket to itself: not HTTP/1.0, not a response that waits behind another, not
- * TLS.
+ * The socket of a response that uses chunked encoding and has the socket to itself. Null for HTTP/1.0, for a response
+ * queued behind another, and for TLS.
  */
 function chunkedSocket(res: ServerResponse): Writable | null {
   const { socket, req } = res;
@@ -177,8 +183,10 @@ function chunkedSocket(res: ServerResponse): Writable | null {
 }
 
 /**
- * A stream may be open for days. What the request brought has been read and what the response began with has been written, and both would only
- * be kept: more than a kilobyte for each reader. Node has no word for the latter; where it keeps it otherwise, it is kept.
+ * Frees what a long-lived stream does not need: the request's headers, which have been read, and the response's head,
+ * which has been written. Together they would keep more than a kilobyte for each reader for as long as the stream is
+ * open, which may be days. Node has no API to free the head; if a version of Node stores it elsewhere, it stays in
+ * memory.
  */
 function forget(res: ServerResponse): void {
   const { req } = res;

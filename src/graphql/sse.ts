@@ -4,13 +4,16 @@ import { createReservations, tokenOf } from './sse-reservations.ts';
 import { createStreams, type StreamRequest, type Streams, type StreamsOptions } from './sse-streams.ts';
 
 export type SseDoor = {
-  /** One operation with a response of its own. */
+  /** Runs one operation with a response of its own. */
   distinct(request: StreamRequest): void;
-  /** The route of both modes: reservations and the streams that carry several operations; without a token, as `distinct`. */
+  /**
+   * Serves the stream route in both modes: reservations and the streams that carry several operations; a GET or POST
+   * without a stream token is handled as `distinct`.
+   */
   stream(request: StreamRequest): void;
-  /** For streams that are not GraphQL's: they count with these, and end with them. */
+  /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
   readonly streams: Pick<Streams, 'reserve' | 'plain'>;
-  /** Ends every stream without `complete`, so that clients come again, and refuses new ones as `draining`. */
+  /** Ends every stream without `complete`, so that clients reconnect, and refuses new streams as `draining`. */
   close(): void;
 };
 
@@ -39,7 +42,7 @@ function openDistinct(request: StreamRequest, streams: Streams): void {
   streams.open(request, streams.reserve(request.who)).run(asked, { id: null, onEnd: nothing });
 }
 
-/** One for all. */
+/** One function shared by all streams. */
 function nothing(): void {}
 
 function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {

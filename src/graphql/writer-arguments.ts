@@ -19,7 +19,10 @@ import { coerceVariables } from './plan-variables.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** What an operation's only field is given, as graphql-js coerces it. `variables` null: those of the operation were not needed. */
+/**
+ * Reads the arguments of an operation's only field, as graphql-js coerces them. Null: graphql-js refuses them.
+ * `variables` null: the operation's coerced variables were not needed.
+ */
 export type ReadArguments = (
   given: Readonly<Record<string, unknown>>,
 ) => { readonly args: Arguments; readonly variables: VariableValues | null } | null;
@@ -31,12 +34,13 @@ export type ArgumentsOf = {
   readonly node: FieldNode;
 };
 
-/** As many sets of variables that are there are known. */
+/** The number of variable sets for which a shape is kept. */
 const SHAPES = 64;
 
 /**
- * Reads the arguments; null: graphql-js refuses them. Which of them come from which variable, and what stands in the place of those that are
- * left out, follows from which variables are there: that is found out by graphql-js once for each such set. `plain`: nothing else needs the variables.
+ * Creates a reader of the field's arguments. Which argument comes from which variable, and which default replaces an
+ * absent one, depends only on the set of variables that are present. graphql-js determines it once for each such set.
+ * `plain`: no other part of the document needs the variables.
  */
 export function createArgumentReader(source: ArgumentsOf, plain: boolean): ReadArguments {
   const variables = plain ? variablesOf(source) : null;
@@ -70,7 +74,7 @@ function readByJs({ schema, operation, field, node }: ArgumentsOf, given: Argume
 
 type Variable = { readonly name: string; readonly type: GraphQLInputType };
 
-/** Null: a type is not known. */
+/** The operation's variables and their types. Null when a type is not known. */
 function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | null {
   const found: Variable[] = [];
   for (const { variable, type: node } of operation.variableDefinitions ?? []) {
@@ -81,7 +85,9 @@ function variablesOf({ schema, operation }: ArgumentsOf): readonly Variable[] | 
   return found;
 }
 
-/** Which variables are there. Null: one of them is null, which is something else than left out. */
+/**
+ * The set of variables that are present, as a string. Null when one of them is null, which differs from being absent.
+ */
 function keyOf(variables: readonly Variable[], given: Arguments): string | null {
   let key = '';
   for (const { name } of variables) {
@@ -96,7 +102,7 @@ function own(given: Arguments, name: string): unknown {
   return Object.hasOwn(given, name) ? given[name] : undefined;
 }
 
-/** How a value is made: of a variable that is there, of members, or the same each time. */
+/** How a value is created: from a variable that is present, from members, or the same value each time. */
 type Shape =
   | { readonly kind: 'variable'; readonly name: string; readonly type: GraphQLInputType }
   | { readonly kind: 'members'; readonly members: readonly (readonly [name: string, Shape])[] }
@@ -104,7 +110,7 @@ type Shape =
 
 type Found = ArgumentsOf & { readonly variables: readonly Variable[]; readonly given: Arguments };
 
-/** Null: it is made in a way that is not known here. */
+/** The shape of the arguments. Null when a value is created in a way that no shape describes. */
 function shapeOf(found: Found, args: Arguments): Shape | null {
   const nodes = new Map(found.node.arguments?.map(({ name, value }) => [name.value, value]));
   const types = new Map(found.field.args.map(({ name, type }) => [name, type]));
@@ -133,7 +139,7 @@ function valueShape(found: Found, { node, type }: Place, value: unknown): Shape 
     const variable = found.variables.find(({ name }) => name === node.name.value);
     return variable ? { kind: 'variable', ...variable } : null;
   }
-  // An object that might hold variables, or be changed by whoever is given it.
+  // An object is never reused: it may contain variables, and a resolver may modify it.
   if (typeof value !== 'object' || value === null) return { kind: 'same', value };
   const named = type && getNullableType(type);
   if (node?.kind !== Kind.OBJECT || !isInputObjectType(named) || named.isOneOf) return null;
@@ -142,7 +148,7 @@ function valueShape(found: Found, { node, type }: Place, value: unknown): Shape 
   return membersShape(found, { nodes, types }, value);
 }
 
-/** Null: a variable is not of its type. */
+/** Creates the arguments from the variables. Null when a variable does not fit its type. */
 function fill(shape: Shape, given: Arguments): Arguments | null {
   if (shape.kind !== 'members') return null;
   const made: Record<string, unknown> = {};

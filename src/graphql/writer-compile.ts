@@ -20,22 +20,26 @@ import type { Collect } from './writer-fields.ts';
 import { objectWriter, type Member } from './writer-object.ts';
 import { holdsTexts, valueWriter, type ObjectWriter, type WriteValue } from './writer-values.ts';
 
-/** What a document's writers are made of. */
+/** The state shared while the writers of one document are compiled. */
 export type Compiling = {
   readonly collect: Collect;
   readonly fragments: FragmentStores | null;
-  /** How many fields there are so far whose arguments depend on variables. */
+  /** The number of fields compiled so far whose arguments depend on variables. */
   fields: number;
 };
 export type Compiled = ObjectWriter & { readonly pure: boolean };
 
-/** The writer of an object type's selection; null: something in it is not written here. Throws a GraphQLError where conditions cannot be decided. */
+/**
+ * Compiles the writer of an object type's selection. Null when the selection contains something that cannot be written
+ * here. Throws a GraphQLError when `@include` or `@skip` cannot be decided.
+ */
 export function compileObject(
   compiling: Compiling,
   type: GraphQLObjectType,
   sets: readonly SelectionSetNode[],
 ): Compiled | null {
-  // Only abstract types, which are not written here, ask whether a value is of its type; and then it may say no.
+  // graphql-js calls `isTypeOf` on the value of an object type and reports an error when it returns false; the writer
+  // does not call it.
   if (type.isTypeOf) return null;
   const members: Member[] = [];
   for (const [key, nodes] of compiling.collect(type, sets)) {
@@ -73,7 +77,9 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
   return { prefix, nature, peek: resolverOf(compiling, field, node), write, texts: holdsTexts(field.type) };
 }
 
-/** Only members of entities are anything but live, and only where nothing comes in from outside. */
+/**
+ * A member is pure or derived only in an entity type and only when it takes no arguments; every other member is live.
+ */
 function natureOf(
   parent: GraphQLObjectType,
   { args, resolve, type, extensions }: GraphQLField<unknown, unknown>,
@@ -90,17 +96,20 @@ function hasLeaf(type: GraphQLOutputType): boolean {
   return isNonNullType(type) || isListType(type) ? hasLeaf(type.ofType) : isLeafType(type);
 }
 
-/** Written as a method, since a resolver's last parameter is more than what is given here. */
+/** Declared with method syntax because a resolver's `info` parameter has a narrower type than the value passed here. */
 interface Resolves {
   resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
 }
 
-/** Given to resolvers for their `info`. Who asks for it goes the ordinary way, where it is told. */
+/**
+ * Passed to resolvers as `info`. A resolver that reads it throws; graphql-js then executes the query, and there `info`
+ * is available.
+ */
 export const NO_INFO = new Proxy(
   {},
   {
     get() {
-      throw new Error('Not told here.');
+      throw new Error('`info` is unavailable on the fast path.');
     },
   },
 );
@@ -125,14 +134,14 @@ function resolverOf(compiling: Compiling, field: GraphQLField<unknown, unknown>,
   };
 }
 
-/** Whether a field's arguments are the same whatever the variables. */
+/** Whether a field's arguments use no variables. */
 function isFixed({ arguments: given = [] }: FieldNode): boolean {
   let fixed = true;
   for (const argument of given) visit(argument, { Variable: () => ((fixed = false), BREAK) });
   return fixed;
 }
 
-/** The default resolver; a method in its place is called, as graphql-js does. */
+/** The default resolver. A property that is a function is called, as graphql-js does. */
 function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
     if (!isObject(parent)) return undefined;

@@ -21,17 +21,25 @@ import { NO_INFO, compileObject, type Compiling } from './writer-compile.ts';
 import { conditionVariables, createCollect } from './writer-fields.ts';
 import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './writer-values.ts';
 
-/** A mutation of one field that is a DEED (nature.ts). Its resolver is called once with each context, whoever asks how often for what came of it. */
+/**
+ * Writes a mutation of one field that is a DEED (nature.ts). The resolver is called once per context, even when `write`
+ * gives up and `replay` produces the answer.
+ */
 export type DeedWriter = {
-  /** As a query's writer. Where it gives up after the field was resolved, `replay` must be asked with the same context. */
+  /**
+   * As the writer of a query. When it returns null after the field was resolved, call `replay` with the same context.
+   */
   readonly write: Writer;
-  /** The answer of graphql-js, with what the field came to in the place of its resolver. Null: with this context it was not resolved, or its answer was written. */
+  /**
+   * The result of graphql-js, with the field's outcome in place of its resolver. Null when the field was not resolved
+   * with this context, or when its answer was written.
+   */
   replay(context: unknown, variables: Readonly<Record<string, unknown>>): Maybe<ExecutionResult> | null;
 };
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
-/** Null: it is no such mutation, or its answer holds something that is not written here. */
+/** Null when the operation is no such mutation, or when its answer contains something that cannot be written here. */
 export function createDeedWriter(source: WriterSource): DeedWriter | null {
   const { document, operation } = source;
   const [node, ...others] = operation.selectionSet.selections;
@@ -89,7 +97,7 @@ function abstractWriter(own: ResolvesType, { type, writers }: Possible): ObjectW
   };
 }
 
-/** Written as methods, since their last parameters are more than what is given here. */
+/** Declared with method syntax because the last parameters have narrower types than the values passed here. */
 interface Resolves {
   resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
 }
@@ -102,7 +110,7 @@ type Parts = {
   readonly field: GraphQLField<unknown, unknown>;
   readonly own: Resolves;
   readonly write: WriteValue;
-  /** No field below takes arguments. */
+  /** No field below has arguments that depend on variables. */
   readonly plain: boolean;
 };
 
@@ -156,7 +164,7 @@ function replay(
 
 const made = new WeakMap<GraphQLSchema, GraphQLSchema>();
 
-/** The same schema, in which each mutation is what the root value says that it came to. */
+/** The same schema with other resolvers of mutations: each returns or throws the outcome in the root value. */
 function replaying(schema: GraphQLSchema): GraphQLSchema {
   const known = made.get(schema);
   if (known) return known;

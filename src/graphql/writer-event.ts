@@ -5,14 +5,14 @@ import { createCollect } from './writer-fields.ts';
 import type { Text } from './writer-values.ts';
 
 /**
- * Writes the data of one event of a subscription as JSON text, the very text that JSON.stringify gives of graphql-js's data. `event` is the
- * root value. Null: given up; it must then be executed in the ordinary way. Never throws and never rejects.
+ * Writes the data of one event of a subscription as JSON text, identical to what JSON.stringify gives for graphql-js's
+ * data. `event` is the root value. Null: the event must be executed by graphql-js. Never throws and never rejects.
  */
 export type EventWriter = (event: unknown, context: unknown) => Maybe<Text>;
 
 type Subscribed = Pick<ValidatedSubscriptionArgs, 'schema' | 'document' | 'operation' | 'variableValues'>;
 
-/** Null: the document holds something that is not written here. */
+/** Null when the document contains something that cannot be written here. */
 export function createEventWriter({ schema, document, operation, variableValues }: Subscribed): EventWriter | null {
   const root = schema.getSubscriptionType();
   if (!root || document.definitions.some(hasArguments)) return null;
@@ -26,13 +26,13 @@ export function createEventWriter({ schema, document, operation, variableValues 
     const run = { variables: variableValues, args: [], note: { wide: false } };
     return object && ((event, context) => object.write(event, { ...run, context }));
   } catch (error) {
-    // The conditions cannot be decided; graphql-js says so in its words.
+    // The conditions of `@include` or `@skip` cannot be decided; graphql-js reports the error.
     if (error instanceof GraphQLError) return null;
     throw error;
   }
 }
 
-/** Arguments of fragments are an experiment of graphql-js. */
+/** Fragment arguments are experimental in graphql-js. */
 function hasArguments(node: DocumentNode['definitions'][number]): boolean {
   return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
 }

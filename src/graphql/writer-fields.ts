@@ -15,13 +15,13 @@ import {
   type VariableValues,
 } from 'graphql';
 
-/** The fields of a selection by their names in the answer, in its order; each with all places that select it. */
+/** The fields of a selection by response name, in response order, each with every node that selects it. */
 export type Selected = ReadonlyMap<string, readonly [FieldNode, ...FieldNode[]]>;
 
-/** What is selected of an object type, as graphql-js collects it, under given conditions. */
+/** Collects the fields selected of an object type as graphql-js does, for fixed values of the conditions. */
 export type Collect = (type: GraphQLObjectType, sets: readonly SelectionSetNode[]) => Selected;
 
-/** `variables` decide on `@include` and `@skip`; throws where they cannot. */
+/** `variables` decide `@include` and `@skip`. The returned function throws a GraphQLError when they cannot. */
 export function createCollect(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues): Collect {
   const fragments = fragmentsOf(document);
   const includes = (node: SelectionNode): boolean =>
@@ -72,7 +72,7 @@ function applies(
   return conditional === type || (isAbstractType(conditional) && schema.isSubType(conditional, type));
 }
 
-/** The variables that `@include` and `@skip` ask for, anywhere in the document. */
+/** The variables that `@include` and `@skip` use, anywhere in the document. */
 export function conditionVariables(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {

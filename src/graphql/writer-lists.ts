@@ -3,24 +3,24 @@ import type { Fragments } from './fragments.ts';
 import { isWide, type Run, type WriteValue } from './writer-values.ts';
 
 /**
- * From when on what is derived of an entity may be another than it is at `now`, as long as the entity is there: later than `now`, and never
- * later than it is so; Infinity when never.
+ * The earliest time, in epoch milliseconds and later than `now`, at which any derived field of an entity may change
+ * while the entity stays the same object. It may be earlier than the actual change, never later. Infinity: never.
  */
 export type ChangesAt = (entity: unknown, now: number) => number;
 
-/** Shorter lists are written about as fast as they are found. */
+/** The shortest list worth caching: shorter ones are written about as fast as they are looked up. */
 const WORTH = 2;
 
 export type KeptList = { readonly text: string; readonly wide: boolean; readonly from: number; readonly until: number };
 type ListKeeping = {
-  /** Null: nothing in the list changes with time. */
+  /** Null when nothing in the list changes with time. */
   readonly changesAt: ChangesAt | null;
   readonly kept: Fragments<KeptList>;
 };
 
 /**
- * Writes a list of entities once, for as long as it is the same array and nothing derived of its entities changes with time. An array that
- * was given out is never changed: another list is another array.
+ * Caches the text of a list of entities while it is the same array and no derived field of its entities changes with
+ * time. An array that was handed out is never modified: a changed list is a new array.
  */
 export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): WriteValue {
   return (list, run) => {
@@ -37,7 +37,7 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
     if (typeof text !== 'string') return text;
     const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
     const whole = { text: flat(text), wide: isWide(text), from, until };
-    // It may have changed while it was written.
+    // A derived field may have changed while the list was written.
     if ((clock?.now() ?? 0) < until) kept.set(list, whole, text.length);
     return whole.text;
   };
@@ -49,7 +49,10 @@ function soonest(list: readonly unknown[], of: (entity: unknown) => number): num
   return soonest;
 }
 
-/** The same text without the tree of pieces that adding them up leaves. Only joining two copies them. */
+/**
+ * Returns the same text as one flat string. Concatenation leaves a tree of pieces; only joining two strings makes V8
+ * copy the pieces.
+ */
 export function flat(text: string): string {
   return [text.slice(0, 1), text.slice(1)].join('');
 }

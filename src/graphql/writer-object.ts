@@ -12,21 +12,27 @@ import {
   type WriteValue,
 } from './writer-values.ts';
 
-/** One member of an object. `pure`: a function of the object alone. `derived`: of the object and of the time, and cheap. `live`: of anything. */
+/**
+ * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is
+ * cheap. `live`: may depend on anything.
+ */
 export type Member = Part & { readonly nature: 'pure' | 'derived' | 'live' };
 
-/** What is written as `"key":value`. */
+/** A part of an object's text: a prefix and a value. */
 type Part = {
-  /** What stands before the value, such as `"key":`. */
+  /** The text before the value, such as `"key":`. */
   readonly prefix: string;
-  /** The value; throws what its resolver throws. */
+  /** Resolves the value. Throws what the resolver throws. */
   readonly peek: (parent: unknown, run: Run) => unknown;
   readonly write: WriteValue;
-  /** Its values are texts that stand for themselves. */
+  /** The values are strings that are written unchanged. */
   readonly texts: boolean;
 };
 
-/** Writes an object of these members. Of an entity, what does not change with time is written once, and so are lists of it. */
+/**
+ * Creates the writer of an object with these members. For an entity, text that does not change with time is cached, and
+ * so are lists of the entity. `keeping` null: nothing is cached.
+ */
 export function objectWriter(members: readonly Member[], keeping: Keeping | null): ObjectWriter {
   if (!keeping) return { write: joinedWriter(members, BRACES), kept: null };
   const { stores } = keeping;
@@ -39,7 +45,10 @@ export function objectWriter(members: readonly Member[], keeping: Keeping | null
   };
 }
 
-/** What a text needs to be kept. `changesAt`: when what is derived of an entity is next another; absent where the type does not say. */
+/**
+ * What caching needs. `changesAt`: when a derived field of the entity may next change; null when the type does not
+ * declare it.
+ */
 export type Keeping = { readonly stores: FragmentStores; readonly changesAt: ChangesAt | null };
 
 function keptLists(timed: boolean, { stores, changesAt }: Keeping): ObjectWriter['kept'] {
@@ -47,7 +56,7 @@ function keptLists(timed: boolean, { stores, changesAt }: Keeping): ObjectWriter
   return (writeList) => keptList(writeList, { changesAt: timed ? changesAt : null, kept: stores.create() });
 }
 
-/** Runs of pure members between live ones, each as one. */
+/** Merges adjacent pure members into one cached part. */
 function merged(members: readonly Member[], stores: FragmentStores): readonly Part[] {
   const parts: Part[] = [];
   let pure: Member[] = [];
@@ -64,14 +73,17 @@ function merged(members: readonly Member[], stores: FragmentStores): readonly Pa
   return parts;
 }
 
-/** Several members as one, which is made of the object itself. */
+/** Several members as one part, which is written from the object itself. */
 function whole(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
 
 type Kept = { readonly text: string; readonly wide: boolean; readonly derived: readonly unknown[] };
 
-/** Writes an entity once for each set of its derived values: where one differs now, the text is written anew. */
+/**
+ * Caches the text of an entity together with the values of its derived members. Writes the text again when one of these
+ * values differs.
+ */
 function remembering(write: WriteValue, derived: readonly Member['peek'][], kept: Fragments<Kept>): WriteValue {
   const still = (values: readonly unknown[], entity: object, run: Run): boolean =>
     derived.every((peek, i) => Object.is(peek(entity, run), values[i]));
@@ -99,7 +111,7 @@ type Around = { readonly open: string; readonly close: string };
 const BRACES: Around = { open: '{', close: '}' };
 const NOTHING: Around = { open: '', close: '' };
 
-/** What is kept must be one flat text, not a tree of its pieces. */
+/** Cached text must be one flat string, not a tree of its pieces. */
 function flatWriter(parts: readonly Part[], around: Around = NOTHING): WriteValue {
   const write = joinedWriter(parts, around);
   return (parent, run) => {
@@ -108,7 +120,7 @@ function flatWriter(parts: readonly Part[], around: Around = NOTHING): WriteValu
   };
 }
 
-/** All members are begun before any is waited for, so that nested fields can be asked for in one batch. */
+/** Starts all members before it waits for any, so that nested fields can be loaded in one batch. */
 function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteValue {
   const writers = parts.map((part, i) => partWriter(part, i === 0 ? open : ','));
   const empty = parts.length === 0 ? open : '';
@@ -130,7 +142,7 @@ function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteVal
   };
 }
 
-/** Throws what the resolver throws. */
+/** The returned writer throws what the resolver throws. */
 function partWriter({ prefix, peek, write, texts }: Part, before: string): WriteValue {
   const lead = before + prefix;
   const quoted = `${lead}"`;

@@ -13,33 +13,36 @@ import type { VariableValues } from 'graphql';
 import type { Maybe } from '../core/maybe.ts';
 import { isJsonScalar } from './builder-json.ts';
 
-/** One run of one operation. */
+/** The state of one execution of one operation. */
 export type Run = {
   readonly context: unknown;
   readonly variables: VariableValues;
-  /** Arguments of fields, made once a run. By the field's number. */
+  /** The arguments of fields by field number, created once per execution. */
   readonly args: unknown[];
   readonly note: Note;
 };
 
-/** What becomes known of a text while it is written. `wide`: it may hold characters beyond ASCII. */
+/** What is known of a text once it is written. `wide`: it may hold characters beyond ASCII. */
 export type Note = { wide: boolean };
 
-/** A piece of JSON text; null: given up, so the operation must be run in the ordinary way. */
+/** A piece of JSON text. Null: the operation must be executed by graphql-js. */
 export type Text = string | null;
 
-/** Writes a value that a resolver gave. Never throws and never rejects. */
+/** Writes a value that a resolver returned. Never throws and never rejects. */
 export type WriteValue = (value: unknown, run: Run) => Maybe<Text>;
 
-/** How an object type is written; `kept`: how lists of it may be kept as one text. */
+/**
+ * How an object type is written. `kept` caches the text of a list of the type; null when such lists cannot be cached.
+ */
 export type ObjectWriter = {
   readonly write: WriteValue;
   readonly kept: ((writeList: WriteValue) => WriteValue) | null;
 };
 
 /**
- * The writer of a type's values, as graphql-js completes them; anything that it would make an error of is given up. `ofObject` writes the
- * object types in it; null where one cannot be written.
+ * Creates the writer of a type's values. It completes values as graphql-js does and returns null for whatever
+ * graphql-js would report as an error. `ofObject` creates the writers of the object types within. Null when one of them
+ * cannot be written.
  */
 export function valueWriter(
   type: GraphQLOutputType,
@@ -113,14 +116,14 @@ function leafWriter(type: GraphQLLeafType): WriteValue {
   return isEnumType(type) ? wordWriter(write) : write;
 }
 
-/** JSON text stands for itself. */
+/** A value of the JSON scalar is JSON text already, and is written unchanged. */
 const writeJsonText: WriteValue = (value, { note }) => {
   if (typeof value !== 'string') return null;
   note.wide ||= isWide(value);
   return value;
 };
 
-/** As JSON.stringify gives it. */
+/** The text that JSON.stringify gives. */
 function textOf(coerced: unknown, { note }: Run): Text {
   if (coerced === null || coerced === undefined) return null;
   if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;
@@ -135,7 +138,7 @@ export function isWide(text: string): boolean {
   return Buffer.byteLength(text) !== text.length;
 }
 
-/** An enum has few values, and each is always the same text. */
+/** Caches the text of each value: an enum has few values, and the text of a value never changes. */
 function wordWriter(write: WriteValue): WriteValue {
   const words = new Map<unknown, string>();
   return (value, run) => {
@@ -147,7 +150,7 @@ function wordWriter(write: WriteValue): WriteValue {
   };
 }
 
-/** Whether a type's values, where they are texts, are written as they are. */
+/** Whether a type's string values are written unchanged, apart from JSON quoting. */
 export function holdsTexts(type: GraphQLOutputType): boolean {
   const named = getNullableType(type);
   return named === GraphQLString || named === GraphQLID;
@@ -155,17 +158,17 @@ export function holdsTexts(type: GraphQLOutputType): boolean {
 
 const PLAIN = /^[ !#-[\]-\x7f]*$/;
 
-/** Whether a text is of ASCII characters alone that JSON writes as they are. */
+/** Whether a text consists of ASCII characters that JSON does not escape. */
 export function isPlain(text: string): boolean {
   return PLAIN.test(text);
 }
 
-/** What graphql-js waits for. */
+/** Whether graphql-js would await the value. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** Waits, then writes; what failed is given up. */
+/** Awaits the value, then writes it. A rejection gives null. */
 export async function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
   try {
     return await write(await value, run);

@@ -14,9 +14,10 @@ import { conditionVariables, createCollect } from './writer-fields.ts';
 import type { Note, Run, Text } from './writer-values.ts';
 
 /**
- * Writes the data of a query as JSON text, the very text that JSON.stringify gives of graphql-js's data. Null: given up, for the answer
- * would hold an error or something that is not written here; the query must then be run in the ordinary way, with the same context. Never
- * throws and never rejects. What is made of variables that are frozen is kept with them. `note` is told of what was written.
+ * Executes a query and returns its data as JSON text, identical to what JSON.stringify gives for graphql-js's data.
+ * Null when the answer would contain an error or something that cannot be written here; the query must then be executed
+ * by graphql-js with the same context. Never throws and never rejects. Values prepared from frozen variables are cached
+ * for that object. `note` receives what is known of the text.
  */
 export type Writer = (context: unknown, variables: Readonly<Record<string, unknown>>, note?: Note) => Maybe<Text>;
 
@@ -24,14 +25,14 @@ export type WriterSource = {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
-  /** Null: nothing is kept. */
+  /** Null: no text is cached. */
   readonly fragments: FragmentStores | null;
 };
 
-/** `@include` and `@skip` make other operations of one; so many of them are kept. */
+/** `@include` and `@skip` split a document into variants; at most this many are compiled. */
 const VARIANTS = 16;
 
-/** Null: it is not a query, reads the schema, or has fields of abstract types. */
+/** Null when the operation is not a query, reads the schema, or selects fields of abstract types. */
 export function createWriter(source: WriterSource): Writer | null {
   const { schema, document, operation } = source;
   if (operation.operation !== 'query' || document.definitions.some(hasArguments)) return null;
@@ -71,7 +72,7 @@ type Prepared = { readonly write: WriteRoot; readonly variables: VariableValues;
 type WriteRoot = (run: Run) => Maybe<Text>;
 const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
-/** Arguments of fragments are an experiment of graphql-js. */
+/** Fragment arguments are experimental in graphql-js. */
 function hasArguments(node: DocumentNode['definitions'][number]): boolean {
   return node.kind === Kind.FRAGMENT_DEFINITION && (node.variableDefinitions?.length ?? 0) > 0;
 }
@@ -86,7 +87,7 @@ function compile(
     const object = root ? compileObject(compiling, root, [operation.selectionSet]) : null;
     return object && ((run) => object.write(undefined, run));
   } catch (error) {
-    // The conditions cannot be decided; graphql-js says so in its words.
+    // The conditions of `@include` or `@skip` cannot be decided; graphql-js reports the error.
     if (error instanceof GraphQLError) return null;
     throw error;
   }

@@ -2,8 +2,8 @@ import { requireAdmin, requirePrincipal, requireScope, requireUser, type Princip
 import type { Access } from './directive.ts';
 
 /**
- * What each access asks of the asker, before anything else of a request is looked at. Each throws `unauthenticated` or `forbidden`.
- * A grant's reach is for the resolvers to judge.
+ * The check for each access, made before the rest of the request is read. Each throws `unauthenticated` or `forbidden`.
+ * Whether a grant covers the requested session is checked by the resolvers.
  */
 const CHECKS: Readonly<Record<Access, (who: Principal | null) => void>> = {
   ADMIN: requireAdmin,
@@ -13,16 +13,16 @@ const CHECKS: Readonly<Record<Access, (who: Principal | null) => void>> = {
   ANY: requirePrincipal,
 };
 
-/** Throws where this asker may not ask at all. */
+/** Throws `unauthenticated` or `forbidden` when the requester does not meet the route's access. */
 export function checkAccess(access: Access, who: Principal | null): void {
   CHECKS[access](who);
 }
 
-/** For readers of the interface's description. */
+/** Shown in the OpenAPI document as each operation's description. */
 export const ACCESS_WORDS: Readonly<Record<Access, string>> = {
   ADMIN: 'Administrators only.',
-  INVOKE: 'Users with the scope `invoke` on what is theirs, and administrators.',
-  HOST: 'Users with the scope `host` on what is theirs.',
-  GRANT: 'Holders of a grant within it, and the owner.',
-  ANY: 'Every asker with a token.',
+  INVOKE: 'Users with the scope `invoke`, for their own resources, and administrators.',
+  HOST: 'Users with the scope `host`, for their own resources.',
+  GRANT: 'The holder of a grant, within that grant, and the owner.',
+  ANY: 'Every requester with a valid token.',
 };

@@ -9,21 +9,24 @@ import { snakeCase } from './names.ts';
 import type { Explain } from './explain.ts';
 import { detailOf, problem, type Answer, type Explained } from './problem.ts';
 
-/** What a route needs to know to answer. */
+/** What a route needs to turn a result into a response. */
 export type Answering = {
   readonly body: Body;
   readonly inputs: ReadonlyMap<string, Input>;
-  /** Given where the request's body was one value of those that it might have been a list of. */
+  /** Where the refusal of the only item is found; null unless the request sent one value in place of a list. */
   readonly onlyItem: ItemRefusal | null;
-  /** The request waits for nothing: it reads the record of a command. */
+  /** The request does not wait: it only reads the record of a command. */
   readonly reads: boolean;
 };
 
 const NOT_FOUND: Explained = { code: 'not_found', detail: 'There is no such thing, or it is not yours.' };
 
 /**
- * The result of an execution as an answer. Any error makes the whole answer a problem: partial data is never sent. A null on the way to
- * the body is 404. A refused item that was sent alone is a problem. Where the body is a union or an interface, its type and outcome decide on the status.
+ * Turns the result of an execution into a response.
+ *
+ * Any error makes the whole response a problem: partial data is never sent. A null on the path to the body is a 404.
+ * The refusal of an item that was sent alone is a problem. Where the body is of a union or interface type, its concrete
+ * type and its outcome decide the status.
  */
 export function answerOf(answering: Answering, result: ExecutionResult, explain: Explain): Answer {
   const { errors } = result;
@@ -37,7 +40,10 @@ export function answerOf(answering: Answering, result: ExecutionResult, explain:
   return variantAnswer(answering, value);
 }
 
-/** Every error is explained, so that each is in the log; what is wrong with the relay outweighs what is wrong with the request. */
+/**
+ * Explains every error, because explaining also logs it. An `internal` error takes precedence over errors of the
+ * request.
+ */
 function firstOf(errors: readonly GraphQLError[], explain: Explain): Explained {
   const all = errors.map((error) => explain(error));
   return all.find(({ code }) => code === 'internal') ?? all[0] ?? { code: 'internal', detail: 'The relay failed.' };
@@ -50,7 +56,10 @@ function variantAnswer({ body, reads }: Answering, value: Readonly<Record<string
   return kind === 'invocation' ? invocationAnswer(members, reads) : { status: 200, body: members };
 }
 
-/** A refusal's own members beside code, message and delay are kept: they say who refused, and of which command. */
+/**
+ * Keeps the refusal's members other than code, message, delay and share: they identify the refused command and the
+ * source of the refusal.
+ */
 function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
   const { code, message, retry_after_ms, share, ...command } = members;
   return problem({
@@ -63,15 +72,19 @@ function refusalAnswer(members: Readonly<Record<string, unknown>>): Answer {
 }
 
 type Unproven = { readonly code: Code; readonly detail: string };
-const UNKNOWN_END: Unproven = { code: 'response_timeout', detail: 'It may have run; no end of it is known.' };
+const UNKNOWN_END: Unproven = { code: 'response_timeout', detail: 'The command may have run; its end is not known.' };
 const UNPROVEN: Readonly<Record<string, Unproven>> = {
-  expired: { code: 'queue_timeout', detail: 'Its time ran out before it was written: it has not run.' },
+  expired: {
+    code: 'queue_timeout',
+    detail: 'The deadline passed before the command was written to its client: it has not run.',
+  },
   outcome_unknown: UNKNOWN_END,
 };
 
 /**
- * 202 while it has no outcome, otherwise 200: a failure that the client reported is an answer. Null, a problem: no end is known. For a request
- * that only reads the record there is no problem: the outcome is what it asked for.
+ * 202 while the command has no outcome, otherwise 200: a failure that the client reported is a regular answer. Null
+ * means that the answer is a problem, because no end is known. A request that only reads the record never gets that
+ * problem: it asked for the outcome.
  */
 export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   if (outcome === null) return 202;
@@ -79,7 +92,7 @@ export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | n
   return typeof outcome === 'string' && Object.hasOwn(UNPROVEN, outcome) ? null : 200;
 }
 
-/** 504 where no end is known to a request that waited for it. */
+/** A 504 problem when the request waited and no end of the command is known. */
 function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;
   const status = statusOfOutcome(outcome, reads);
@@ -94,7 +107,7 @@ function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boo
   });
 }
 
-/** Resolvers name arguments as GraphQL does; the asker knows the parameter that went into it. */
+/** Resolvers report GraphQL argument names. The requester knows the parameter whose value went into the argument. */
 function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): Explained {
   const { errors } = explained;
   if (!errors || errors.length === 0) return explained;

@@ -19,35 +19,43 @@ import type { JsonSchema } from './leaf.ts';
 import { fieldsOf, possibleTypes, responseKey, scopeOf, type Scope } from './selection.ts';
 import { objectShape, shapeOf } from './shape.ts';
 
-/** Where in the data of an execution the body of the answer stands, and what it is. */
+/** Where the response body is found in the data of an execution, and what type it has. */
 export type Body = {
-  /** Names from the root of the data down to it. */
+  /** Response names from the root of the data down to the body. */
   readonly path: readonly string[];
   readonly type: GraphQLOutputType;
   readonly nodes: readonly FieldNode[];
-  /** The object types that it may have, when there are several: then `__typename` says which one it is. */
+  /**
+   * The possible object types when there are several; `__typename` then says which one the value has. Otherwise empty.
+   */
   readonly variants: readonly Variant[];
-  /** The JSON Schema of the value, where there are no variants. */
+  /** The JSON Schema of the value. Empty when there are variants. */
   readonly schema: JsonSchema;
 };
 
-/** `refusal`: a problem by its code. `invocation`: the status comes from its outcome. `plain`: 200. */
+/**
+ * How a variant is answered. `refusal`: a problem, by its code. `invocation`: the status follows from its outcome.
+ * `plain`: 200.
+ */
 export type Variant = {
   readonly name: string;
   readonly kind: 'plain' | 'invocation' | 'refusal';
   readonly schema: JsonSchema;
-  /** Nothing but ids and words stand before `outcome`: the first `"outcome":` in its text is that member, for inside a text its quotes would be escaped. */
+  /**
+   * Whether every member before `outcome` is a built-in scalar or an enum. The first `"outcome":` in the JSON text is
+   * then that member, because quotes inside a string value are escaped.
+   */
   readonly outcomeShows: boolean;
 };
 
-/** Members that the answer's status is made of, per kind. */
+/** Members that a document must select, because the status of the answer depends on them. */
 const NEEDED: Readonly<Record<Variant['kind'], readonly string[]>> = {
   plain: [],
   invocation: ['outcome', 'error'],
   refusal: ['code', 'message'],
 };
 
-/** Null when there is no such place; why has then been reported. */
+/** Null when the path leads nowhere; the reason has been reported. */
 export function findBody(source: OperationSource, report: Report): Body | null {
   const path = source.directive.body ?? rootField(source, report);
   const scope = scopeOf(source.schema, source.document);
@@ -62,7 +70,7 @@ export function findBody(source: OperationSource, report: Report): Body | null {
 
 type Place = { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] };
 
-/** Goes down from the root by names of the answer, through objects only. */
+/** Follows response names down from the root, through object types only. Null when a name is not selected. */
 export function findPlace({ schema, operation }: OperationSource, path: readonly string[], scope: Scope): Place | null {
   let owner: unknown = schema.getRootType(operation.operation);
   let sets: readonly (SelectionSetNode | undefined)[] = [operation.selectionSet];
@@ -79,7 +87,7 @@ export function findPlace({ schema, operation }: OperationSource, path: readonly
   return place;
 }
 
-/** The document as it is executed: where the body's type decides on the status, it is asked for its type. */
+/** The document to execute: it also selects `__typename` of the body when the body's type decides the status. */
 export function withTypename(document: DocumentNode, body: Body): DocumentNode {
   if (body.variants.length === 0) return document;
   const typename: FieldNode = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } };
@@ -97,7 +105,7 @@ export function withTypename(document: DocumentNode, body: Body): DocumentNode {
 function rootField({ operation }: OperationSource, report: Report): readonly string[] {
   const [field, ...more] = operation.selectionSet.selections;
   if (field?.kind === Kind.FIELD && more.length === 0) return [responseKey(field)];
-  report('it selects several root fields: body: must say which value is the answer');
+  report('it selects several root fields, so @rest needs body: to name the value that is the answer');
   return [];
 }
 
@@ -110,7 +118,7 @@ function variantsOf(scope: Scope, { type, nodes }: Place, report: Report): reado
     const selected = fieldsOf(scope, one, sets);
     const missing = NEEDED[kind].filter((name) => !selected.has(name));
     if (selected.size === 0) report(`nothing is selected of ${one.name}`);
-    else if (missing.length > 0) report(`${one.name} must be asked for ${missing.join(', ')}`);
+    else if (missing.length > 0) report(`${one.name} must select ${missing.join(', ')}`);
     const outcomeShows = showsOutcome(one, selected);
     return { name: one.name, kind, schema: objectShape(scope, { type: one, nodes }, report), outcomeShows };
   });

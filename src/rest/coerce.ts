@@ -3,17 +3,20 @@ import type { Report } from './directive.ts';
 import type { Faults } from './faults.ts';
 import { leafOf, type Bounds, type JsonSchema } from './leaf.ts';
 
-/** Reads the text of a path segment or query value into what GraphQL variables take; what is wrong goes to `faults` as `at`. */
+/**
+ * Converts the text of a path segment or query value into a GraphQL variable. Reports what is wrong to `faults` under
+ * the name `at`.
+ */
 export type TextInput = {
   readonly schema: JsonSchema;
-  /** Several values in one text, joined by commas. */
+  /** The text holds several values, separated by commas. */
   readonly list: boolean;
   read(raw: string, at: string, faults: Faults): unknown;
 };
 
 const NOTHING: TextInput = { schema: {}, list: false, read: () => undefined };
 
-/** The text form of an input type: scalars, enums by their wire words, and comma-separated lists of these. */
+/** The text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
 export function textInput(type: GraphQLInputType, bounds: Bounds, report: Report): TextInput {
   if (isNonNullType(type)) return textInput(type.ofType, bounds, report);
   if (isListType(type)) return listInput(textInput(type.ofType, bounds, report));
@@ -25,7 +28,10 @@ export function textInput(type: GraphQLInputType, bounds: Bounds, report: Report
   return NOTHING;
 }
 
-/** The pairs of a query string, undecodable ones left out and told to `faults`. A name without `=` has an empty value. */
+/**
+ * The decoded pairs of a query string. A name without `=` has an empty value. Pairs that cannot be decoded are left out
+ * and reported to `faults`.
+ */
 export function* queryPairs(query: string, faults: Faults): Generator<readonly [name: string, value: string]> {
   for (const part of query.split('&')) {
     if (part === '') continue;
@@ -37,7 +43,7 @@ export function* queryPairs(query: string, faults: Faults): Generator<readonly [
   }
 }
 
-/** Null where the text is not percent-encoded UTF-8. */
+/** Null when the text is not valid percent-encoded UTF-8. */
 export function decode(text: string, plusIsSpace = false): string | null {
   const spaced = plusIsSpace ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;

@@ -20,24 +20,24 @@ import { findItemRefusal, type ItemRefusal } from './item-refusal.ts';
 import { bodyShape, readInputs, type Input, type OperationSource } from './inputs.ts';
 import { aroundBody, type Around } from './written.ts';
 
-/** One operation of a document, ready to be served. */
+/** One operation of a document, compiled into a route. */
 export type Route = Pick<RestDirective, 'method' | 'path' | 'access' | 'bodyAs' | 'waitsBy'> & {
   readonly id: string;
   readonly summary: string | null;
-  /** Whether it may wait, and so end early when its caller hangs up. */
+  /** Whether the operation is a mutation. A mutation may wait, and stops waiting when its caller hangs up. */
   readonly mutates: boolean;
   readonly inputs: ReadonlyMap<string, Input>;
   readonly bodyShape: Shape;
   readonly body: Body;
   readonly itemRefusal: ItemRefusal | null;
-  /** Where the data holds nothing but the body: what stands around it. */
+  /** The JSON text around the body; null when the data holds more than the body. */
   readonly around: Around | null;
   readonly plan: Plan;
 };
 
 /**
- * Documents as routes, each validated against the schema and compiled once. Throws `internal` naming every fault of every document: a
- * document that asks for what the schema lacks must stop the start.
+ * Compiles documents into routes, each validated against the schema and compiled once. Throws `internal` with every
+ * fault of every document, so a document that names what the schema lacks stops the start.
  */
 export function compileRoutes(
   schema: GraphQLSchema,
@@ -126,7 +126,9 @@ function makeRoute({ operation, directive }: OperationSource, parts: Parts): Rou
   };
 }
 
-/** Two routes of one method whose paths differ only in the names of parameters could never both be reached. */
+/**
+ * Reports routes with the same method whose paths differ only in parameter names: only one of them could be reached.
+ */
 function findTwins(routes: readonly Route[], faults: Fault[]): void {
   const seen = new Map<string, Route>();
   for (const route of routes) {

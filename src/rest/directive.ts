@@ -1,6 +1,6 @@
 import { Kind, type OperationDefinitionNode } from 'graphql';
 
-/** Who may ask at all. Checked before anything else of a request, and can only narrow what the resolvers allow. */
+/** Who may use a route. Checked before the rest of the request is read. It can only narrow what the resolvers allow. */
 export const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY'] as const;
 export type Access = (typeof ACCESSES)[number];
 
@@ -8,7 +8,7 @@ const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as 
 type MethodArgument = keyof typeof METHOD_OF;
 export type Method = (typeof METHOD_OF)[MethodArgument];
 
-/** Declared for validation only: the served schema does not have it, and execution ignores it. */
+/** Used to validate the documents only: the served schema does not contain it, and execution ignores it. */
 export const REST_SDL = `
 "Serves this operation as a route. Exactly one of get, post, put and delete names its path."
 directive @rest(
@@ -16,13 +16,13 @@ directive @rest(
   post: String
   put: String
   delete: String
-  "Who may ask at all."
+  "Who may use the route."
   access: RestAccess!
-  "Where in the data the answer stands, as names joined by dots; without it the single root field."
+  "The path of the answer in the data, as names joined by dots. Default: the single root field."
   body: String
-  "The variable that the whole request body is read into, instead of one variable per member."
+  "The variable that receives the whole request body, instead of one variable per member."
   bodyAs: String
-  "Where bodyAs takes a list: the way to the answer's items, then the member that says why one was refused, joined by dots. Where the body was one value and no list, that refusal is the answer."
+  "Where bodyAs takes a list: the path to the answer's items and then the member that holds an item's refusal, joined by dots. When the request body is one value and not a list, that refusal is the answer."
   itemRefusal: String
   "The variable that makes the operation wait. A request without it only reads: a command that ended answers 200, whatever its outcome."
   waitsBy: String
@@ -30,26 +30,29 @@ directive @rest(
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
 
-/** What one document says about its route. */
+/** The `@rest` directive of one operation. */
 export type RestDirective = {
   readonly method: Method;
-  /** With `{name}` for each path parameter. */
+  /** The path template, with `{name}` for each path parameter. */
   readonly path: string;
   readonly access: Access;
   readonly body: readonly string[] | null;
   readonly bodyAs: string | null;
-  /** Names from the body of the answer down to its items, then the member of an item that is null unless it was refused. */
+  /**
+   * The path from the body of the answer to its items, then the member of an item that is null unless the item was
+   * refused.
+   */
   readonly itemRefusal: readonly string[] | null;
-  /** The variable without which the operation waits for nothing. */
+  /** The variable that makes the operation wait. Without it the operation only reads. */
   readonly waitsBy: string | null;
 };
 
-/** Takes each fault of a document, in words; compilation goes on to find the others. */
+/** Receives each fault of a document as text. Compilation continues, to find the other faults. */
 export type Report = (fault: string) => void;
 
 const PATH = /^(\/([a-z0-9_.-]+|\{[a-z][a-z0-9_]*\}))+$/;
 
-/** Null when the operation cannot be a route; why has then been reported. */
+/** Null when the operation cannot be a route; the reason has been reported. */
 export function readDirective(operation: OperationDefinitionNode, report: Report): RestDirective | null {
   const given = argumentsOf(operation);
   if (given === null) return (report('it has no @rest directive'), null);
@@ -68,7 +71,7 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   return { method: METHOD_OF[method], path, access, body, bodyAs, itemRefusal, waitsBy };
 }
 
-/** The names of a path's parameters, in order. */
+/** The names of a path's parameters, in path order. */
 export function pathParameters(path: string): readonly string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
 }

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A file of operations. */
+/** The text of one file of operations; `name` is the file name. */
 export type DocumentText = { readonly name: string; readonly text: string };
 
 /** The documents that ship with callboard: one file per room, each operation a route. */

@@ -21,32 +21,35 @@ export type Operation = {
 };
 
 export type RestDoor = {
-  /** False when no route has this path, and nothing was answered. Everything else is answered here, 405 included. Never throws. */
+  /**
+   * Returns false when no route has this path; nothing was sent then. Answers every other request, including 405 for a
+   * method that the path does not have. Never throws.
+   */
   handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): boolean;
-  /** Answers a fault that the front found, as the routes answer theirs. */
+  /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** OpenAPI 3.1 of every route, and of what is served beside them. */
+  /** The OpenAPI 3.1 document of every route, and of what is served beside them. */
   readonly openapi: object;
   readonly operations: readonly Operation[];
 };
 
 export type RestOptions = {
-  /** The schema that puts enums out as wire words. */
+  /** The schema that returns enums as wire words. */
   readonly schema: GraphQLSchema;
-  /** Plans over the same schema. */
+  /** Plans of the same schema. */
   readonly plans: Plans;
-  /** Maps errors of execution to what askers may see, and logs the rest. */
+  /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
   readonly contextOf: Serving['contextOf'];
-  /** What every path begins with; empty or `/...` without a slash at its end. */
+  /** The prefix of every path: empty, or `/...` without a trailing slash. */
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
-  /** What others serve under the same base path, for the description alone. */
+  /** Operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
   readonly besides?: readonly Described[];
 };
 
-/** Serves the documents as routes. Throws `internal` naming every fault when a document does not fit the schema. */
+/** Serves the documents as routes. Throws `internal` with every fault when a document does not fit the schema. */
 export function createRestDoor(options: RestOptions): RestDoor {
   const { basePath = '', version = '0.0.0' } = options;
   const routes = routesOf(options);
@@ -64,7 +67,7 @@ export function createRestDoor(options: RestOptions): RestDoor {
   };
 }
 
-/** The routes that ship with callboard: compiled once in a process for a schema, however many doors it opens. */
+/** The routes that ship with callboard, compiled once per process and schema, however many handlers are created. */
 const shipped = new WeakMap<GraphQLSchema, readonly Route[]>();
 
 function routesOf({ schema, plans, documents }: RestOptions): readonly Route[] {

@@ -3,17 +3,20 @@ import { callboardErrorOf, type Mask } from '../graphql/mask.ts';
 import { isCode } from '../protocol/codes.ts';
 import { explainError, type Explained } from './problem.ts';
 
-/** Says what an error of execution tells the asker; anything that is not meant for askers becomes `internal` and is logged. */
+/**
+ * Converts an error of execution into a problem for the requester. An error that is not meant for requesters becomes
+ * `internal` and is logged.
+ */
 export type Explain = (error: unknown) => Explained;
 
-/** The mask decides what may be shown; this says it in the words of problems. */
+/** The mask decides what may be shown; this function converts the result into the members of a problem. */
 export function createExplain(mask: Mask): Explain {
   return (error) => {
     const shown = mask(error);
     const known = callboardErrorOf(shown);
     if (known) return explainError(known);
     const { code, id, errors } = shown.extensions;
-    // GraphQL's own words on a document of ours can only be about what the asker sent.
+    // The documents are ours and valid, so an error of graphql-js can only be about what the requester sent.
     if (!isCode(code)) return { code: 'invalid_argument', detail: shown.message };
     return {
       code,

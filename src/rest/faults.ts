@@ -1,6 +1,9 @@
 import type { Fault } from '../core/errors.ts';
 
-/** More faults than these are not listed: an asker who sent thousands learns enough from the first. */
+/**
+ * The number of faults that one answer lists at most: a request with thousands of faults is explained well enough by
+ * the first 32.
+ */
 const MOST = 32;
 const NAME_CHARS = 64;
 

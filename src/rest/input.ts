@@ -14,10 +14,10 @@ import type { Faults } from './faults.ts';
 import { leafOf, type Bounds, type JsonSchema, type Leaf } from './leaf.ts';
 import { snakeCase } from './names.ts';
 
-/** Reads a value out of a JSON body into what GraphQL variables take; what is wrong goes to `faults` under the name `at`. */
+/** Converts a value of a JSON body into a GraphQL variable. Reports what is wrong to `faults` under the name `at`. */
 export type JsonInput = {
   readonly schema: JsonSchema;
-  /** What is built of the JSON before it is read. */
+  /** Which parts of the JSON text are parsed before `read` is called. */
   readonly shape: Shape;
   read(value: unknown, at: string, faults: Faults): unknown;
 };
@@ -27,12 +27,15 @@ type Member = { readonly field: string; readonly required: boolean; readonly inp
 
 const NOTHING: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
 
-/** The JSON form of an input type: snake_case members, wire words of enums, opaque JSON untouched. */
+/** The JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
 export function jsonInput(type: GraphQLInputType, bounds: Bounds, report: Report): JsonInput {
   return build(type, { report, inside: [], bounds });
 }
 
-/** Bounds that a schema's author gave. Only these two: Pothos keeps its own objects, functions among them, beside them. */
+/**
+ * The bounds that a field or argument of the schema declares. Only these two are copied: Pothos keeps objects and
+ * functions of its own in the same extensions.
+ */
 export function boundsOf(extensions: Readonly<Record<PropertyKey, unknown>> | null | undefined): Bounds {
   const minimum = extensions?.['minimum'];
   const maximum = extensions?.['maximum'];
@@ -70,7 +73,7 @@ function leafInput(leaf: Leaf): JsonInput {
   };
 }
 
-/** A single value stands for a list of one, as GraphQL has it. */
+/** A single value is read as a list with one item, as in GraphQL. */
 function listInput(item: JsonInput): JsonInput {
   const several: JsonSchema = { type: 'array', items: item.schema };
   return {
@@ -128,7 +131,7 @@ function readMembers(
     if (!members.has(name)) faults.add(inside(name), 'unknown member');
   }
   for (const [name, { field, required, input }] of members) {
-    // A member that is null counts as left out: its default applies.
+    // A null member counts as absent: its default applies.
     const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
     if (given !== undefined) read[field] = input.read(given, inside(name), faults);
     else if (required) faults.add(inside(name), 'required');

@@ -24,15 +24,15 @@ import { pathParameters, type Report, type RestDirective } from './directive.ts'
 import { boundsOf, jsonInput, type JsonInput } from './input.ts';
 import { wireWords, type JsonSchema } from './leaf.ts';
 
-/** One variable of a document as a part of the request. */
+/** One variable of a document and the part of the request that it is read from. */
 export type Input = {
   readonly name: string;
   readonly required: boolean;
   readonly description: string | null;
   readonly schema: JsonSchema;
-  /** What execution is given when the request says nothing; undefined when there is none. */
+  /** The value used when the request does not give one; undefined when there is none. */
   readonly defaultValue: unknown;
-  /** The GraphQL argument or input field that the variable goes into: errors of the resolvers name that. */
+  /** The GraphQL argument or input field that the variable goes into. Errors of resolvers use this name. */
   readonly goesInto: string | null;
 } & (
   | { readonly place: 'path' | 'query'; readonly read: TextInput['read']; readonly list: boolean }
@@ -50,7 +50,9 @@ export type OperationSource = {
   readonly directive: RestDirective;
 };
 
-/** The variables of a document as parameters and members of the body; what has no such form is reported. */
+/**
+ * The variables of a document as parameters and body members. A variable of a type that has no such form is reported.
+ */
 export function readInputs(source: OperationSource, report: Report): readonly Input[] {
   const uses = usesOf(source);
   const onPath = pathParameters(source.directive.path);
@@ -66,7 +68,10 @@ export function readInputs(source: OperationSource, report: Report): readonly In
   return inputs;
 }
 
-/** What is built of the body of a request: of each member what its input needs, and nothing of those that there are not. */
+/**
+ * Which parts of a request body are parsed: of each declared member what its input needs, and nothing of unknown
+ * members.
+ */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
     input.place === 'body' ? [[input.name, input.shape]] : [],
@@ -109,7 +114,7 @@ function readInput({ definition, type, place, use }: Definition, report: Report)
   return { ...common, place, schema: shown(schema), read, list };
 }
 
-/** Where each variable is used first, fragments included. */
+/** The first argument or input field that uses each variable, fragments included. */
 function usesOf({ schema, document }: OperationSource): ReadonlyMap<string, Use> {
   const uses = new Map<string, Use>();
   const info = new TypeInfo(schema);
@@ -140,7 +145,7 @@ function checkPath(onPath: readonly string[], inputs: readonly Input[], report: 
     const input = inputs.find((one) => one.name === name);
     if (!input?.required) report(`{${name}} needs a variable $${name} of a non-null type without a default`);
   }
-  if (new Set(onPath).size !== onPath.length) report('a parameter stands twice in the path');
+  if (new Set(onPath).size !== onPath.length) report('a parameter appears twice in the path');
 }
 
 function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report: Report): void {
@@ -152,7 +157,9 @@ function checkBodyAs(directive: RestDirective, inputs: readonly Input[], report:
   }
 }
 
-/** What execution takes where the variable is left out: internal values, which are the wire words of enums. */
+/**
+ * The value that execution uses when the variable is absent. It is an internal value, which for enums is the wire word.
+ */
 function defaultOf(use: Use | undefined): unknown {
   return use?.default && 'value' in use.default ? use.default.value : use?.defaultValue;
 }

@@ -7,12 +7,14 @@ import type { OperationSource } from './inputs.ts';
 import type { Explained } from './problem.ts';
 import { fieldsOf, scopeOf } from './selection.ts';
 
-/** Where in the body of an answer its items stand, and which member of one is null unless the item was refused. */
+/**
+ * The path to the items in the body of an answer, and the member of an item that is null unless the item was refused.
+ */
 export type ItemRefusal = { readonly list: readonly string[]; readonly member: string };
 
 const NEEDED = ['code', 'message'];
 
-/** Null when the document names none, and when what it names is no such thing: why has then been reported. */
+/** Null when the document names none, or when the path does not fit; the reason has then been reported. */
 export function findItemRefusal(source: OperationSource, body: Body | null, report: Report): ItemRefusal | null {
   const { itemRefusal, bodyAs } = source.directive;
   if (itemRefusal === null || body === null) return null;
@@ -34,7 +36,7 @@ export function findItemRefusal(source: OperationSource, body: Body | null, repo
   return fits && bodyAs !== null ? { list, member } : null;
 }
 
-/** Why the only item of an answer was refused; null when it was not. */
+/** The refusal of the only item of an answer; null when the item was not refused. */
 export function onlyItemRefusal({ list, member }: ItemRefusal, body: unknown): Explained | null {
   let items = body;
   for (const name of list) items = isRecord(items) ? items[name] : null;

@@ -3,12 +3,12 @@ import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphq
 /** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** Bounds that the schema's argument or field carries in its extensions. */
+/** The bounds that an argument or field of the schema carries in its extensions. Both are inclusive. */
 export type Bounds = { readonly minimum?: number; readonly maximum?: number };
 
 /**
- * One scalar or enum as REST writes it. The readers give the value that GraphQL variables take, or undefined where the text or JSON
- * value is not one of this type.
+ * The REST form of one scalar or enum. `fromText` and `fromJson` return the value for a GraphQL variable, or undefined
+ * when the text or JSON value is not of this type.
  */
 export type Leaf = {
   readonly schema: JsonSchema;
@@ -16,13 +16,13 @@ export type Leaf = {
   /** Null: the type has no form in a path or a query. */
   readonly fromText: ((raw: string) => unknown) | null;
   readonly fromJson: (value: unknown) => unknown;
-  /** What `fromJson` is given: a value, or the text where it passes through. */
+  /** What `fromJson` receives: a parsed value, or JSON text where the value passes through. */
   readonly shape: 'plain' | 'text';
 };
 
 const INT32 = 2_147_483_647;
 const ID_CHARS = 512;
-/** Room for a cursor over the longest names. */
+/** Long enough for a cursor that contains the longest names. */
 const TEXT_CHARS = 4096;
 /** The last millisecond of the year 9999: RFC 3339 years have four digits. */
 const LAST_TIME = 253_402_300_799_999;
@@ -55,18 +55,18 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
   JSON: () => ({ schema: {}, expected: 'JSON', fromText: null, fromJson: (value) => value, shape: 'text' }),
 };
 
-/** Null: a scalar that REST has no form for. */
+/** Null when REST has no form for the scalar. */
 export function leafOf(type: GraphQLScalarType | GraphQLEnumType, bounds: Bounds = {}): Leaf | null {
   if (isEnumType(type)) return enumLeaf(type);
   return Object.hasOwn(SCALARS, type.name) ? (SCALARS[type.name]?.(bounds) ?? null) : null;
 }
 
-/** Wire word of each value of an enum: its internal value. */
+/** The wire word of each enum value, by its GraphQL name. The wire word is the internal value. */
 export function wireWords(type: GraphQLEnumType): ReadonlyMap<string, string> {
   return new Map(type.getValues().map(({ name, value }) => [name, String(value)]));
 }
 
-/** Variables take an enum's names; the wire has its words. */
+/** GraphQL variables take enum names; a request carries wire words. */
 function enumLeaf(type: GraphQLEnumType): Leaf {
   const names = new Map([...wireWords(type)].map(([name, word]) => [word, name]));
   const words = [...names.keys()];
@@ -110,7 +110,8 @@ function fromEpoch(ms: number): string | undefined {
 function fromRfc3339(text: string): string | undefined {
   if (!RFC3339.test(text)) return undefined;
   const ms = Date.parse(text.toUpperCase());
-  // 30 February parses as 2 March: a time that does not exist must not move a bound.
+  // `Date.parse` reads 30 February as 2 March. A date that does not exist is refused, because it would silently move a
+  // bound.
   const day = text.slice(0, 10);
   const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
   return Number.isNaN(ms) || !exists || ms < -62_135_596_800_000 || ms > LAST_TIME

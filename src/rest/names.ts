@@ -1,4 +1,4 @@
-/** `clientId` -> `client_id`: the wire's name of a GraphQL name. */
+/** Converts a GraphQL name into a wire name: `clientId` -> `client_id`. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

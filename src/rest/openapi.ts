@@ -9,15 +9,15 @@ import { PROBLEM_SCHEMA, PROBLEM_TYPE } from './problem.ts';
 type Responses = Record<string, JsonSchema>;
 export type About = { readonly title: string; readonly version: string; readonly basePath: string };
 
-/** An operation that is served by something else than a document, told beside those of the documents. */
+/** An operation that no document serves, described beside those of the documents. */
 export type Described = {
   readonly method: Method;
   readonly path: string;
-  /** An OpenAPI operation, but for what is the same for each: its tag, and its refusals. */
+  /** The OpenAPI operation without what is added to every operation: its tag and its problem responses. */
   readonly operation: JsonSchema & { readonly operationId: string; readonly responses: Responses };
-  /** The statuses of its refusals, `default` among them. */
+  /** The statuses of its problem responses, including `default`. */
   readonly problems: readonly string[];
-  /** Ways to be let in that are its own. */
+  /** Security schemes that only this operation uses. */
   readonly securitySchemes: Readonly<Record<string, JsonSchema>>;
 };
 
@@ -27,7 +27,10 @@ const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
 type Told = { readonly method: Method; readonly path: string; readonly operation: JsonSchema };
 
-/** OpenAPI 3.1 of the routes, out of the same documents that serve them, and of what is served beside them. */
+/**
+ * The OpenAPI 3.1 document of the routes, generated from the documents that serve them, and of the operations in
+ * `besides`.
+ */
 export function describeRoutes(routes: readonly Route[], about: About, besides: readonly Described[] = []): object {
   const told: readonly Told[] = [
     ...routes.map((route) => ({ ...route, operation: describeRoute(route) })),
@@ -53,7 +56,7 @@ export function describeRoutes(routes: readonly Route[], about: About, besides: 
   };
 }
 
-/** The first word of its path. */
+/** The first segment of the path. */
 function tagOf({ path }: Pick<Route, 'path'>): string {
   return path.split('/')[1] ?? '';
 }
@@ -123,10 +126,13 @@ function describeVariants({ body: { variants }, waitsBy }: Route, responses: Res
   const ended = [...invocations, ...distinct(shapesOf('plain'))];
   if (ended.length > 0) responses['200'] = success('Done.', ended);
   if (invocations.length === 0) return;
-  responses['202'] = success('It goes on: what was waited for was reached, or the wait ended first.', invocations);
+  responses['202'] = success(
+    'The command has not ended: the awaited stage was reached, or the wait ended first.',
+    invocations,
+  );
   const members = invocations.map((shape) => ({ type: 'object', properties: shape['properties'] }));
   const schema = { allOf: [{ $ref: '#/components/schemas/Problem' }, oneOrAny(members)] };
-  const unknown = 'Its end is not known, or its time ran out before it was written.';
+  const unknown = 'The end of the command is not known, or its deadline passed before it was written to its client.';
   responses['504'] = problemResponse(schema, waitsBy === null ? unknown : `Only with \`${waitsBy}\`: ${unknown}`);
 }
 

@@ -3,7 +3,7 @@ import { SHARE_NAMES } from '../core/shares/bounds.ts';
 import { CODES, statusOf } from '../protocol/codes.ts';
 import type { JsonSchema } from './leaf.ts';
 
-/** What an error says to the asker of a route. `id` also stands in the log, where the cause is. */
+/** What a problem tells the requester. `id` also identifies the log entry that holds the cause. */
 export type Explained = {
   readonly code: Code;
   readonly detail: string;
@@ -11,24 +11,24 @@ export type Explained = {
   readonly id?: string;
   readonly errors?: readonly Fault[];
   readonly retryAfterMs?: number;
-  /** Which share is used up. */
+  /** The share that is used up. */
   readonly share?: string;
-  /** Members about the command, where there is one. */
+  /** Members that describe the command concerned, if there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
 };
 
-/** An answer of a route: what goes onto the socket. */
+/** The response of a route. */
 export type Answer = {
   readonly status: number;
   readonly body: unknown;
-  /** JSON text to be sent instead of `body`. */
+  /** JSON text that is sent instead of `body`. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** RFC 9457. The type is always `about:blank`: the code says what it is, for programs. */
+/** Creates a problem response (RFC 9457). Its type is always `about:blank`; programs read `code`. */
 export function problem(explained: Explained): Answer {
   const { code, detail, id, errors, command, share } = explained;
   const status = explained.status ?? problemStatus(code);
@@ -47,7 +47,7 @@ export function problem(explained: Explained): Answer {
   return { status, body, headers: headersOf(status, explained.retryAfterMs) };
 }
 
-/** A CallboardError as its problem: for faults that were found before anything was executed. */
+/** Converts a CallboardError into a problem; for errors found before anything was executed. */
 export function explainError(error: CallboardError): Explained {
   const { errors, retryAfterMs, command, share } = error.details;
   return {
@@ -72,7 +72,10 @@ export function detailOf(faults: readonly Fault[]): string {
   return faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; ');
 }
 
-/** Codes that only ever stand inside a 200 answer have no problem of their own: as one, they would be our fault. */
+/**
+ * A code that belongs only inside a 200 answer has no problem status. A problem with such a code is a fault of the
+ * relay, hence `internal`.
+ */
 function problemStatus(code: Code): number {
   const status = statusOf(code);
   return status < 400 ? statusOf('internal') : status;
@@ -89,19 +92,22 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
   return { 'retry-after': String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
 
-/** The rate in bytes of what a user sends: no share that is held, but refused with the same code. */
+/**
+ * The rate, in bytes, of what a user sends. It is not a share of held resources, but a request over it is refused with
+ * the same code.
+ */
 const INBOUND = 'inbound';
 
 const FAULT_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['parameter', 'detail'],
   properties: {
-    parameter: { type: 'string', description: 'The name of the parameter or member, as it was written.' },
+    parameter: { type: 'string', description: 'The name of the parameter or member, as the request spells it.' },
     detail: { type: 'string', description: 'What is wrong with it.' },
   },
 };
 
-/** RFC 9457 with callboard's members. Where there is a command, members about it stand beside these. */
+/** RFC 9457 with callboard's members. A problem about a command also has members that describe the command. */
 export const PROBLEM_SCHEMA: JsonSchema = {
   type: 'object',
   description: 'Why the request was refused or failed (RFC 9457).',
@@ -110,10 +116,10 @@ export const PROBLEM_SCHEMA: JsonSchema = {
     type: { type: 'string', format: 'uri-reference' },
     title: { type: 'string', description: 'The code in words.' },
     status: { type: 'integer', minimum: 400, maximum: 599 },
-    code: { type: 'string', enum: Object.keys(CODES), description: 'One of a closed table, for programs.' },
+    code: { type: 'string', enum: Object.keys(CODES), description: 'One of a closed set of codes, for programs.' },
     detail: { type: 'string', description: 'What is wrong here, for people.' },
     errors: { type: 'array', items: FAULT_SCHEMA, description: 'Every wrong input.' },
-    id: { type: 'string', description: 'Stands in the log of the relay too.' },
+    id: { type: 'string', description: 'Also appears in the log of the relay, with the cause.' },
     share: {
       type: 'string',
       enum: [...SHARE_NAMES, INBOUND],

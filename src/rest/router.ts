@@ -2,22 +2,26 @@ import findMyWay from 'find-my-way';
 import type { Route } from './compile.ts';
 import type { Method } from './directive.ts';
 
-/** The routes of one path, by method. */
+/** The routes of one path, by method. `allow` is the value of the `Allow` header. */
 export type Resource = { readonly routes: ReadonlyMap<string, Route>; readonly allow: string };
-/** Parameters are still percent-encoded. */
+/** A resource and the path parameters, which are still percent-encoded. */
 export type Match = { readonly resource: Resource; readonly path: Readonly<Record<string, string | undefined>> };
 
-/** Longer than any request line that node:http lets in: length is for the coercers to judge. */
+/**
+ * Longer than any request line that node:http accepts, so the router never refuses a parameter for its length: the
+ * coercers check it.
+ */
 const LONGEST_PARAMETER = 100_000;
 
-/** Finds the resource of a path, whatever the method; null when there is none. */
+/** Returns a function that finds the resource of a path, whatever the method; null when no route has the path. */
 export function createRouter(routes: readonly Route[], basePath: string): (path: string) => Match | null {
   const router = findMyWay({ maxParamLength: LONGEST_PARAMETER });
   for (const [template, resource] of resourcesOf(routes)) {
     router.on('GET', basePath + template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resource);
   }
   return (path) => {
-    // The router would give up on a malformed escape without saying where it is; escaped once more, each reaches its coercer.
+    // The router rejects a malformed escape without saying where it is. Escaping every `%` once more lets each
+    // parameter reach its coercer.
     const found = router.find('GET', path.includes('%') ? path.replaceAll('%', '%25') : path);
     if (found === null) return null;
     const resource: Resource = found.store;

@@ -11,7 +11,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 
-/** A schema and the fragments of one document: what it takes to follow a selection. */
+/** A schema and the fragments of one document, needed to resolve selections. */
 export type Scope = { readonly schema: GraphQLSchema; readonly fragments: ReadonlyMap<string, FragmentDefinitionNode> };
 
 export function scopeOf(schema: GraphQLSchema, document: DocumentNode): Scope {
@@ -19,12 +19,12 @@ export function scopeOf(schema: GraphQLSchema, document: DocumentNode): Scope {
   return { schema, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
 }
 
-/** The name under which a field's value stands in the answer. */
+/** The name of a field's value in the answer: its alias, else its name. */
 export function responseKey(field: FieldNode): string {
   return (field.alias ?? field.name).value;
 }
 
-/** What an object of this type is asked for: per name in the answer, every field node that asks for it. */
+/** The fields selected of an object type: for each response name, every field node that selects it. */
 export function fieldsOf(
   scope: Scope,
   type: GraphQLObjectType,

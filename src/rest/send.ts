@@ -3,7 +3,7 @@ import { writeJson } from '../core/json.ts';
 import type { Reply } from '../graphql/reply.ts';
 import { PROBLEM_TYPE, type Answer } from './problem.ts';
 
-/** Writes an answer, unless its asker has gone. A HEAD gets the headers of the GET that it stands for. */
+/** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
 export function send(res: ServerResponse, { status, body, text: written, headers }: Answer, reply?: Reply): void {
   if (res.destroyed) return;
   if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')

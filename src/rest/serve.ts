@@ -16,23 +16,26 @@ import { send } from './send.ts';
 import { readVariables } from './variables.ts';
 import { writtenAnswer, writtenData } from './written.ts';
 
-/** One request as the HTTP front hands it over, its size, media type and JSON syntax already judged. */
+/** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
 export type Exchange = {
   readonly who: Principal | null;
-  /** Without the query, still percent-encoded. */
+  /** The path without the query, still percent-encoded. */
   readonly path: string;
-  /** Without the `?`. */
+  /** The query string without the `?`. */
   readonly query: string;
-  /** The JSON of a POST or PUT; undefined when there was no body. */
+  /** The JSON text of a POST or PUT; undefined when the request had no body. */
   readonly body: JsonText | undefined;
-  /** How to answer; absent: the response is as Node made it. */
+  /** How to send the response; absent: the response is as Node created it. */
   readonly reply?: Reply;
   readonly notes?: RequestNotes | undefined;
 };
 
-/** What every request needs. */
+/** What every request shares. */
 export type Serving = {
-  /** A fresh context per request. The signal is there where the operation may wait: it fires when the asker hangs up. */
+  /**
+   * Creates a fresh context for each request. `signal` is given only when the operation may wait; it is aborted when
+   * the requester hangs up.
+   */
   readonly contextOf: (asked: {
     readonly who: Principal | null;
     readonly signal?: HungUp;
@@ -44,7 +47,7 @@ export type Serving = {
 
 type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: Exchange };
 
-/** Answers one request of a resource. Never throws. */
+/** Answers one request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
   const { req, res, exchange } = call;
   const answered = (answer: Answer): void => {
@@ -61,7 +64,8 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     checkAccess(route.access, exchange.who);
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return answered(problem(invalidInput(faults)));
-    // Only what may wait listens for the asker hanging up: reading is over before that could matter.
+    // Only a mutation may wait, so only a mutation listens for a hang-up. A query finishes before a hang-up could
+    // matter.
     const signal = route.mutates ? { signal: new HungUp(res) } : {};
     const { who, notes } = exchange;
     const context = serving.contextOf({ who, notes, asks: route.plan.asks(variables), ...signal });
@@ -80,7 +84,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
   }
 }
 
-/** A problem says why, also where no command is concerned. */
+/** Notes the code of a problem, also when no command is concerned. */
 function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer): void {
   if (!notes || notes.code !== null || status < 400 || !isRecord(body)) return;
   const { code } = body;

@@ -23,7 +23,7 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
   JSON: {},
 };
 
-/** The JSON Schema of what a document selects of a type, exactly as the answer will have it. */
+/** The JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
 export function shapeOf(
   scope: Scope,
   asked: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
@@ -42,7 +42,7 @@ export function shapeOf(
   return {};
 }
 
-/** As `shapeOf`, for one object type that the value may turn out to have. Without `__typename`, which only the relay itself reads. */
+/** As `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay reads. */
 export function objectShape(
   scope: Scope,
   asked: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },

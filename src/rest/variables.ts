@@ -7,14 +7,17 @@ import { isRecord } from './input.ts';
 import type { Input } from './inputs.ts';
 import type { Fault } from '../core/errors.ts';
 
-/** What a route needs to know to read a request. */
+/** What a route needs to read a request. */
 export type Reading = {
   readonly inputs: ReadonlyMap<string, Input>;
   readonly bodyAs: string | null;
   readonly bodyShape: Shape;
 };
 
-/** The parts of a request that hold its input. `path` values are still percent-encoded; `body` is its JSON, undefined when there was none. */
+/**
+ * The parts of a request that hold its input. `path` values are still percent-encoded; `body` is JSON text, undefined
+ * when the request had none.
+ */
 export type RequestParts = {
   readonly path: Readonly<Record<string, string | undefined>>;
   readonly query: string;
@@ -23,7 +26,10 @@ export type RequestParts = {
 
 type Variables = Record<string, unknown>;
 
-/** The variables of a document, or every fault of the request at once. `defaulted`: those that the request left to their default. */
+/**
+ * Reads the variables of a document from a request, and collects every fault of the request. `defaulted` names the
+ * variables that the request left to their defaults.
+ */
 export function readVariables(
   reading: Reading,
   parts: RequestParts,
@@ -33,7 +39,8 @@ export function readVariables(
   readonly defaulted: readonly string[];
 } {
   const faults = collectFaults();
-  // What was sent, right or wrong: one that was sent is neither missing nor replaced by its default.
+  // Every variable that was sent, valid or not, so that an invalid one is neither reported as missing nor replaced by
+  // its default.
   const variables: Variables = {};
   const defaulted: string[] = [];
   readPath(reading, parts.path, { variables, faults });
@@ -87,7 +94,7 @@ function readBody({ inputs, bodyAs, bodyShape }: Reading, json: RequestParts['bo
     const input = inputs.get(name);
     const value = body[name];
     if (input?.place !== 'body') faults.add(name, 'unknown member');
-    // A member that is null counts as left out: its default applies.
+    // A null member counts as absent: its default applies.
     else if (value !== null) variables[name] = input.read(value, name, faults);
   }
 }

@@ -6,10 +6,10 @@ import type { Variant } from './body.ts';
 import type { Answer } from './problem.ts';
 import { responseKey } from './selection.ts';
 
-/** What stands around the body in the text of the data. */
+/** The JSON text before and after the body in the text of the data. */
 export type Around = { readonly before: string; readonly after: string };
 
-/** Null where something else is selected beside the body, or the body's place depends on conditions. */
+/** Null when the operation selects anything beside the body, or when directives decide whether the body is present. */
 export function aroundBody({ selectionSet }: OperationDefinitionNode, path: readonly string[]): Around | null {
   let set: SelectionSetNode | undefined = selectionSet;
   for (const name of path) {
@@ -22,19 +22,22 @@ export function aroundBody({ selectionSet }: OperationDefinitionNode, path: read
   return { before: path.map((name) => `{${JSON.stringify(name)}:`).join(''), after: '}'.repeat(path.length) };
 }
 
-/** What a route needs to know to answer with text. `around` null: it is answered otherwise. */
+/** What a route needs to answer with JSON text. `around` null: the route is answered from a parsed result. */
 export type Writing = {
   readonly plan: Pick<Plan, 'write'>;
   readonly around: Around | null;
   readonly body: { readonly variants: readonly Variant[] };
 };
 
-/** The data as JSON text; null: the plan is to be run, with the same context, for it may be no good answer. */
+/** The data as JSON text. Null: call the plan's `run` with the same context. */
 export function writtenData({ plan, around }: Writing, context: unknown, variables: Variables): Maybe<string | null> {
   return around === null ? null : plan.write(context, variables);
 }
 
-/** The answer to be made of this text of the data; null: it must be looked into, as where it may say why its only item was refused. */
+/**
+ * The answer for this text of the data. Null: the text must be parsed, for example when it may hold the refusal of the
+ * only item.
+ */
 export function writtenAnswer(
   { around, body, onlyItem, reads }: Omit<Writing, 'plan'> & Pick<Answering, 'onlyItem' | 'reads'>,
   data: string,
@@ -45,7 +48,7 @@ export function writtenAnswer(
   return text === 'null' ? null : { status: 200, body: null, text };
 }
 
-/** Only answers that are no problems. */
+/** The answer for one variant; null for every answer that may be a problem. */
 function variantAnswer(variants: readonly Variant[], text: string, reads: boolean): Answer | null {
   const variant = variants.find(({ name }) => text.startsWith(`{"__typename":"${name}",`));
   if (!variant || variant.kind === 'refusal') return null;

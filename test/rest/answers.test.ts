@@ -137,7 +137,7 @@ describe('unions', () => {
   test.each([
     ['expired', { code: 'connect_timeout', message: 'It did not connect.' }, 'connect_timeout', 'It did not connect.'],
     ['outcome_unknown', { code: 'response_timeout', message: 'Late.' }, 'response_timeout', 'Late.'],
-    ['outcome_unknown', null, 'response_timeout', 'It may have run; no end of it is known.'],
+    ['outcome_unknown', null, 'response_timeout', 'The command may have run; its end is not known.'],
     ['expired', { code: 'handler_failed', message: 'x' }, 'queue_timeout', expect.stringContaining('has not run')],
   ])('an invocation that ended %s is 504 with what is known of it', async (outcome, failure, code, detail) => {
     await using relay = await startSmall();

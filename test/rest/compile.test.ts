@@ -111,7 +111,7 @@ test.each([
   [
     'a refusal without its code',
     'mutation A @rest(post: "/a", access: ANY) { act(input: {id: "1"}) { ... on Refusal { message } ... on Receipt { state } ... on Invocation { outcome error { code message } } } }',
-    'Refusal must be asked for code',
+    'Refusal must select code',
   ],
   [
     'a member of a union that is left out',
