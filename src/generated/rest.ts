@@ -204,7 +204,7 @@ export type Outcome =
   /** The command was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came. */
   | 'outcome_unknown';
 
-/** Who an execution context or window is for. */
+/** Whether an execution context or window is for the user or for work. */
 export type Ownership =
   /** The user’s own use. */
   | 'user-owned'

@@ -82,7 +82,7 @@ const AdvertisedActionType = builder.objectRef<AdvertisedAction>('AdvertisedActi
 });
 
 const ActionSampleType = builder.objectRef<ActionSample>('ActionSample').implement({
-  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections.`,
+  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections, and about 4 MiB.`,
   fields: (t) => ({
     items: t.expose('items', {
       type: [AdvertisedActionType],

@@ -22,7 +22,7 @@ const CountsFromEnum = wireEnum<CountsFrom>('CountsFrom', 'The source of a windo
 
 const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').implement({
   description:
-    'A browser window as its client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it or when its connection is forgotten or taken over by another instance.',
+    'A browser window as its client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it or when the client’s connection is forgotten or taken over by another instance.',
   fields: (t) => ({
     id: t.id({ description: 'The window’s id, unique within its client.', resolve: ({ window }) => window.windowId }),
     userId: t.id({
@@ -44,7 +44,7 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
     }),
     ownership: t.field({
       type: OwnershipEnum,
-      description: 'Who the window is for.',
+      description: 'Whether the window is for the user or for work.',
       resolve: ({ window }) => window.ownership,
     }),
     focused: t.boolean({ description: 'Whether the window has the focus.', resolve: ({ window }) => window.focused }),
@@ -82,11 +82,13 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
       resolve: ({ window, live }) => live?.workers ?? window.workerCount,
     }),
     idleCount: t.int({
-      description: 'How many of these workers have no task; `countsFrom` names the source of the number.',
+      description:
+        'How many worker contexts in the window are not closed and have no task; `countsFrom` names the source of the number.',
       resolve: ({ window, live }) => live?.idle ?? window.idleCount,
     }),
     busyCount: t.int({
-      description: 'How many of these workers have a task; `countsFrom` names the source of the number.',
+      description:
+        'How many worker contexts in the window are not closed and have a task; `countsFrom` names the source of the number.',
       resolve: ({ window, live }) => live?.busy ?? window.busyCount,
     }),
     countsFrom: t.field({

@@ -14,14 +14,18 @@ export const ContextStatusEnum = wireEnum<ContextStatus>('ContextStatus', 'The s
   stale: 'It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known.',
 });
 
-export const OwnershipEnum = wireEnum<Ownership>('Ownership', 'Who an execution context or window is for.', {
-  'user-owned': 'The user’s own use.',
-  worker: 'Work: it was set up to run tasks.',
-});
+export const OwnershipEnum = wireEnum<Ownership>(
+  'Ownership',
+  'Whether an execution context or window is for the user or for work.',
+  {
+    'user-owned': 'The user’s own use.',
+    worker: 'Work: it was set up to run tasks.',
+  },
+);
 
 export const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionContext').implement({
   description:
-    'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it, when the tab or flow is closed, or when its connection is forgotten or taken over by another instance. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
+    'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it, when the tab or flow is closed, or when the client’s connection is forgotten or taken over by another instance. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
   fields: (t) => ({
     id: t.exposeID('contextId', { description: 'The context’s id, unique within its client.' }),
     userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
@@ -34,7 +38,10 @@ export const ExecutionContextType = builder.objectRef<ExecutionContext>('Executi
         'The status that the client reported, or STALE while its link is down or silent, unless it reported CLOSED.',
       resolve: (context) => contextStatus(context),
     }),
-    ownership: t.expose('ownership', { type: OwnershipEnum, description: 'Who the context is for.' }),
+    ownership: t.expose('ownership', {
+      type: OwnershipEnum,
+      description: 'Whether the context is for the user or for work.',
+    }),
     windowId: t.exposeID('windowId', {
       nullable: true,
       description: 'The id of the browser window that holds the context; null if the client named none.',

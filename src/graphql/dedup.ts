@@ -12,11 +12,11 @@ const DedupStatsType = builder.objectRef<DedupStats>('DedupStats').implement({
     }),
     unique: t.exposeInt('unique', {
       description:
-        'How many of them had not been seen within the deduplicator’s TTL. It is not proof that anything was executed.',
+        'How many of the messages in `seen` had not been seen within the deduplicator’s TTL. It is not proof that anything was executed.',
     }),
     duplicates: t.exposeInt('duplicates', {
       description:
-        'How many of them had been seen within the TTL. It is not proof that a client executed anything twice, or only once. A backend that cannot tell answers 0, with `exact` false.',
+        'How many of the messages in `seen` had been seen within the TTL. It is not proof that a client executed anything twice, or only once. A backend that cannot tell answers 0, with `exact` false.',
     }),
     exact: t.exposeBoolean('exact', {
       description:

@@ -37,7 +37,7 @@ builder.mutationField('disconnectClient', (t) =>
   t.field({
     type: DisconnectResult,
     description:
-      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, revoke its token. Answers `not_found` if the client has no recent connection; refuses if its link is down. The audit log records the request.',
+      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, its token must no longer be accepted. Answers `not_found` if the client has no recent connection; refuses if its link is down. The audit log records the request.',
     args: {
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       clientId: t.arg.id({ required: true, description: 'The client’s id.' }),

@@ -112,7 +112,7 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
     firstLateAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When the first of these late results arrived; null if there were none.',
+      description: 'When the first late result arrived; null if there was none.',
       resolve: ({ firstLate }) => firstLate?.at ?? null,
     }),
     reason: t.exposeString('reason', {

@@ -108,7 +108,7 @@ builder.queryFields((t) => ({
     type: User,
     nullable: true,
     description:
-      'One user; null if it has neither a connection nor a retained stream. A user may only read itself, and always gets an answer.',
+      'One user; null if it has neither a connection nor a retained stream, or if the requester is another user. A user that reads itself always gets an answer.',
     args: { id: t.arg.id({ required: true, description: 'The user’s id.' }) },
     resolve: (_, { id }, { core, who }) => core.users.get(who, id),
   }),

@@ -11,7 +11,7 @@ const ViewerKindEnum = wireEnum<Caller['kind']>('ViewerKind', 'The kind of reque
 const ScopeEnum = wireEnum<Scope>('Scope', 'What a user’s token allows.', {
   connect: 'Connect clients of the user.',
   invoke: 'Read the user’s own data and invoke actions of its clients.',
-  host: 'Host sites of the user and ingest their events.',
+  host: 'Host sites of the user and ingest events.',
 });
 
 export const ModeEnum = wireEnum<Core['mode']>('Mode', 'How this deployment keeps its state.', {
