@@ -3,7 +3,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-/** Which windows to list. A window must match every member that is given. */
+/** Which windows to include. A window must match every member that is given. */
 export type BrowserWindowFilter = {
   /** Only windows of this client. */
   clientId?: string | null | undefined;
@@ -37,7 +37,7 @@ export type ConnectionStatus =
   /** Its link is up, but the client has been silent for 45 seconds. */
   | 'STALE';
 
-/** Which contexts to list. A context must match every member that is given. */
+/** Which contexts to include. A context must match every member that is given. */
 export type ContextFilter = {
   /** Only contexts of this client. */
   clientId?: string | null | undefined;
@@ -228,7 +228,7 @@ export type PayloadState =
   /** The payload belongs in the store for large payloads and cannot be read: it could not be stored, or it was lost or damaged. Only its size and digest are known. */
   | 'UNAVAILABLE';
 
-/** Which waits to list. A wait must match every member that is given. */
+/** Which waits to include. A wait must match every member that is given. */
 export type PendingRpcFilter = {
   /** Only waits of callers on this node. */
   callerNodeId?: string | null | undefined;

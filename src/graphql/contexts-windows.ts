@@ -118,7 +118,7 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
 const BrowserWindowConnection = connectionOf('BrowserWindow', BrowserWindowType, { rows: 'browser windows' });
 
 const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
-  description: 'Which windows to list. A window must match every member that is given.',
+  description: 'Which windows to include. A window must match every member that is given.',
   fields: (t) => ({
     userId: t.id({
       description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
@@ -133,7 +133,7 @@ const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
 const filterArgument = builder.args((t) => ({
   filter: t.field({
     type: BrowserWindowFilter,
-    description: 'Which windows to list. Omitted: all that the requester may see.',
+    description: 'Which windows to include. Omitted: all that the requester may see.',
   }),
 }));
 

@@ -81,7 +81,7 @@ export const ExecutionContextConnection = connectionOf('ExecutionContext', Execu
 });
 
 const ContextFilter = builder.inputType('ContextFilter', {
-  description: 'Which contexts to list. A context must match every member that is given.',
+  description: 'Which contexts to include. A context must match every member that is given.',
   fields: (t) => ({
     userId: t.id({
       description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
@@ -97,7 +97,7 @@ const ContextFilter = builder.inputType('ContextFilter', {
 const filterArgument = builder.args((t) => ({
   filter: t.field({
     type: ContextFilter,
-    description: 'Which contexts to list. Omitted: all that the requester may see.',
+    description: 'Which contexts to include. Omitted: all that the requester may see.',
   }),
 }));
 

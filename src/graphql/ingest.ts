@@ -56,7 +56,7 @@ const IngestVerdictType = builder.objectRef<IngestVerdict>('IngestVerdict').impl
     retained: t.exposeBoolean('retained', { description: 'Whether this call retained the message.' }),
     duplicate: t.exposeBoolean('duplicate', {
       description:
-        'Whether a message with the same user, client and id had been ingested before. A duplicate is counted, but neither retained nor published again.',
+        'Whether a message with the same user, client and id was ingested before, within the deduplicator’s TTL. A duplicate is counted, but neither retained nor published again.',
     }),
     published: t.exposeBoolean('published', {
       description: 'Whether the message was published to the viewers of its site.',

@@ -30,7 +30,8 @@ const InstanceMismatchType = builder.objectRef<InstanceMismatch>('InstanceMismat
     }),
     observedInstanceId: t.exposeID('observedInstanceId', {
       nullable: true,
-      description: 'The id of the observed instance; null if the client is not connected.',
+      description:
+        'The id of the observed instance: `checkInstance` if the filter names one, otherwise the connected instance. Null would mean that the client is not connected, but then no mismatch is reported.',
     }),
     observedAt: t.expose('observedAt', { type: 'DateTime', description: 'When the instance was observed.' }),
   }),
@@ -99,7 +100,7 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
 export const PendingRpcConnection = connectionOf('PendingRpc', PendingRpcType, { rows: 'pending RPCs' });
 
 const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
-  description: 'Which waits to list. A wait must match every member that is given.',
+  description: 'Which waits to include. A wait must match every member that is given.',
   fields: (t) => ({
     userId: t.id({
       description:
@@ -149,7 +150,7 @@ const NodeCounts = builder.objectRef<CountsByNode>('NodeCounts').implement({
 const filterArgument = builder.args((t) => ({
   filter: t.field({
     type: PendingRpcFilter,
-    description: 'Which waits to list. Omitted: all that the requester may see.',
+    description: 'Which waits to include. Omitted: all that the requester may see.',
   }),
 }));
 
@@ -231,7 +232,7 @@ builder.subscriptionField('pendingRpcAlerts', (t) =>
     args: {
       olderThanMs: t.arg.int({
         required: true,
-        description: 'The bound on the age of a wait, in milliseconds.',
+        description: 'The bound on the age of a wait, 1000 to 600000 milliseconds.',
         extensions: { minimum: 0 },
       }),
       userId: t.arg.id({
