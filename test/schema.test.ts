@@ -118,7 +118,9 @@ describe('semantics of the interface, in the words of the types that they concer
   const said = (name: string): string => schema.getType(name)?.description ?? '';
 
   it('an advertisement is capability, never authorization', () => {
-    expect(said('ActionAdvertisement')).toMatch(/evidence that the client can, never that anybody may/);
+    expect(said('ActionAdvertisement')).toMatch(
+      /evidence that the client can run it, never that a caller may invoke it/,
+    );
     for (const refuser of ['central policy', 'own policy', 'approval', 'argument', 'targeting', 'leases', 'handler'])
       expect(said('ActionAdvertisement')).toContain(refuser);
   });

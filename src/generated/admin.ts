@@ -3,25 +3,25 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-/** Which windows to show; each member narrows. */
+/** Which windows to include. A window must match every member that is given. */
 export type BrowserWindowFilter = {
-  /** Only those of this client. */
+  /** Only windows of this client. */
   clientId?: string | null | undefined;
-  /** Only those of clients of this kind. */
+  /** Only windows of clients of this kind. */
   clientType?: ClientType | null | undefined;
-  /** Only those of this ownership. */
+  /** Only windows with this ownership. */
   ownership?: Ownership | null | undefined;
-  /** Only those with this status. */
+  /** Only windows with this status. */
   status?: WindowStatus | null | undefined;
-  /** Only this user’s; omitted, a user’s own and an administrator’s all. */
+  /** Only rows of this user. Omitted: a user gets its own rows, an administrator gets all. */
   userId?: string | null | undefined;
 };
 
 /** What kind of program a client is. */
 export type ClientType =
-  /** A browser, by an extension or a page. */
+  /** A browser: an extension or a page. */
   | 'BROWSER'
-  /** A program on a console. */
+  /** A console program. */
   | 'CONSOLE'
   /** A mobile app. */
   | 'MOBILE'
@@ -30,30 +30,30 @@ export type ClientType =
 
 /** Whether a client is reachable. */
 export type ConnectionStatus =
-  /** Its link is up and it answers in time. */
+  /** Its link is up, and the client was heard from within the last 45 seconds. */
   | 'CONNECTED'
-  /** Its link is down, or it has been silent for 60 seconds. */
+  /** Its link is down, or the client has been silent for 60 seconds. */
   | 'DISCONNECTED'
-  /** Its link is up, but it has been silent for 45 seconds. */
+  /** Its link is up, but the client has been silent for 45 seconds. */
   | 'STALE';
 
-/** Which contexts to show; each member narrows. */
+/** Which contexts to include. A context must match every member that is given. */
 export type ContextFilter = {
-  /** Only those of this client. */
+  /** Only contexts of this client. */
   clientId?: string | null | undefined;
-  /** Only those of clients of this kind. */
+  /** Only contexts of clients of this kind. */
   clientType?: ClientType | null | undefined;
-  /** Only those of this ownership. */
+  /** Only contexts with this ownership. */
   ownership?: Ownership | null | undefined;
-  /** Only those with this status. */
+  /** Only contexts with this status. */
   status?: ContextStatus | null | undefined;
-  /** Only this user’s; omitted, a user’s own and an administrator’s all. */
+  /** Only rows of this user. Omitted: a user gets its own rows, an administrator gets all. */
   userId?: string | null | undefined;
-  /** Only those in this browser window. */
+  /** Only contexts in this browser window. */
   windowId?: string | null | undefined;
 };
 
-/** How an execution context stands. */
+/** The status of an execution context. */
 export type ContextStatus =
   /** Its client reports it as active. */
   | 'ACTIVE'
@@ -61,54 +61,54 @@ export type ContextStatus =
   | 'CLOSED'
   /** Its client reports it as idle. */
   | 'IDLE'
-  /** It was reported and not closed, but the link of its client is down or silent: nothing newer is known. */
+  /** It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
-/** Where the counts of a window come from. */
+/** The source of a window’s worker counts. */
 export type CountsFrom =
-  /** They are derived from the contexts that the client reports now. */
+  /** The relay counts the contexts that the client reports now. */
   | 'CONTEXTS'
-  /** They are the client’s own, as stored with the window: it reports no contexts. */
+  /** The counts that the client reported with the window. They are used when it reports no contexts. */
   | 'SNAPSHOT';
 
-/** Which commands to list; each member narrows. */
+/** Which commands to list. A command must match every member that is given. */
 export type DeliveryFilter = {
-  /** Those admitted after this time, exclusive. */
+  /** Only commands admitted after this time, exclusive. */
   admittedAfter?: string | null | undefined;
-  /** This target. */
+  /** Only commands for this client. */
   clientId?: string | null | undefined;
-  /** Those whose target’s link is, or was, on this node. */
+  /** Only commands whose target’s link is or was on this node. */
   nodeId?: string | null | undefined;
-  /** Those that ended so. With a stage other than TERMINAL it is refused. */
+  /** Only commands with this outcome. Refused together with a stage other than TERMINAL. */
   outcome?: Outcome | null | undefined;
-  /** Those that have come just so far. */
+  /** Only commands at exactly this stage. */
   stage?: Stage | null | undefined;
-  /** Targets of this user. */
+  /** Only commands for clients of this user. */
   userId?: string | null | undefined;
 };
 
 /** Why a link went down. */
 export type DisconnectCause =
-  /** The client did not take what was sent. */
+  /** The client did not read what the relay sent. */
   | 'BACK_PRESSURE'
   /** The client closed it. */
   | 'CLIENT_CLOSED'
   /** The client was silent for 60 seconds. */
   | 'HEARTBEAT_LOST'
-  /** Its node was stopped in order. */
+  /** Its node drained or shut down. */
   | 'NODE_DRAINED'
-  /** Its node went silent. */
+  /** Its node stopped reporting and lost its lease. */
   | 'NODE_LOST'
   /** An operator closed it. */
   | 'OPERATOR'
-  /** Too many frames were not understood. */
+  /** The client sent too many invalid frames. */
   | 'PROTOCOL_ERROR'
-  /** Another link of the same client took its place. */
+  /** A newer link of the same client replaced it. */
   | 'REPLACED'
-  /** Its token expired and was not renewed. */
+  /** The link’s token expired and was not renewed. */
   | 'TOKEN_EXPIRED';
 
-/** Where a part of an answer was observed. */
+/** A source of an answer. */
 export type EvidenceSource =
   /** The advertisements of connected clients. */
   | 'ACTIONS'
@@ -116,7 +116,7 @@ export type EvidenceSource =
   | 'CONNECTIONS'
   /** The reported execution contexts. */
   | 'CONTEXTS'
-  /** The records of delivery. */
+  /** The delivery records. */
   | 'DELIVERY'
   /** The retained messages. */
   | 'MESSAGES'
@@ -124,47 +124,47 @@ export type EvidenceSource =
   | 'PENDING_RPCS'
   /** The registered sites. */
   | 'SITES'
-  /** The streams of retained history. */
+  /** The streams of retained messages. */
   | 'STREAMS'
   /** The reported browser windows. */
   | 'WINDOWS';
 
-/** What is proven about execution; never that an effect outside the client is complete. */
+/** What is proven about execution. It is never proof that an effect outside the client is complete. */
 export type ExecutionEvidence =
-  /** It may have run. */
+  /** The command may have run. */
   | 'MAY_HAVE_RUN'
   /** No socket write began. */
   | 'NOT_WRITTEN'
-  /** The client said that it refused before running it. */
+  /** The client reported that it refused the command before running it. */
   | 'REFUSED_BY_CLIENT'
-  /** The client reported how it ended. */
+  /** The client reported how the command ended. */
   | 'REPORTED_BY_CLIENT';
 
-/** How a client answers pings, derived on reading. */
+/** How a client answers pings; derived when it is read. */
 export type HeartbeatIndicator =
-  /** A whole ping went unanswered. */
+  /** The client did not answer its last ping. */
   | 'LATE'
-  /** The client no longer counts as connected. */
+  /** The client’s status is not `connected`. */
   | 'MISSED'
   /** The last ping was answered in time. */
   | 'OK';
 
-/** Why a source contributed less than it holds. */
+/** Why a source contributed less than it could have. */
 export type IncompleteReason =
-  /** Rows were dropped early for lack of room. */
+  /** Rows were dropped before their retention time was over, for lack of space. */
   | 'EVICTED'
-  /** The bound of the answer was reached. */
+  /** The answer’s bound was reached. */
   | 'LIMIT_REACHED'
-  /** A node has not reported for 5 seconds: what is shown of its links is what it last said. */
+  /** A node has not reported for 5 seconds. The answer shows its links as it last reported them. */
   | 'NODE_SILENT'
-  /** This backend cannot tell. */
+  /** The backend cannot tell. */
   | 'NOT_SUPPORTED'
   /** The store did not answer. */
   | 'STORE_UNAVAILABLE';
 
-/** What a retained message says. */
+/** What a retained message records. */
 export type MessageKind =
-  /** A cancellation was asked for. */
+  /** A cancellation was requested. */
   | 'CANCEL'
   /** A command was admitted. */
   | 'COMMAND'
@@ -172,107 +172,107 @@ export type MessageKind =
   | 'ERROR'
   /** An event was ingested. */
   | 'EVENT'
-  /** An end was reported after the command had ended, or by another instance: evidence that resolves nothing. */
+  /** An end was reported after the command had ended, or by another instance than the command’s own. It is evidence and resolves nothing. */
   | 'LATE_RESULT'
-  /** A client reported progress; at most one row a second is kept per command. */
+  /** A client reported progress. At most one such row per second is kept for a command. */
   | 'PROGRESS'
   /** A client reported a result. */
   | 'RESULT';
 
-/** In which order messages are listed. */
+/** The order in which messages are listed. */
 export type MessageOrder =
-  /** The newest first. What is retained after the first page was read is on none of the next pages. */
+  /** Newest first. Messages that are retained after the first page was read appear on no later page. */
   | 'NEWEST_FIRST'
-  /** In the order retained. */
+  /** Oldest first: the order in which messages were retained. */
   | 'OLDEST_FIRST';
 
 /** How this deployment keeps its state. */
 export type Mode =
-  /** One process, in its memory. */
+  /** One process keeps everything in memory. */
   | 'DIRECT'
-  /** Several processes over one store. */
+  /** Several processes share one store. */
   | 'SHARED';
 
-/** How a command ended. None of these speaks of effects outside the client. */
+/** How a command ended. No outcome proves anything about effects outside the client. */
 export type Outcome =
-  /** It was cancelled before dispatch, or the client reported that it stopped. */
+  /** The command was cancelled before dispatch, or the client reported that it stopped. */
   | 'CANCELLED'
   /** The client reported a result. */
   | 'COMPLETED'
-  /** Its time ran out before dispatch: no socket write began. */
+  /** The command’s time ran out before dispatch: no socket write began. */
   | 'EXPIRED'
-  /** The client reported an error, its own refusal included. */
+  /** The client reported an error or refused the command. */
   | 'FAILED'
-  /** It was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came. */
+  /** The command was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came. */
   | 'OUTCOME_UNKNOWN';
 
-/** Whose an execution context or window is. */
+/** Whether an execution context or window is for the user or for work. */
 export type Ownership =
-  /** The user’s own. */
+  /** The user’s own use. */
   | 'USER_OWNED'
-  /** One that was set up to do work. */
+  /** Work: it was set up to run tasks. */
   | 'WORKER';
 
-/** What `payload` shows, and why not more. */
+/** What `payload` shows, or why it shows nothing. */
 export type PayloadState =
-  /** It was kept apart and its time is over. */
+  /** The payload was in the store for large payloads and has expired. */
   | 'EXPIRED'
-  /** It is shown. */
+  /** The payload is shown. */
   | 'INCLUDED'
   /** There is no payload. */
   | 'NONE'
-  /** There is a payload; it was not asked for, or the answer holds 16 MiB of payloads that are kept apart: ask for fewer messages. */
+  /** There is a payload, but it was not requested, or the answer already holds 16 MiB of payloads from the store for large payloads: request fewer messages. */
   | 'REDACTED'
-  /** It is shown, out of the store for large payloads. */
+  /** The payload is shown; it was read from the store for large payloads. */
   | 'SPILLED_INCLUDED'
-  /** It was to be kept apart and cannot be read: it could not be stored, or was lost or damaged. Its size and digest are what is left. */
+  /** The payload belongs in the store for large payloads and cannot be read: it could not be stored, or it was lost or damaged. Only its size and digest are known. */
   | 'UNAVAILABLE';
 
-/** Which waits to show; each member narrows. */
+/** Which waits to include. A wait must match every member that is given. */
 export type PendingRpcFilter = {
-  /** Callers that wait on this node. */
+  /** Only waits of callers on this node. */
   callerNodeId?: string | null | undefined;
-  /** The instance believed live: a wait that expects another is reported with its mismatch. */
+  /** The id of the instance that the requester believes to be live. A wait that expects another one is reported with `instanceMismatch`. */
   checkInstance?: string | null | undefined;
-  /** This target. */
+  /** Only waits whose target is this client. */
   clientId?: string | null | undefined;
-  /** Waits at least this old, milliseconds. */
+  /** Only waits that are at least this old, in milliseconds. */
   minAgeMs?: number | null | undefined;
-  /** Targets whose link is on this node. */
+  /** Only waits whose target’s link is on this node. */
   nodeId?: string | null | undefined;
-  /** Targets of this user; omitted, a user’s own and an administrator’s all. */
+  /** Only waits whose target belongs to this user. Omitted: a user gets waits on its own clients, an administrator gets all. */
   userId?: string | null | undefined;
 };
 
 /** How far a command has come. */
 export type Stage =
-  /** The client said that it has it. */
+  /** The client confirmed that it received the command. That does not prove that it ran. */
   | 'ACKNOWLEDGED'
-  /** It is on record; its client is not connected. */
+  /** The command is on record and waits for its client to connect. */
   | 'ADMITTED'
-  /** Writing it to the client’s socket was begun. That proves neither receipt nor execution. */
+  /** The node began to write the command to the client’s socket. That proves neither receipt nor execution. */
   | 'DISPATCHED'
-  /** It is queued for the link of its client. */
+  /** The command is queued for its client’s link. */
   | 'QUEUED'
-  /** It ended; `outcome` says how. */
+  /** The command ended; `outcome` says how. */
   | 'TERMINAL';
 
-/** What a call waits for. Waiting is not running: a wait that ends leaves the command as it is. */
+/** What a call waits for. The end of a wait does not change the command. */
 export type WaitStage =
-  /** That its client said that it has it. */
+  /** Until the client confirmed that it received the command. */
   | 'ACKNOWLEDGED'
-  /** That the command is on record. */
+  /** Until the command is on record. */
   | 'ADMITTED'
-  /** That it ended. */
+  /** Until the command ended. */
   | 'COMPLETED';
 
-/** How a browser window stands. */
+/** The status of a browser window. */
 export type WindowStatus =
   /** Its client reports it as closed. */
   | 'CLOSED'
   /** Its client reports it as open. */
   | 'OPEN'
-  /** It was reported and not closed, but the link of its client is down or silent: nothing newer is known. */
+  /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
 export type CommandFileQueryVariables = Exact<{

@@ -3,28 +3,28 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-node/core';
-/** What became of a cancellation. */
+/** The result of a requested cancellation. */
 export type CancelState =
-  /** The command had not been written to its client, and now never will be. */
+  /** The command had not been written to its client and never will be. */
   | 'cancelled'
-  /** Its client was asked to stop. It may have run all the same. */
+  /** The client was asked to stop the command. It may have run already. */
   | 'requested'
-  /** The command had ended. */
+  /** The command had ended already. */
   | 'too_late';
 
-/** What a site lets its viewers do beside listening. */
+/** What a site lets its viewers do besides reading events. */
 export type CapabilityProfileInput = {
-  /** Whether any of the site’s actions may be invoked. */
+  /** Whether viewers may invoke the site’s allowed actions. */
   actionInvocation?: boolean;
-  /** Whether a session may be shared. */
+  /** Whether sessions of the site may be shared. */
   sharing?: boolean;
 };
 
 /** What kind of program a client is. */
 export type ClientType =
-  /** A browser, by an extension or a page. */
+  /** A browser: an extension or a page. */
   | 'browser'
-  /** A program on a console. */
+  /** A console program. */
   | 'console'
   /** A mobile app. */
   | 'mobile'
@@ -33,14 +33,14 @@ export type ClientType =
 
 /** Whether a client is reachable. */
 export type ConnectionStatus =
-  /** Its link is up and it answers in time. */
+  /** Its link is up, and the client was heard from within the last 45 seconds. */
   | 'connected'
-  /** Its link is down, or it has been silent for 60 seconds. */
+  /** Its link is down, or the client has been silent for 60 seconds. */
   | 'disconnected'
-  /** Its link is up, but it has been silent for 45 seconds. */
+  /** Its link is up, but the client has been silent for 45 seconds. */
   | 'stale';
 
-/** How an execution context stands. */
+/** The status of an execution context. */
 export type ContextStatus =
   /** Its client reports it as active. */
   | 'active'
@@ -48,45 +48,45 @@ export type ContextStatus =
   | 'closed'
   /** Its client reports it as idle. */
   | 'idle'
-  /** It was reported and not closed, but the link of its client is down or silent: nothing newer is known. */
+  /** It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known. */
   | 'stale';
 
-/** Where the counts of a window come from. */
+/** The source of a window’s worker counts. */
 export type CountsFrom =
-  /** They are derived from the contexts that the client reports now. */
+  /** The relay counts the contexts that the client reports now. */
   | 'contexts'
-  /** They are the client’s own, as stored with the window: it reports no contexts. */
+  /** The counts that the client reported with the window. They are used when it reports no contexts. */
   | 'snapshot';
 
 /** Why a link went down. */
 export type DisconnectCause =
-  /** The client did not take what was sent. */
+  /** The client did not read what the relay sent. */
   | 'back_pressure'
   /** The client closed it. */
   | 'client_closed'
   /** The client was silent for 60 seconds. */
   | 'heartbeat_lost'
-  /** Its node was stopped in order. */
+  /** Its node drained or shut down. */
   | 'node_drained'
-  /** Its node went silent. */
+  /** Its node stopped reporting and lost its lease. */
   | 'node_lost'
   /** An operator closed it. */
   | 'operator'
-  /** Too many frames were not understood. */
+  /** The client sent too many invalid frames. */
   | 'protocol_error'
-  /** Another link of the same client took its place. */
+  /** A newer link of the same client replaced it. */
   | 'replaced'
-  /** Its token expired and was not renewed. */
+  /** The link’s token expired and was not renewed. */
   | 'token_expired';
 
-/** What became of a disconnection. */
+/** The state of a requested disconnection. */
 export type DisconnectState =
   /** The link is closed. */
   | 'closed'
-  /** The node of the link was asked to close it and has not said so yet. */
+  /** The link’s node was asked to close it and has not confirmed that yet. */
   | 'requested';
 
-/** Where a part of an answer was observed. */
+/** A source of an answer. */
 export type EvidenceSource =
   /** The advertisements of connected clients. */
   | 'actions'
@@ -94,7 +94,7 @@ export type EvidenceSource =
   | 'connections'
   /** The reported execution contexts. */
   | 'contexts'
-  /** The records of delivery. */
+  /** The delivery records. */
   | 'delivery'
   /** The retained messages. */
   | 'messages'
@@ -102,67 +102,67 @@ export type EvidenceSource =
   | 'pending_rpcs'
   /** The registered sites. */
   | 'sites'
-  /** The streams of retained history. */
+  /** The streams of retained messages. */
   | 'streams'
   /** The reported browser windows. */
   | 'windows';
 
-/** What is proven about execution; never that an effect outside the client is complete. */
+/** What is proven about execution. It is never proof that an effect outside the client is complete. */
 export type ExecutionEvidence =
-  /** It may have run. */
+  /** The command may have run. */
   | 'may_have_run'
   /** No socket write began. */
   | 'not_written'
-  /** The client said that it refused before running it. */
+  /** The client reported that it refused the command before running it. */
   | 'refused_by_client'
-  /** The client reported how it ended. */
+  /** The client reported how the command ended. */
   | 'reported_by_client';
 
-/** How a client answers pings, derived on reading. */
+/** How a client answers pings; derived when it is read. */
 export type HeartbeatIndicator =
-  /** A whole ping went unanswered. */
+  /** The client did not answer its last ping. */
   | 'late'
-  /** The client no longer counts as connected. */
+  /** The client’s status is not `connected`. */
   | 'missed'
   /** The last ping was answered in time. */
   | 'ok';
 
-/** Why a source contributed less than it holds. */
+/** Why a source contributed less than it could have. */
 export type IncompleteReason =
-  /** Rows were dropped early for lack of room. */
+  /** Rows were dropped before their retention time was over, for lack of space. */
   | 'evicted'
-  /** The bound of the answer was reached. */
+  /** The answer’s bound was reached. */
   | 'limit_reached'
-  /** A node has not reported for 5 seconds: what is shown of its links is what it last said. */
+  /** A node has not reported for 5 seconds. The answer shows its links as it last reported them. */
   | 'node_silent'
-  /** This backend cannot tell. */
+  /** The backend cannot tell. */
   | 'not_supported'
   /** The store did not answer. */
   | 'store_unavailable';
 
 /** An event to retain in a stream of the sender’s own user. */
 export type IngestMessageInput = {
-  /** The client that it comes from. */
+  /** The id of the client that sends the event. */
   clientId: string;
-  /** The client’s instance. While another one is connected, the event is refused. */
+  /** The id of the client’s instance. While another instance of the client is connected, the event is refused. */
   instanceId: string;
   /** Always `event`: nothing else can be ingested. */
   kind: string;
-  /** The sender’s own id, which makes it safe to send again. Omitted, the relay makes one. */
+  /** The sender’s own id for the message, which makes it safe to send again. Omitted: the relay generates one. */
   messageId?: string | null | undefined;
-  /** The sender’s span, retained likewise. */
+  /** The sender’s span id, retained with the event. */
   parentSpanId?: string | null | undefined;
-  /** Any JSON; of a site’s event `{ "name", "data" }`. */
+  /** Any JSON value. For an event of a site: `{ "name", "data" }`. */
   payload?: unknown;
-  /** What follows the user in the stream’s key: 1 to 8 ids joined by `/`, such as `sites/board/events`. What begins with `clients/` is the relay’s own. */
+  /** The part of the stream’s key after the user: 1 to 8 ids joined by `/`, such as `sites/board/events`. Suffixes that begin with `clients/` are reserved for the relay. */
   streamSuffix: string;
-  /** The sender’s trace, retained with it. */
+  /** The sender’s trace id, retained with the event. */
   traceId?: string | null | undefined;
 };
 
-/** What a retained message says. */
+/** What a retained message records. */
 export type MessageKind =
-  /** A cancellation was asked for. */
+  /** A cancellation was requested. */
   | 'cancel'
   /** A command was admitted. */
   | 'command'
@@ -170,74 +170,74 @@ export type MessageKind =
   | 'error'
   /** An event was ingested. */
   | 'event'
-  /** An end was reported after the command had ended, or by another instance: evidence that resolves nothing. */
+  /** An end was reported after the command had ended, or by another instance than the command’s own. It is evidence and resolves nothing. */
   | 'late_result'
-  /** A client reported progress; at most one row a second is kept per command. */
+  /** A client reported progress. At most one such row per second is kept for a command. */
   | 'progress'
   /** A client reported a result. */
   | 'result';
 
-/** In which order messages are listed. */
+/** The order in which messages are listed. */
 export type MessageOrder =
-  /** The newest first. What is retained after the first page was read is on none of the next pages. */
+  /** Newest first. Messages that are retained after the first page was read appear on no later page. */
   | 'newest_first'
-  /** In the order retained. */
+  /** Oldest first: the order in which messages were retained. */
   | 'oldest_first';
 
 /** How this deployment keeps its state. */
 export type Mode =
-  /** One process, in its memory. */
+  /** One process keeps everything in memory. */
   | 'direct'
-  /** Several processes over one store. */
+  /** Several processes share one store. */
   | 'shared';
 
-/** How a command ended. None of these speaks of effects outside the client. */
+/** How a command ended. No outcome proves anything about effects outside the client. */
 export type Outcome =
-  /** It was cancelled before dispatch, or the client reported that it stopped. */
+  /** The command was cancelled before dispatch, or the client reported that it stopped. */
   | 'cancelled'
   /** The client reported a result. */
   | 'completed'
-  /** Its time ran out before dispatch: no socket write began. */
+  /** The command’s time ran out before dispatch: no socket write began. */
   | 'expired'
-  /** The client reported an error, its own refusal included. */
+  /** The client reported an error or refused the command. */
   | 'failed'
-  /** It was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came. */
+  /** The command was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came. */
   | 'outcome_unknown';
 
-/** Whose an execution context or window is. */
+/** Whether an execution context or window is for the user or for work. */
 export type Ownership =
-  /** The user’s own. */
+  /** The user’s own use. */
   | 'user-owned'
-  /** One that was set up to do work. */
+  /** Work: it was set up to run tasks. */
   | 'worker';
 
-/** What `payload` shows, and why not more. */
+/** What `payload` shows, or why it shows nothing. */
 export type PayloadState =
-  /** It was kept apart and its time is over. */
+  /** The payload was in the store for large payloads and has expired. */
   | 'expired'
-  /** It is shown. */
+  /** The payload is shown. */
   | 'included'
   /** There is no payload. */
   | 'none'
-  /** There is a payload; it was not asked for, or the answer holds 16 MiB of payloads that are kept apart: ask for fewer messages. */
+  /** There is a payload, but it was not requested, or the answer already holds 16 MiB of payloads from the store for large payloads: request fewer messages. */
   | 'redacted'
-  /** It is shown, out of the store for large payloads. */
+  /** The payload is shown; it was read from the store for large payloads. */
   | 'spilled_included'
-  /** It was to be kept apart and cannot be read: it could not be stored, or was lost or damaged. Its size and digest are what is left. */
+  /** The payload belongs in the store for large payloads and cannot be read: it could not be stored, or it was lost or damaged. Only its size and digest are known. */
   | 'unavailable';
 
-/** Which rule kept a retained event from being published to its site’s viewers. */
+/** Which rule prevented a retained event from being published to its site’s viewers. */
 export type ProjectionRefusal =
-  /** Its name is not among those that the site publishes. */
+  /** The site does not publish events with this name. */
   | 'allowlist'
-  /** Its payload has no valid event name. */
+  /** The payload has no valid event name. */
   | 'name'
-  /** The sender does not own such a site. */
+  /** The sender owns no site with this id. */
   | 'owner'
-  /** It is not on the exact stream of a site’s events. */
+  /** The stream is not exactly a site’s event stream. */
   | 'stream';
 
-/** The closed table of codes, shared with every other face. */
+/** The error codes of the relay. REST, GraphQL and links use the same codes. */
 export type RefusalCode =
   /** `action_not_advertised`, HTTP status 404. */
   | 'action_not_advertised'
@@ -338,65 +338,65 @@ export type RefusalCode =
   /** `unsupported_media_type`, HTTP status 415. */
   | 'unsupported_media_type';
 
-/** Which layer refused. */
+/** The layer of the relay that refused a request. */
 export type RefusedBy =
-  /** The address names nothing that the asker may reach. */
+  /** The address names nothing that the requester may reach. */
   | 'address'
-  /** The check of the arguments. */
+  /** An argument is invalid. */
   | 'arguments'
-  /** A bound on how much may be held. */
+  /** A limit on capacity, rate or storage is reached. */
   | 'capacity'
-  /** The command id was used for another request. */
+  /** The command id was used for a different request. */
   | 'conflict'
-  /** The central policy. */
+  /** The central policy denies the invocation. */
   | 'policy'
-  /** This node, which admits nothing now. */
+  /** This node admits no commands now. */
   | 'relay'
-  /** The rules of a site. */
+  /** The rules of the site deny the request. */
   | 'site'
-  /** The target: it is not connected, not the one named, or advertises no such action. */
+  /** The target client is not connected, has another instance than the requested one, or does not advertise the action. */
   | 'target';
 
-/** Whether a session can be used, derived on reading. */
+/** Whether a session can be used; derived when it is read. */
 export type SessionState =
-  /** Its host is connected: events flow and actions can be invoked. */
+  /** The host is connected: events flow and actions can be invoked. */
   | 'active'
-  /** It was closed, or its site was removed. */
+  /** The session was closed, or its site was removed. */
   | 'closed'
-  /** Its time ran out. */
+  /** The session’s time ran out. */
   | 'expired'
-  /** Its host is away: nothing can be invoked. */
+  /** The host is not connected: nothing can be invoked. Viewers stay subscribed. */
   | 'suspended';
 
 /** How far a command has come. */
 export type Stage =
-  /** The client said that it has it. */
+  /** The client confirmed that it received the command. That does not prove that it ran. */
   | 'acknowledged'
-  /** It is on record; its client is not connected. */
+  /** The command is on record and waits for its client to connect. */
   | 'admitted'
-  /** Writing it to the client’s socket was begun. That proves neither receipt nor execution. */
+  /** The node began to write the command to the client’s socket. That proves neither receipt nor execution. */
   | 'dispatched'
-  /** It is queued for the link of its client. */
+  /** The command is queued for its client’s link. */
   | 'queued'
-  /** It ended; `outcome` says how. */
+  /** The command ended; `outcome` says how. */
   | 'terminal';
 
-/** What a call waits for. Waiting is not running: a wait that ends leaves the command as it is. */
+/** What a call waits for. The end of a wait does not change the command. */
 export type WaitStage =
-  /** That its client said that it has it. */
+  /** Until the client confirmed that it received the command. */
   | 'acknowledged'
-  /** That the command is on record. */
+  /** Until the command is on record. */
   | 'admitted'
-  /** That it ended. */
+  /** Until the command ended. */
   | 'completed';
 
-/** How a browser window stands. */
+/** The status of a browser window. */
 export type WindowStatus =
   /** Its client reports it as closed. */
   | 'closed'
   /** Its client reports it as open. */
   | 'open'
-  /** It was reported and not closed, but the link of its client is down or silent: nothing newer is known. */
+  /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'stale';
 
 export type ConnectionActionsQueryVariables = Exact<{

@@ -8,28 +8,38 @@ import { CompletenessType } from './page.ts';
 
 const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAdvertisement').implement({
   description:
-    'An action as a client advertised it, kept as sent. It is evidence that the client can, never that anybody may: central policy, the client’s own policy, approval, argument checks, targeting, leases and the handler can each still refuse it.',
+    'An action as a client advertised it, stored unchanged. It is evidence that the client can run it, never that a caller may invoke it: central policy, the client’s own policy, approval, argument checks, targeting, leases and the handler can each still refuse it.',
   extensions: ENTITY,
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name to invoke it by.' }),
-    summary: t.exposeString('summary', { nullable: true, description: 'One line for a reader.' }),
-    description: t.exposeString('description', { nullable: true, description: 'More for a reader.' }),
-    version: t.exposeString('version', { nullable: true, description: 'The client’s own version of it.' }),
+    name: t.exposeString('name', { description: 'The name with which callers invoke the action.' }),
+    summary: t.exposeString('summary', {
+      nullable: true,
+      description: 'One line for people; null if the client sent none.',
+    }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'A longer text for people; null if the client sent none.',
+    }),
+    version: t.exposeString('version', {
+      nullable: true,
+      description: 'The client’s own version of the action; null if it sent none.',
+    }),
     checksArguments: t.exposeBoolean('checksArguments', {
       nullable: true,
-      description: 'Whether the client says that it checks arguments before running.',
+      description:
+        'Whether the client says that it checks arguments before it runs the action; null if it does not say.',
     }),
     schema: t.field({
       type: 'JSON',
       nullable: true,
-      description: 'The JSON Schema of its arguments.',
+      description: 'The JSON Schema of the action’s arguments; null if the client sent none.',
       extensions: PURE,
       resolve: ({ schema }) => schema,
     }),
     metadata: t.field({
       type: 'JSON',
       nullable: true,
-      description: 'Whatever else the client said of it.',
+      description: 'Other data that the client sent with the action; null if it sent none.',
       extensions: PURE,
       resolve: ({ metadata }) => metadata,
     }),
@@ -37,7 +47,7 @@ const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAd
 });
 
 const ActionList = builder.objectRef<Connection>('ActionList').implement({
-  description: `All that one client advertises now: at most ${CLIENT_ACTIONS}, not paged.`,
+  description: `All actions that one client advertises now: at most ${CLIENT_ACTIONS}, not paged.`,
   extensions: ENTITY,
   fields: (t) => ({
     items: t.expose('actions', {
@@ -46,7 +56,7 @@ const ActionList = builder.objectRef<Connection>('ActionList').implement({
     }),
     completeness: t.field({
       type: CompletenessType,
-      description: 'What was observed.',
+      description: 'Whether anything is missing, from which source, and why.',
       resolve: (connection, _, { core }) => core.actions.completeness(connection),
     }),
   }),
@@ -55,42 +65,45 @@ const ActionList = builder.objectRef<Connection>('ActionList').implement({
 builder.objectField(ConnectionSnapshot, 'actions', (t) =>
   t.field({
     type: ActionList,
-    description: 'What the client says it can do; never what anybody may ask of it.',
+    description: 'The actions that the client says it can run. They do not say what a caller may invoke.',
     extensions: PURE,
     resolve: (connection) => connection,
   }),
 );
 
 const AdvertisedActionType = builder.objectRef<AdvertisedAction>('AdvertisedAction').implement({
-  description: 'An advertisement with the client that made it.',
+  description: 'One advertised action, with the client that advertises it.',
   fields: (t) => ({
-    userId: t.exposeID('userId', { description: 'The user of the client.' }),
-    clientId: t.exposeID('clientId', { description: 'The client.' }),
-    instanceId: t.exposeID('instanceId', { description: 'The instance that advertised it.' }),
-    action: t.expose('action', { type: ActionAdvertisementType, description: 'The advertisement.' }),
+    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The id of the client that advertises the action.' }),
+    instanceId: t.exposeID('instanceId', { description: 'The id of the client instance that advertised the action.' }),
+    action: t.expose('action', { type: ActionAdvertisementType, description: 'The advertised action.' }),
   }),
 });
 
 const ActionSampleType = builder.objectRef<ActionSample>('ActionSample').implement({
-  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections.`,
+  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections, and about 4 MiB.`,
   fields: (t) => ({
     items: t.expose('items', {
       type: [AdvertisedActionType],
       complexity: { field: 1, multiplier: ACTION_SAMPLE },
-      description: 'The advertisements.',
+      description: 'The sampled advertisements.',
     }),
     complete: t.exposeBoolean('complete', {
-      description: 'Whether the sample holds every advertisement that there is.',
+      description: 'Whether the sample holds every advertisement of every live connection.',
     }),
-    completeness: t.expose('completeness', { type: CompletenessType, description: 'What was and was not observed.' }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
   }),
 });
 
 builder.queryField('actions', (t) =>
   t.field({
     type: ActionSampleType,
-    description: 'A bounded sample of what connected clients advertise. Administrators only.',
-    args: { name: t.arg.string({ description: 'Only the action of this name.' }) },
+    description: 'A bounded sample of the actions that connected clients advertise. Administrators only.',
+    args: { name: t.arg.string({ description: 'Only advertisements of the action with this name.' }) },
     resolve: (_, { name }, { core, who }) => core.actions.sample(who, name ?? null),
   }),
 );

@@ -1,9 +1,9 @@
 import type { Cancel, Clock } from '../core/clock.ts';
 
-/** Timers of Node hold 31 bits of milliseconds and fire at once beyond. */
+/** Node's timers hold 31 bits of milliseconds; a longer one fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Runs at this wall time (epoch milliseconds), or now when it has passed; however far away it is. */
+/** Calls `run` at this wall time (epoch milliseconds), however far away, or as soon as possible if it has passed. */
 export function atTime(clock: Clock, epochMs: number, run: () => void): Cancel {
   let cancel: Cancel = () => {};
   const arm = (): void => {

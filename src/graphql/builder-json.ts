@@ -3,8 +3,8 @@ import { checkedJson, RawJson, toJson, writeJson, type JsonText } from '../core/
 import { JSON_DEPTH } from '../core/limits.ts';
 
 /**
- * The scalar `JSON`, which passes through as it is written. Resolvers are given a RawJson and give JSON text. What graphql-js puts out is a RawJson,
- * which `writeJson` writes; the writer of plans puts the text out itself.
+ * The scalar `JSON`, whose text passes through unchanged. Resolvers receive a RawJson and return JSON text. In results
+ * of graphql-js it is a RawJson, which `writeJson` serializes; the JSON writer of plans writes the text directly.
  */
 export const jsonScalar = {
   extensions: { jsonText: true },
@@ -16,34 +16,34 @@ export const jsonScalar = {
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** Whether this is the scalar `JSON`, in whichever schema. */
+/** Whether this is the scalar `JSON` of either schema. */
 export function isJsonScalar({ extensions }: GraphQLNamedInputType | GraphQLNamedOutputType): boolean {
   return extensions['jsonText'] === true;
 }
 
-/** The text of a value that was given; null where none was, or null. */
+/** The JSON text of an input; null if it was omitted or null. */
 export function textOfJson(given: RawJson | null | undefined): JsonText | null {
   return given?.text ?? null;
 }
 
-/** Of a program's own variables. */
+/** The JSON text of a variable's value. Empty, so invalid, for a value that cannot be serialized. */
 function textOfValue(value: unknown): string {
   try {
     return toJson(value) ?? 'null';
   } catch {
-    // It is nested beyond the stack, or in itself.
+    // The value is cyclic, or nested deeper than the stack allows.
     return '';
   }
 }
 
-/** What is nested deeper could overflow the stack of a program that reads it later. */
+/** Rejects JSON nested deeper than JSON_DEPTH: it could overflow the stack of a program that reads it later. */
 function rawOf(text: string): RawJson {
   const json = checkedJson(text);
-  if (json === null) throw new GraphQLError(`JSON may be nested ${JSON_DEPTH} deep.`);
+  if (json === null) throw new GraphQLError(`JSON may be nested at most ${JSON_DEPTH} levels deep.`);
   return new RawJson(json);
 }
 
-/** A literal as JSON: numbers as they are written in the document. Undefined: a variable that was left out. */
+/** A literal as JSON text, with numbers as the document spells them. Undefined for a variable without a value. */
 function literalText(node: ValueNode, variables: Variables | null | undefined): string | undefined {
   switch (node.kind) {
     case Kind.INT:

@@ -1,4 +1,4 @@
-/** The one schema builder. Rooms add their types and fields to it; `schema.ts` builds what they added. */
+/** The one schema builder. Each room adds its types and fields to it; `schema.ts` builds the schema. */
 import SchemaBuilder from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
 import { GraphQLError, Kind } from 'graphql';
@@ -8,46 +8,46 @@ import type { Context } from './context.ts';
 import { parseTime, printTime } from './time.ts';
 
 /**
- * Fields are non-null unless they say otherwise, and carry their cost. The cost is counted from the document by the plan, before
- * anything runs; hence `disabled` here, which stops only the plugin's own counting in resolvers.
+ * Fields are non-null unless they say otherwise, and declare their cost. The plan counts the cost from the document
+ * before anything runs, so the plugin's own counting in resolvers is disabled.
  */
 export const builder = new SchemaBuilder<{
   Context: Context;
   DefaultFieldNullability: false;
   Scalars: {
-    /** Epoch milliseconds inside. */
+    /** Resolvers use epoch milliseconds. */
     DateTime: { Input: number; Output: number };
-    /** Passes through as it is written. */
+    /** JSON text passes through unchanged. */
     JSON: { Input: RawJson; Output: JsonText };
   };
 }>({ plugins: [ComplexityPlugin], defaultFieldNullability: false, complexity: { disabled: true } });
 
 builder.scalarType('DateTime', {
   description:
-    'An RFC 3339 time in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`. As input, any RFC 3339 offset and epoch milliseconds are taken too.',
+    'An RFC 3339 time in UTC with milliseconds, such as `2026-01-31T12:00:00.000Z`. Input may have any RFC 3339 offset, or be epoch milliseconds.',
   serialize: printTime,
   parseValue: parseTime,
   parseLiteral: (node) => {
     if (node.kind === Kind.STRING) return parseTime(node.value);
     if (node.kind === Kind.INT) return parseTime(Number(node.value));
-    throw new GraphQLError('A time is a text (RFC 3339) or a number (epoch milliseconds).', { nodes: node });
+    throw new GraphQLError('Expected an RFC 3339 string or epoch milliseconds.', { nodes: node });
   },
 });
 
 builder.scalarType('JSON', {
   description:
-    'Any JSON value, opaque to callboard: it is neither looked into nor rewritten. As input it may be nested 200 deep.',
+    'Any JSON value. The relay passes it through unchanged and does not interpret it. Input may be nested up to 200 levels deep.',
   ...jsonScalar,
 });
 
 builder.queryType({
-  description: 'What is true now, as far as it was observed. Reading never changes, renews or releases any work.',
+  description: 'The current state, as far as it was observed. Reading never changes, renews or releases any work.',
 });
 builder.mutationType({
   description:
-    'Commands: invoking, awaiting and cancelling them. Events: ingesting them. And what operators do: disconnecting and draining.',
+    'Invoke, await and cancel commands; ingest events; manage sites and their sessions; and, for operators, disconnect clients and drain nodes.',
 });
 builder.subscriptionType({
   description:
-    'Live changes from now on, without replay. A subscription queues 100 events and drops the oldest; `missed` on the next event says how many.',
+    'Live changes from now on, without replay. A subscription queues up to 100 events, then drops the oldest ones; `missed` of the next event says how many.',
 });

@@ -1,7 +1,7 @@
 import type { ActionAdvertisement, Connection } from '../core/connections/connection.ts';
 import type { RowSize } from './page-budget.ts';
 
-/** What of a connection its client decides on: up to a frame of advertisements. */
+/** The fields of a connection whose size the client decides: its advertisements alone may fill a frame. */
 export const CONNECTION_SIZE: RowSize<Connection> = {
   fields: ['metadata', 'actionNames', 'actions'],
   bytes({ metadata, actions }, asks) {
@@ -17,7 +17,7 @@ export const CONNECTION_SIZE: RowSize<Connection> = {
 type Sums = { names: number; texts: number; schemas: number; metadatas: number };
 const known = new WeakMap<readonly ActionAdvertisement[], Sums>();
 
-/** Looked at once for each advertisement: a list of actions is never changed. */
+/** Computed once for each list of actions: a list is immutable. */
 function sumsOf(actions: readonly ActionAdvertisement[]): Sums {
   const before = known.get(actions);
   if (before) return before;

@@ -21,90 +21,93 @@ import { fresh } from './live.ts';
 import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
 
 export const ConnectionStatusEnum = wireEnum<ConnectionStatus>('ConnectionStatus', 'Whether a client is reachable.', {
-  connected: 'Its link is up and it answers in time.',
-  disconnected: 'Its link is down, or it has been silent for 60 seconds.',
-  stale: 'Its link is up, but it has been silent for 45 seconds.',
+  connected: 'Its link is up, and the client was heard from within the last 45 seconds.',
+  disconnected: 'Its link is down, or the client has been silent for 60 seconds.',
+  stale: 'Its link is up, but the client has been silent for 45 seconds.',
 });
 
 export const ClientTypeEnum = wireEnum<ClientType>('ClientType', 'What kind of program a client is.', {
-  browser: 'A browser, by an extension or a page.',
-  console: 'A program on a console.',
+  browser: 'A browser: an extension or a page.',
+  console: 'A console program.',
   mobile: 'A mobile app.',
   web: 'A web app.',
 });
 
 const HeartbeatEnum = wireEnum<HeartbeatIndicator>(
   'HeartbeatIndicator',
-  'How a client answers pings, derived on reading.',
+  'How a client answers pings; derived when it is read.',
   {
     ok: 'The last ping was answered in time.',
-    late: 'A whole ping went unanswered.',
-    missed: 'The client no longer counts as connected.',
+    late: 'The client did not answer its last ping.',
+    missed: 'The client’s status is not `connected`.',
   },
 );
 
 const DisconnectCauseEnum = wireEnum<DisconnectCause>('DisconnectCause', 'Why a link went down.', {
   client_closed: 'The client closed it.',
-  replaced: 'Another link of the same client took its place.',
+  replaced: 'A newer link of the same client replaced it.',
   heartbeat_lost: 'The client was silent for 60 seconds.',
-  token_expired: 'Its token expired and was not renewed.',
-  protocol_error: 'Too many frames were not understood.',
-  back_pressure: 'The client did not take what was sent.',
-  node_drained: 'Its node was stopped in order.',
-  node_lost: 'Its node went silent.',
+  token_expired: 'The link’s token expired and was not renewed.',
+  protocol_error: 'The client sent too many invalid frames.',
+  back_pressure: 'The client did not read what the relay sent.',
+  node_drained: 'Its node drained or shut down.',
+  node_lost: 'Its node stopped reporting and lost its lease.',
   operator: 'An operator closed it.',
 });
 
 const ConnectionChangeEnum = wireEnum<ConnectionChange>('ConnectionChange', 'What happened to a connection.', {
   connected: 'A client connected.',
-  resumed: 'The same instance came back.',
-  replaced: 'A new instance took over from another.',
-  stale: 'The client fell silent.',
+  resumed: 'The same instance of the client connected again.',
+  replaced: 'A new instance of the client replaced the previous one.',
+  stale: 'The client has been silent for 45 seconds.',
   disconnected: 'The link went down.',
-  actions_changed: 'The client advertised other actions.',
+  actions_changed: 'The client changed the actions that it advertises.',
 });
 
 const ConnectionPredecessor = builder.objectRef<Predecessor>('ConnectionPredecessor').implement({
-  description: 'An instance of a client that a later one took over from.',
+  description: 'An earlier instance of a client, replaced by a later one.',
   extensions: ENTITY,
   fields: (t) => ({
-    instanceId: t.exposeID('instanceId', { description: 'The instance.' }),
-    nodeId: t.exposeID('nodeId', { description: 'The node of its last link.' }),
+    instanceId: t.exposeID('instanceId', { description: 'The id of the earlier instance.' }),
+    nodeId: t.exposeID('nodeId', { description: 'The id of the node that held the instance’s last link.' }),
     replacedAt: t.expose('replacedAt', { type: 'DateTime', description: 'When the later instance connected.' }),
     cause: t.expose('cause', {
       type: DisconnectCauseEnum,
-      description: 'Why its link had gone down by then; REPLACED where it was still up.',
+      description: 'Why the earlier instance’s link had gone down; REPLACED if it was still up.',
     }),
   }),
 });
 
 export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnapshot').implement({
-  description: 'A client’s link to one node, live or lost less than a minute ago, as its node last recorded it.',
+  description: 'A client’s link to one node, as the node last recorded it: live, or down for less than a minute.',
   extensions: timedEntity(derivedChangeAt),
   fields: (t) => ({
-    userId: t.exposeID('userId', { description: 'The user that the client belongs to.' }),
-    clientId: t.exposeID('clientId', { description: 'The client’s stable identity.' }),
-    instanceId: t.exposeID('instanceId', { description: 'The present run of the client; a restart changes it.' }),
-    nodeId: t.exposeID('nodeId', { description: 'The node that owns the link.' }),
+    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The client’s id, stable across its restarts.' }),
+    instanceId: t.exposeID('instanceId', { description: 'The id of the client’s current run; a restart changes it.' }),
+    nodeId: t.exposeID('nodeId', { description: 'The id of the node that owns the link.' }),
     status: t.field({
       type: ConnectionStatusEnum,
-      description: 'Derived from the link and its last sign of life.',
+      description: 'Derived: whether the client is reachable, from the state of the link and `lastSeenAt`.',
       extensions: DERIVED,
       resolve: (connection, _, { core }) => connectionStatus(connection, core.clock.now()),
     }),
     clientType: t.expose('clientType', {
       type: ClientTypeEnum,
-      description: 'What kind of program it is, as it said.',
+      description: 'What kind of program the client says it is.',
     }),
     metadata: t.field({
       type: 'JSON',
       nullable: true,
-      description: 'What the client said of itself, kept as sent.',
+      description: 'What the client said about itself, stored unchanged; null if it said nothing.',
       extensions: PURE,
       resolve: ({ metadata }) => metadata,
     }),
-    connectedAt: t.expose('connectedAt', { type: 'DateTime', description: 'When this link was bound.' }),
-    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'The last sign of life.' }),
+    connectedAt: t.expose('connectedAt', {
+      type: 'DateTime',
+      description: 'When the relay bound this link to the client.',
+    }),
+    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'When the client was last heard from.' }),
     disconnectedAt: t.expose('disconnectedAt', {
       type: 'DateTime',
       nullable: true,
@@ -117,25 +120,25 @@ export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnaps
     }),
     heartbeat: t.field({
       type: HeartbeatEnum,
-      description: 'Derived: how the client answers pings, one every 20 seconds.',
+      description: 'Derived: how the client answers pings. The relay sends one every 20 seconds.',
       extensions: DERIVED,
       resolve: (connection, _, { core }) => heartbeat(connection, core.clock.now()),
     }),
     recentlyReplaced: t.boolean({
-      description: 'Derived: whether this instance took over from another within the last 60 seconds.',
+      description: 'Derived: whether this instance replaced another one within the last 60 seconds.',
       extensions: DERIVED,
       resolve: (connection, _, { core }) => recentlyReplaced(connection, core.clock.now()),
     }),
     replacedInstanceId: t.exposeID('replacedInstanceId', {
       nullable: true,
-      description: 'The instance that this one took over from, if one did.',
+      description: 'The id of the instance that this one replaced; null if it replaced none.',
     }),
     predecessors: t.expose('predecessors', {
       type: [ConnectionPredecessor],
-      description: `The instances before this one, the latest first, at most ${PREDECESSORS}. They are forgotten with the connection.`,
+      description: `Earlier instances of the client, latest first, at most ${PREDECESSORS}. They are forgotten with the connection.`,
     }),
     actionNames: t.stringList({
-      description: 'Names of the advertised actions: what the client says it can do, not what anybody may ask of it.',
+      description: 'Names of the actions that the client says it can run. They do not say what a caller may invoke.',
       extensions: PURE,
       resolve: ({ actions }) => actions.map(({ name }) => name),
     }),
@@ -150,12 +153,14 @@ export const ConnectionSnapshotConnection = connectionOf('ConnectionSnapshot', C
 builder.queryFields((t) => ({
   connections: t.field({
     type: ConnectionSnapshotConnection,
-    description: 'Live and recently lost connections in order of user and client. A user sees its own.',
+    description: 'Live and recently lost connections, in order of user and client. A user sees its own.',
     complexity: pageCost,
     args: {
-      userId: t.arg.id({ description: 'Only this user’s; omitted, a user’s own and an administrator’s all.' }),
-      nodeId: t.arg.id({ description: 'Only those on this node.' }),
-      status: t.arg({ type: ConnectionStatusEnum, description: 'Only those with this status.' }),
+      userId: t.arg.id({
+        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+      }),
+      nodeId: t.arg.id({ description: 'Only connections on this node.' }),
+      status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
       ...pageArguments,
     },
     resolve: (_, { userId, nodeId, status, ...page }, { core, who }) =>
@@ -164,17 +169,17 @@ builder.queryFields((t) => ({
   connection: t.field({
     type: ConnectionSnapshot,
     nullable: true,
-    description: 'One client’s connection; null when there is none, or it is another user’s.',
+    description: 'The connection of one client; null if there is none or it belongs to another user.',
     args: {
-      userId: t.arg.id({ required: true, description: 'The user.' }),
-      clientId: t.arg.id({ required: true, description: 'The client.' }),
+      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
+      clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
     },
     resolve: (_, key, { core, who }) => core.connections.get(who, key),
   }),
 }));
 
 const ConnectionEventType = builder.objectRef<Live<ConnectionEvent>>('ConnectionEvent').implement({
-  description: 'One change of a connection, as it happened.',
+  description: 'One change of a connection.',
   fields: (t) => ({
     change: t.field({
       type: ConnectionChangeEnum,
@@ -190,12 +195,12 @@ const ConnectionEventType = builder.objectRef<Live<ConnectionEvent>>('Connection
       type: DisconnectCauseEnum,
       nullable: true,
       description:
-        'Why the link went down, when it did. Of REPLACED: why the link of the earlier instance had gone down, REPLACED where it was still up.',
+        'Why the link went down; null for a change in which no link went down. For the change REPLACED: why the earlier instance’s link had gone down, or REPLACED if it was still up.',
       resolve: ({ event }) => event.cause,
     }),
-    at: t.field({ type: 'DateTime', description: 'When it happened.', resolve: ({ event }) => event.at }),
+    at: t.field({ type: 'DateTime', description: 'When the change happened.', resolve: ({ event }) => event.at }),
     missed: t.exposeInt('missed', {
-      description: 'Events dropped since the one before, because they were not taken in time.',
+      description: 'How many events were dropped since the previous one because the subscriber read too slowly.',
     }),
   }),
 });
@@ -204,8 +209,12 @@ builder.subscriptionField('connectionEvents', (t) =>
   t.field({
     type: ConnectionEventType,
     description:
-      'Clients connecting, resuming, being replaced, falling silent, disconnecting and changing their actions, from now on.',
-    args: { userId: t.arg.id({ description: 'Only this user’s; omitted, a user’s own and an administrator’s all.' }) },
+      'Changes of connections from now on: clients that connect, resume, are replaced, fall silent, disconnect or change their actions.',
+    args: {
+      userId: t.arg.id({
+        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+      }),
+    },
     subscribe: (_, { userId }, { core, who }) => core.connections.events(who, userId ?? null),
     resolve: fresh,
   }),

@@ -7,22 +7,24 @@ import { createLoaders, type Loaders } from './loaders.ts';
 import { AnswerBudget, type Asks } from './page-budget.ts';
 import type { RequestNotes } from './request-notes.ts';
 
-/** What one request's resolvers work with. Never shared by two requests: the loaders remember what this asker was shown. */
+/**
+ * The context of one request's resolvers. Never shared between requests: the loaders cache what this requester may see.
+ */
 export type Context = {
   readonly core: Core;
-  /** Null: no token was given. */
+  /** The requester; null if the request had no token. */
   readonly who: Principal | null;
   readonly loaders: Loaders;
-  /** What the lists of this answer may still hold. */
+  /** The bytes that the lists of this answer may still hold. */
   readonly budget: AnswerBudget;
-  /** Aborted when the caller hung up: ends its waits, never its commands. */
+  /** Aborted when the caller hangs up. That ends its waits, never its commands. */
   readonly signal: HangUp | undefined;
   /**
-   * Notes that payloads of `subject` were shown. Writes one audit line per request and subject when the asker is an administrator;
-   * a user's own payloads are not audited.
+   * Records that payloads of `subject` were shown. Writes one audit line per request and subject if the requester is an
+   * administrator; a user's access to its own payloads is not audited.
    */
   readonly auditPayload: (subject: Readonly<Record<string, string>>) => void;
-  /** For the access log; absent where no request of its own is logged. */
+  /** Notes for the access log; undefined if the operation has no access log line of its own. */
   readonly notes: RequestNotes | undefined;
 };
 
@@ -31,12 +33,12 @@ export type ContextOptions = {
   readonly who: Principal | null;
   readonly log: Log;
   readonly signal?: HangUp | undefined;
-  /** The fields that the operation asks for; absent: not known. */
+  /** The fields that the operation selects; undefined if unknown. */
   readonly asks?: Asks | undefined;
   readonly notes?: RequestNotes | undefined;
 };
 
-/** A fresh context for one operation of `who`. */
+/** Creates a new context for one operation of `who`. */
 export function createContext(options: ContextOptions): Context {
   return new OwnContext(options);
 }
@@ -60,7 +62,7 @@ class OwnContext implements Context {
     this.auditPayload = who?.kind === 'admin' ? createAudit(who, log) : () => {};
   }
 
-  /** Made when one is asked for: commands need none. */
+  /** Created on first use: invocations need no loaders. */
   get loaders(): Loaders {
     return (this.#loaders ??= createLoaders(this.core, this.who));
   }

@@ -11,14 +11,17 @@ import { CONTEXT_SIZE, ExecutionContextType } from './contexts.ts';
 import { CompletenessType, pageCost, pageOf } from './page.ts';
 import { User } from './users.ts';
 
-/** Whose workers, of which clients, and how many of each list. Each list is read when it is asked for. */
+/**
+ * The user, the kind of client, and how many workers each list may hold. Each list is read only when a query selects
+ * it.
+ */
 type Asked = { readonly userId: string; readonly clientType: ClientType | null | undefined; readonly first: number };
 
 function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerView): Maybe<WorkerList> {
   return loaders.workers({ ...whose, ...view }, first);
 }
 
-/** As much of it as there is room for in the answer. */
+/** The beginning of the list that fits into the answer’s byte budget. */
 async function boundedListOf(
   context: Context,
   asked: Asked,
@@ -37,12 +40,12 @@ const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
     items: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
-      description: 'The workers.',
+      description: 'The workers in the list.',
       resolve: (list, _, { budget }) => budget.items(list, CONTEXT_SIZE),
     }),
     completeness: t.field({
       type: CompletenessType,
-      description: 'What was and was not observed.',
+      description: 'Whether anything is missing, from which source, and why.',
       resolve: (list, _, { budget }) => budget.list(list, CONTEXT_SIZE).completeness,
     }),
   }),
@@ -50,23 +53,24 @@ const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
 
 const WorkersType = builder.objectRef<Asked>('Workers').implement({
   description:
-    'A user’s workers: execution contexts whose ownership is worker and that are not closed. An assignment is what the registry holds now; it shows neither that a durable job system owns the task nor that any effect of it is complete. Looking acquires, renews and releases no worker.',
+    'A user’s workers: execution contexts whose ownership is worker and that are not closed. An assignment is what the registry holds now; it shows neither that a durable job system owns the task nor that any effect of it is complete. Reading acquires, renews and releases no worker.',
   fields: (t) => ({
     idle: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
-      description: 'Those without a task.',
+      description: 'Workers without a task.',
       resolve: (asked, _, context) => itemsOf(context, asked, { view: 'idle' }),
     }),
     assigned: t.field({
       type: [ExecutionContextType],
       complexity: { field: 1, multiplier: 1 },
-      description: 'Those assigned to a task now, each with when that was first reported.',
+      description:
+        'Workers that are assigned to a task now; `taskAssignedAt` says when each assignment was first reported.',
       resolve: (asked, _, context) => itemsOf(context, asked, { view: 'assigned' }),
     }),
     completeness: t.field({
       type: CompletenessType,
-      description: 'What was and was not observed: for `idle` first, then for `assigned`.',
+      description: 'Whether anything is missing, from which source, and why: first for `idle`, then for `assigned`.',
       resolve: async (asked, _, context) => {
         const idle = boundedListOf(context, asked, { view: 'idle' });
         const assigned = boundedListOf(context, asked, { view: 'assigned' });
@@ -76,24 +80,24 @@ const WorkersType = builder.objectRef<Asked>('Workers').implement({
     available: t.field({
       type: WorkerListType,
       description:
-        'Those that could be given a task: without one, idle by their own word, and over a link that is up. None of them is reserved by being shown.',
+        'Workers that could be given a task: they have none, their status is `idle`, and their client’s link is up. Listing a worker does not reserve it.',
       resolve: (asked, _, context) => listOf(context, asked, { view: 'available' }),
     }),
     forTask: t.field({
       type: WorkerListType,
-      description: 'Those assigned to one task now.',
-      args: { taskId: t.arg.id({ required: true, description: 'The task.' }) },
+      description: 'Workers that are assigned to one task now.',
+      args: { taskId: t.arg.id({ required: true, description: 'The task’s id.' }) },
       resolve: (asked, { taskId }, context) => listOf(context, asked, { view: 'task', taskId }),
     }),
   }),
 });
 
 const workerArguments = builder.args((t) => ({
-  clientType: t.field({ type: ClientTypeEnum, description: 'Only those of clients of this kind.' }),
+  clientType: t.field({ type: ClientTypeEnum, description: 'Only workers of clients of this kind.' }),
   first: t.int({
     required: true,
     defaultValue: PAGE_DEFAULT,
-    description: `Workers in each list: 1 to ${WORKER_LIST}; completeness says when there are more.`,
+    description: `The most workers in each list: 1 to ${WORKER_LIST}. \`completeness\` says whether there are more.`,
     extensions: { minimum: 1, maximum: WORKER_LIST },
   }),
 }));
@@ -103,7 +107,7 @@ builder.queryField('workers', (t) =>
     type: WorkersType,
     description: 'One user’s workers.',
     complexity: pageCost,
-    args: { userId: t.arg.id({ required: true, description: 'The user.' }), ...workerArguments },
+    args: { userId: t.arg.id({ required: true, description: 'The user’s id.' }), ...workerArguments },
     resolve: (_, { userId, clientType, first }, { who }) => ({
       userId: readUser(who, userId),
       clientType,

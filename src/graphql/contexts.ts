@@ -7,52 +7,66 @@ import { connectionOf, CountResult, pageArguments, pageCost, pageOf } from './pa
 import type { RowSize } from './page-budget.ts';
 import { User } from './users.ts';
 
-export const ContextStatusEnum = wireEnum<ContextStatus>('ContextStatus', 'How an execution context stands.', {
+export const ContextStatusEnum = wireEnum<ContextStatus>('ContextStatus', 'The status of an execution context.', {
   active: 'Its client reports it as active.',
   idle: 'Its client reports it as idle.',
   closed: 'Its client reports it as closed.',
-  stale: 'It was reported and not closed, but the link of its client is down or silent: nothing newer is known.',
+  stale: 'It was last reported as active or idle, but its client’s link is down or silent: nothing newer is known.',
 });
 
-export const OwnershipEnum = wireEnum<Ownership>('Ownership', 'Whose an execution context or window is.', {
-  'user-owned': 'The user’s own.',
-  worker: 'One that was set up to do work.',
-});
+export const OwnershipEnum = wireEnum<Ownership>(
+  'Ownership',
+  'Whether an execution context or window is for the user or for work.',
+  {
+    'user-owned': 'The user’s own use.',
+    worker: 'Work: it was set up to run tasks.',
+  },
+);
 
 export const ExecutionContextType = builder.objectRef<ExecutionContext>('ExecutionContext').implement({
   description:
-    'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state and no history: it vanishes when the client stops reporting it, when what it stands for is closed, and with its client. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
+    'Where a client can execute something, such as a browser tab or a console flow, as the client last reported it. It is current registry state, not history: the relay drops it when the client stops reporting it, when the tab or flow is closed, or when the client’s connection is forgotten or taken over by another instance. A task on it is a current assignment in this registry only: it shows neither that a durable job system owns the task nor that any effect of it is complete.',
   fields: (t) => ({
-    id: t.exposeID('contextId', { description: 'The context; unique within its client.' }),
-    userId: t.exposeID('userId', { description: 'The user of the client.' }),
-    clientId: t.exposeID('clientId', { description: 'The client that reports it.' }),
-    instanceId: t.exposeID('instanceId', { description: 'The run of the client that reported it.' }),
-    clientType: t.expose('clientType', { type: ClientTypeEnum, description: 'What kind of program its client is.' }),
+    id: t.exposeID('contextId', { description: 'The context’s id, unique within its client.' }),
+    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The id of the client that reports the context.' }),
+    instanceId: t.exposeID('instanceId', { description: 'The id of the client instance that reported the context.' }),
+    clientType: t.expose('clientType', { type: ClientTypeEnum, description: 'What kind of program the client is.' }),
     status: t.field({
       type: ContextStatusEnum,
-      description: 'As reported, or stale while the client’s link is down or silent.',
+      description:
+        'The status that the client reported, or STALE while its link is down or silent, unless it reported CLOSED.',
       resolve: (context) => contextStatus(context),
     }),
-    ownership: t.expose('ownership', { type: OwnershipEnum, description: 'Whose it is.' }),
-    windowId: t.exposeID('windowId', { nullable: true, description: 'The browser window that it is in.' }),
+    ownership: t.expose('ownership', {
+      type: OwnershipEnum,
+      description: 'Whether the context is for the user or for work.',
+    }),
+    windowId: t.exposeID('windowId', {
+      nullable: true,
+      description: 'The id of the browser window that holds the context; null if the client named none.',
+    }),
     taskId: t.exposeID('taskId', {
       nullable: true,
       description:
-        'The task that the registry has it assigned to now: not proof that a durable job system owns the task, nor that its external effect is complete.',
+        'The id of the task that the context is assigned to in the registry now; null if it has none. It is not proof that a durable job system owns the task, nor that its external effect is complete.',
     }),
     taskAssignedAt: t.expose('taskAssignedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the present task was first reported; null without one.',
+      description: 'When the client first reported the current task; null if the context has none.',
     }),
-    title: t.exposeString('title', { nullable: true, description: 'Its title, for a reader.' }),
+    title: t.exposeString('title', {
+      nullable: true,
+      description: 'A title for people; null if the client sent none.',
+    }),
     metadata: t.field({
       type: 'JSON',
       nullable: true,
-      description: 'Whatever else the client said of it, kept as sent.',
+      description: 'Other data that the client sent about the context, stored unchanged; null if it sent none.',
       resolve: ({ metadata }) => metadata,
     }),
-    reportedAt: t.expose('reportedAt', { type: 'DateTime', description: 'When it was last reported.' }),
+    reportedAt: t.expose('reportedAt', { type: 'DateTime', description: 'When the client last reported the context.' }),
   }),
 });
 
@@ -67,19 +81,24 @@ export const ExecutionContextConnection = connectionOf('ExecutionContext', Execu
 });
 
 const ContextFilter = builder.inputType('ContextFilter', {
-  description: 'Which contexts to show; each member narrows.',
+  description: 'Which contexts to include. A context must match every member that is given.',
   fields: (t) => ({
-    userId: t.id({ description: 'Only this user’s; omitted, a user’s own and an administrator’s all.' }),
-    clientId: t.id({ description: 'Only those of this client.' }),
-    clientType: t.field({ type: ClientTypeEnum, description: 'Only those of clients of this kind.' }),
-    status: t.field({ type: ContextStatusEnum, description: 'Only those with this status.' }),
-    ownership: t.field({ type: OwnershipEnum, description: 'Only those of this ownership.' }),
-    windowId: t.id({ description: 'Only those in this browser window.' }),
+    userId: t.id({
+      description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+    }),
+    clientId: t.id({ description: 'Only contexts of this client.' }),
+    clientType: t.field({ type: ClientTypeEnum, description: 'Only contexts of clients of this kind.' }),
+    status: t.field({ type: ContextStatusEnum, description: 'Only contexts with this status.' }),
+    ownership: t.field({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
+    windowId: t.id({ description: 'Only contexts in this browser window.' }),
   }),
 });
 
 const filterArgument = builder.args((t) => ({
-  filter: t.field({ type: ContextFilter, description: 'Which to show; omitted, all that the asker may see.' }),
+  filter: t.field({
+    type: ContextFilter,
+    description: 'Which contexts to include. Omitted: all that the requester may see.',
+  }),
 }));
 
 builder.queryFields((t) => ({
@@ -104,9 +123,9 @@ builder.objectField(User, 'contexts', (t) =>
     description: 'Execution contexts that the user’s clients report now, in order of client and context.',
     complexity: pageCost,
     args: {
-      clientType: t.arg({ type: ClientTypeEnum, description: 'Only those of clients of this kind.' }),
-      status: t.arg({ type: ContextStatusEnum, description: 'Only those with this status.' }),
-      ownership: t.arg({ type: OwnershipEnum, description: 'Only those of this ownership.' }),
+      clientType: t.arg({ type: ClientTypeEnum, description: 'Only contexts of clients of this kind.' }),
+      status: t.arg({ type: ContextStatusEnum, description: 'Only contexts with this status.' }),
+      ownership: t.arg({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
       ...pageArguments,
     },
     resolve: ({ id }, { clientType, status, ownership, ...asked }, { core, who, loaders }) => {
@@ -135,7 +154,7 @@ builder.objectField(CommandType, 'contexts', (t) =>
   t.field({
     type: ExecutionContextConnection,
     description:
-      'Execution contexts of the target as it reports them now. None of them shows where, or whether, the command ran.',
+      'Execution contexts that the target client reports now. None of them shows whether or where the command ran.',
     complexity: pageCost,
     args: { ...pageArguments },
     resolve: ({ userId, clientId }, asked, { core, who, loaders }) => {

@@ -4,52 +4,54 @@ import { builder } from './builder.ts';
 
 const DedupStatsType = builder.objectRef<DedupStats>('DedupStats').implement({
   description:
-    'What ingestion saw in a window: events ingested, and ends of commands that links reported. It describes what the server ingested, and does not say how often any client executed anything.',
+    'Counters of ingested messages in a time window: events that hosts sent, and ends of commands that clients reported over links. It describes what the server ingested, and does not say how often any client executed anything.',
   fields: (t) => ({
-    windowSeconds: t.exposeInt('windowSeconds', { description: 'The window asked for, in seconds.' }),
+    windowSeconds: t.exposeInt('windowSeconds', { description: 'The requested length of the window, in seconds.' }),
     seen: t.exposeInt('seen', {
-      description: 'Messages that came in, duplicates included: not how often any client executed anything.',
+      description: 'How many messages came in, duplicates included. It is not how often any client executed anything.',
     }),
     unique: t.exposeInt('unique', {
       description:
-        'Those that had not been seen within the deduplicator’s time to live: not proof that anything was executed.',
+        'How many of the messages in `seen` had not been seen within the deduplicator’s TTL. It is not proof that anything was executed.',
     }),
     duplicates: t.exposeInt('duplicates', {
       description:
-        'Those that had: not proof that a client executed anything twice, or only once. A backend that cannot tell says 0, and `exact` is then false.',
+        'How many of the messages in `seen` had been seen within the TTL. It is not proof that a client executed anything twice, or only once. A backend that cannot tell answers 0, with `exact` false.',
     }),
     exact: t.exposeBoolean('exact', {
       description:
-        'Whether the counters are exact for whole buckets of `grainSeconds`; false where marks were dropped early or counted from what is left.',
+        'Whether the counters are exact for whole buckets of `grainSeconds`; false if deduplication entries were dropped early, or if the counters are estimated from the entries that remain.',
     }),
     grainSeconds: t.exposeInt('grainSeconds', {
-      description: 'The window is taken in whole buckets of so many seconds, the present one included.',
+      description: 'Length of one bucket, in seconds. The window consists of whole buckets, the current one included.',
     }),
     liveKeys: t.exposeInt('liveKeys', {
       nullable: true,
-      description: 'Messages that would be recognised now; null where the backend cannot tell cheaply.',
+      description: 'How many messages would be recognised as duplicates now; null if the backend cannot tell cheaply.',
     }),
   }),
 });
 
 const DedupBackendType = builder.objectRef<DedupBackend>('DedupBackend').implement({
-  description: 'What deduplicates, without secrets.',
+  description: 'The deduplicator’s implementation and settings, without secrets.',
   fields: (t) => ({
-    implementation: t.exposeString('implementation', { description: 'Its kind.' }),
-    ttlSeconds: t.exposeInt('ttlSeconds', { description: 'How long a message is recognised, in seconds.' }),
+    implementation: t.exposeString('implementation', { description: 'The kind of deduplicator.' }),
+    ttlSeconds: t.exposeInt('ttlSeconds', {
+      description: 'How long a message is recognised as a duplicate, in seconds.',
+    }),
     namespace: t.exposeString('namespace', {
       nullable: true,
-      description: 'The namespace of its keys; null where it has none.',
+      description: 'The namespace of the deduplicator’s keys; null if it has none.',
     }),
   }),
 });
 
 const Dedup = builder.objectRef<object>('Dedup').implement({
-  description: 'The deduplicator at ingestion, as it can be observed.',
+  description: 'The deduplicator of ingested messages.',
   fields: (t) => ({
     stats: t.field({
       type: DedupStatsType,
-      description: 'Counters of the latest window.',
+      description: 'Counters of a window that ends now.',
       args: {
         windowSeconds: t.arg.int({
           required: true,
@@ -62,7 +64,7 @@ const Dedup = builder.objectRef<object>('Dedup').implement({
     }),
     backend: t.field({
       type: DedupBackendType,
-      description: 'What it is.',
+      description: 'The deduplicator’s implementation and settings.',
       resolve: (_, _args, { core, who }) => core.dedup.backend(who),
     }),
   }),
@@ -71,7 +73,7 @@ const Dedup = builder.objectRef<object>('Dedup').implement({
 builder.queryField('dedup', (t) =>
   t.field({
     type: Dedup,
-    description: 'What the deduplicator observed. For administrators.',
+    description: 'The deduplicator’s counters and settings. Administrators only.',
     resolve(_, _args, { core, who }) {
       core.dedup.allow(who);
       return {};

@@ -6,19 +6,23 @@ import { ConnectionSnapshot } from './connections.ts';
 import { wireEnum } from './enums.ts';
 import { Refusal, refusalOf } from './refusal.ts';
 
-const DisconnectStateEnum = wireEnum<Disconnection['state']>('DisconnectState', 'What became of a disconnection.', {
-  closed: 'The link is closed.',
-  requested: 'The node of the link was asked to close it and has not said so yet.',
-});
+const DisconnectStateEnum = wireEnum<Disconnection['state']>(
+  'DisconnectState',
+  'The state of a requested disconnection.',
+  {
+    closed: 'The link is closed.',
+    requested: 'The link’s node was asked to close it and has not confirmed that yet.',
+  },
+);
 
 const DisconnectReceipt = builder.objectRef<Disconnection>('DisconnectReceipt').implement({
   description:
-    'What became of a disconnection. It ends a link, no command: what was dispatched may have run, and its client may come back and report it.',
+    'The state of a requested disconnection. It ends a link, not a command: dispatched commands may have run, and the client may connect again and report their ends.',
   fields: (t) => ({
-    state: t.expose('state', { type: DisconnectStateEnum, description: 'What became of it.' }),
+    state: t.expose('state', { type: DisconnectStateEnum, description: 'Whether the link is closed already.' }),
     connection: t.expose('connection', {
       type: ConnectionSnapshot,
-      description: 'The connection as it stands after; the client may have connected again already.',
+      description: 'The connection after the request; the client may have connected again already.',
     }),
   }),
 });
@@ -33,11 +37,11 @@ builder.mutationField('disconnectClient', (t) =>
   t.field({
     type: DisconnectResult,
     description:
-      'Closes a client’s link, for administrators, with close code 4451. The client may connect again at once: keeping it away is for its token. A client that was not seen lately is `not_found`, one whose link is down is refused. Written to the audit log.',
+      'Closes a client’s link with close code 4451. Administrators only. The client may connect again at once: to keep it away, its token must no longer be accepted. Answers `not_found` if the client has no recent connection; refuses if its link is down. The audit log records the request.',
     args: {
-      userId: t.arg.id({ required: true, description: 'The user.' }),
-      clientId: t.arg.id({ required: true, description: 'The client.' }),
-      reason: t.arg.string({ description: `Why, for the audit log: at most ${MAX_REASON} characters.` }),
+      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
+      clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
+      reason: t.arg.string({ description: `The reason for the audit log, at most ${MAX_REASON} characters.` }),
     },
     resolve: async (_, { reason, ...key }, { core, who }) =>
       (await core.delivery.disconnectClient(who, key, reason ?? null).catch(refusalOf)) ?? notFound(),

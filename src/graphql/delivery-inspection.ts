@@ -11,45 +11,47 @@ import { ModeEnum } from './viewer.ts';
 
 const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
   description:
-    'Bounded aggregates of delivery: of this process in direct mode, of the deployment’s namespace in shared mode. What is called sampled is of a sample, not an exact global extreme, and none of it proves that anything was executed.',
+    'Bounded aggregates of delivery: of this process in direct mode, of the deployment’s namespace in shared mode. Fields named `sampled...` are values of a sample, not an exact global extreme, and none of it proves that anything was executed.',
   fields: (t) => ({
     trackedCommands: t.exposeInt('trackedCommands', {
-      description: 'Commands with a record: those that have not ended, and those whose end is still remembered.',
+      description: 'How many commands have a record: live commands, and ended ones whose record is still retained.',
     }),
     dueCommands: t.exposeInt('dueCommands', {
-      description: 'Commands past their connect deadline or their deadline that have not been ended for it yet.',
+      description:
+        'How many live commands are past their connect deadline or their deadline and have not been ended yet.',
     }),
     sampledOldestDeadline: t.expose('sampledOldestDeadline', {
       type: 'DateTime',
       nullable: true,
-      description: 'The earliest deadline among the sampled commands; null when none was sampled.',
+      description: 'The earliest deadline among the sampled commands; null if none was sampled.',
     }),
     sampledOldestQueuedAgeMs: t.exposeInt('sampledOldestQueuedAgeMs', {
       nullable: true,
       description:
-        'How long ago, in milliseconds, that one of the sampled commands was queued which has been queued for its client’s link the longest. A sample, not an exact global maximum; null when none of them is queued.',
+        'Age in milliseconds of the sampled command that has been queued for its client’s link the longest. A sample, not an exact global maximum; null if no sampled command is queued.',
     }),
     sampleSize: t.exposeInt('sampleSize', {
-      description: `How many commands were sampled: of those that have not ended, at most ${DELIVERY_SAMPLE}.`,
+      description: `How many live commands were sampled, at most ${DELIVERY_SAMPLE}.`,
     }),
     legacyCommandStreamDepth: t.exposeInt('legacyCommandStreamDepth', {
       nullable: true,
       description:
-        'Entries of a legacy command stream that migration checks found; null in direct mode, which has none.',
+        'How many entries of a legacy command stream the migration checks found; null if no legacy keys are configured, as in direct mode.',
     }),
     pendingCommandDepth: t.exposeInt('pendingCommandDepth', {
       nullable: true,
-      description: 'Pending legacy commands that migration checks found; null in direct mode, which has none.',
+      description:
+        'How many pending legacy commands the migration checks found; null if no legacy keys are configured, as in direct mode.',
     }),
     mode: t.field({
       type: ModeEnum,
-      description: 'Which evidence this is: one process’ own, or that of the shared namespace.',
+      description: 'Whether the numbers cover this process (direct mode) or the shared namespace (shared mode).',
       resolve: (_summary, _args, { core }) => core.mode,
     }),
     completeness: t.expose('completeness', {
       type: CompletenessType,
       description:
-        'What was and was not observed: a source for each silent node, of whose links nothing newer is known.',
+        'Whether anything is missing, from which source, and why. Each silent node is a source: nothing newer is known about its links.',
     }),
   }),
 });
@@ -57,39 +59,39 @@ const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySumm
 const DeliveryRecordConnection = connectionOf('DeliveryRecord', DeliveryRecord, { rows: 'delivery records' });
 
 const DeliveryFilter = builder.inputType('DeliveryFilter', {
-  description: 'Which commands to list; each member narrows.',
+  description: 'Which commands to list. A command must match every member that is given.',
   fields: (t) => ({
-    userId: t.id({ description: 'Targets of this user.' }),
-    clientId: t.id({ description: 'This target.' }),
-    stage: t.field({ type: StageEnum, description: 'Those that have come just so far.' }),
+    userId: t.id({ description: 'Only commands for clients of this user.' }),
+    clientId: t.id({ description: 'Only commands for this client.' }),
+    stage: t.field({ type: StageEnum, description: 'Only commands at exactly this stage.' }),
     outcome: t.field({
       type: OutcomeEnum,
-      description: 'Those that ended so. With a stage other than TERMINAL it is refused.',
+      description: 'Only commands with this outcome. Refused together with a stage other than TERMINAL.',
     }),
-    nodeId: t.id({ description: 'Those whose target’s link is, or was, on this node.' }),
-    admittedAfter: t.field({ type: 'DateTime', description: 'Those admitted after this time, exclusive.' }),
+    nodeId: t.id({ description: 'Only commands whose target’s link is or was on this node.' }),
+    admittedAfter: t.field({ type: 'DateTime', description: 'Only commands admitted after this time, exclusive.' }),
   }),
 });
 
 const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
   description:
-    'How delivery goes, for administrators. No payload of a command can be reached from here, and no status here ever means that an effect outside a client is complete.',
+    'The state of delivery, for administrators. It gives access to no command payload, and no status here ever means that an effect outside a client is complete.',
   fields: (t) => ({
     summary: t.field({
       type: DeliverySummaryType,
-      description: 'Bounded aggregates.',
+      description: 'Bounded aggregates of delivery.',
       resolve: (who, _, { core }) => core.delivery.summary(who),
     }),
     nodes: t.field({
       type: DispatcherNodeConnection,
-      description: `Nodes that reported lately, in order of node. One that died is listed as stale for ${NODE_GONE_MS / 1000} seconds.`,
+      description: `Nodes that reported recently, in order of node id. A node that died is listed as stale for ${NODE_GONE_MS / 1000} seconds.`,
       complexity: pageCost,
       args: { ...pageArguments },
       resolve: (who, page, { core }) => core.delivery.nodes(who, pageOf(page)),
     }),
     tenants: t.field({
       type: CapacityScopeConnection,
-      description: 'Admission scopes that hold something now, in order of scope.',
+      description: 'Admission scopes that hold reservations now, in order of scope id.',
       complexity: pageCost,
       args: { ...pageArguments },
       resolve: (who, page, { core }) => core.delivery.tenants(who, pageOf(page)),
@@ -98,7 +100,7 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
       type: DeliveryRecord,
       nullable: true,
       description:
-        'The record of one command; null when none is kept: it was never admitted, its idempotency window is over, or a mark alone is left of it. Ids that no command can have are refused.',
+        'The record of one command; null if none is kept: the command was never admitted, its idempotency window is over, or only its mark is left. Invalid ids are refused.',
       args: { ...commandArguments },
       resolve: (who, key, { core }) => core.delivery.status(who, key),
     }),
@@ -106,7 +108,10 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
       type: DeliveryRecordConnection,
       description: 'Commands with a record, in order of user, client and command.',
       complexity: pageCost,
-      args: { filter: t.arg({ type: DeliveryFilter, description: 'Which.' }), ...pageArguments },
+      args: {
+        filter: t.arg({ type: DeliveryFilter, description: 'Which commands to list. Omitted: all.' }),
+        ...pageArguments,
+      },
       resolve: (who, { filter, ...page }, { core }) => core.delivery.commands(who, filter ?? {}, pageOf(page)),
     }),
   }),
@@ -115,7 +120,7 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
 builder.queryField('delivery', (t) =>
   t.field({
     type: Delivery,
-    description: 'How delivery goes. Administrators only.',
+    description: 'The state of delivery. Administrators only.',
     resolve: (_root, _args, { who }) => requireAdmin(who),
   }),
 );

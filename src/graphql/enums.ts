@@ -2,14 +2,15 @@ import { builder } from './builder.ts';
 
 type Values<Word extends string> = Record<string, { readonly value: Word; readonly description: string }>;
 
-/** The GraphQL name of a wire word: `user-owned` is USER_OWNED. */
+/** The GraphQL enum name of a wire value: `user-owned` becomes USER_OWNED. */
 export function enumName(word: string): string {
   return word.toUpperCase().replaceAll('-', '_');
 }
 
 /**
- * An enum whose internal values are core's own words, so that resolvers hand them through and the wire schema puts them out as they
- * are. `words` maps each word to its description; a word that core has and the enum lacks does not compile.
+ * An enum whose internal values are core's own wire values, so that resolvers return them unchanged and the wire schema
+ * serializes them as they are. `words` maps each value to its description. A value of core's type that `words` lacks is
+ * a compile error.
  */
 export function wireEnum<Word extends string>(
   name: string,
@@ -21,7 +22,7 @@ export function wireEnum<Word extends string>(
   return builder.enumType(name, { description, values });
 }
 
-/** The keys of a record that holds no others: made in one place by a literal, as every table of words is. */
+/** The typed keys of a record. The record must have no other keys, so use it only on object literals. */
 export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
   return Object.keys(record) as Key[];
 }

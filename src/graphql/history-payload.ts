@@ -9,8 +9,8 @@ export type Payloads = { readonly load: (message: Message) => Maybe<ShownPayload
 const NOT_SHOWN: ShownPayload = { state: 'redacted', text: null };
 
 /**
- * Payloads that were asked for, each looked up once however many fields ask. Large ones are fetched up to ANSWER_SPILL_BYTES a request: those
- * beyond stay redacted, or one page could fill the memory of the relay.
+ * Loads payloads for one request; each is looked up once, however many fields read it. Large payloads are fetched up to
+ * ANSWER_SPILL_BYTES per request. Those beyond stay redacted, because otherwise one page could fill the relay's memory.
  */
 export function createPayloads(core: Core): Payloads {
   const loader = new DataLoader<Message, ShownPayload, string>(async (messages) => core.history.payloads(messages), {

@@ -6,18 +6,18 @@ import { CompletenessType } from './page.ts';
 
 const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
   description:
-    'One bounded sample of what is stored, as this backend stores it: its members differ by backend, and it may hold what summaries omit.',
+    'A bounded sample of messages as this backend stores them. The members of an item differ by backend, and an item may hold data that message summaries omit.',
   fields: (t) => ({
     items: t.field({
       type: ['JSON'],
       nullable: { list: false, items: true },
       description:
-        'The newest first: stored messages, or payloads alone. A payload that is kept apart stands in a stored message as its reference; alone it is null where it cannot be read.',
+        'The sampled items, newest first: stored messages, or only payloads. A stored message holds a large payload as a reference; an item is null if only payloads were requested and this one cannot be read.',
       resolve: ({ items }) => items,
     }),
     completeness: t.expose('completeness', {
       type: CompletenessType,
-      description: 'What was and was not observed.',
+      description: 'Whether anything is missing, from which source, and why.',
     }),
   }),
 });
@@ -27,18 +27,18 @@ builder.queryField('rawMessages', (t) =>
     type: RawSampleType,
     complexity: ({ limit }) => ({ field: 1, multiplier: Math.max(1, limit) }),
     description:
-      'A sample of stored messages, at most 100 and 1 MiB, and at least one where there is one. For administrators, where the relay was started with RAW_MESSAGES; each reading is written to the audit log.',
+      'A sample of the newest stored messages: at most 100, and at most 1 MiB unless a single message is larger. Administrators only, and only if the relay was started with RAW_MESSAGES. The audit log records each request.',
     args: {
-      stream: t.arg.string({ description: 'The full key of a stream, `<user>/<suffix>`; omitted, of all streams.' }),
+      stream: t.arg.string({ description: 'The full key of a stream, `<user>/<suffix>`. Omitted: all streams.' }),
       valuesOnly: t.arg.boolean({
         required: true,
         defaultValue: false,
-        description: 'Whether to give payloads alone.',
+        description: 'Whether to return only payloads, of messages that have one.',
       }),
       limit: t.arg.int({
         required: true,
         defaultValue: RAW_SAMPLE,
-        description: `Messages at most: 1 to ${RAW_SAMPLE}.`,
+        description: `The most items to return: 1 to ${RAW_SAMPLE}.`,
         extensions: { minimum: 1, maximum: RAW_SAMPLE },
       }),
     },

@@ -15,9 +15,9 @@ import type { SiteView } from '../core/sites/room.ts';
 import { createPayloads, type Payloads } from './history-payload.ts';
 
 /**
- * Nested fields by batch: however many parents ask in one tick, core is asked once, unless all there is lies in this process' memory, where
- * asking at once costs less. What was loaded is remembered until `forget`, which a subscription calls before each event so that every event
- * is seen with fresh eyes.
+ * Loads nested fields in batches: all parents of one tick cause one call of core. In direct mode each key is loaded at
+ * once instead, since all state is in this process' memory and that costs less. Values are cached until `forget`, which
+ * a subscription calls before each event so that no event shows values cached for an earlier one.
  */
 export type Loaders = {
   readonly connection: (key: ClientKey) => Maybe<Connection | null>;
@@ -30,7 +30,7 @@ export type Loaders = {
   readonly windows: (query: WindowQuery, first: number) => Maybe<Page<CountedWindow>>;
   readonly workers: (query: WorkerQuery, first: number) => Maybe<WorkerList>;
   readonly sitesOfUser: (userId: string, first: number) => Maybe<Summary<SiteView>>;
-  /** Payloads that were asked for; asking is for the resolver to judge. */
+  /** Loads payloads. The resolver decides whether the requester asked for them. */
   readonly payload: Payloads['load'];
   readonly forget: () => void;
 };
@@ -78,14 +78,14 @@ type Load<K, V> = { readonly load: (key: K) => Maybe<V>; readonly forget: () => 
 type LoadPage<K, V> = { readonly load: (key: K, first: number) => Maybe<V>; readonly forget: () => void };
 type Loading = {
   single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => Maybe<readonly V[]>): Load<K, V>;
-  /** One batch per page size: rows of one size cannot serve another. */
+  /** One batch per page size: a page of one size cannot serve a request for another size. */
   pages<K, V>(
     keyOf: (key: K) => string,
     batch: (keys: readonly K[], first: number) => Maybe<readonly V[]>,
   ): LoadPage<K, V>;
 };
 
-/** Made when it is first needed: most requests need few of them. */
+/** Each DataLoader is created on first use, since most requests need few of them. */
 const BATCHED: Loading = {
   single<K, V>(keyOf: (key: K) => string, batch: (keys: readonly K[]) => Maybe<readonly V[]>): Load<K, V> {
     let loader: DataLoader<K, V, string> | undefined;
@@ -134,6 +134,6 @@ function bySize<K, V>(make: (first: number) => Load<K, V>): LoadPage<K, V> {
 
 function onlyOne<V>(values: readonly V[]): V {
   const [value] = values;
-  if (value === undefined) throw new CallboardError('internal', 'A batch of one key was answered with none.');
+  if (value === undefined) throw new CallboardError('internal', 'A batch load of one key returned no value.');
   return value;
 }

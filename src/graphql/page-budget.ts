@@ -3,22 +3,29 @@ import { completenessOf } from '../core/cursor.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../core/limits.ts';
 import type { Completeness, Page } from '../core/page.ts';
 
-/** The names of the fields that an operation asks for and that may be large; null: not known, so any of them. */
+/** The names of the possibly large fields that an operation selects; null if unknown, which counts as all of them. */
 export type Asks = ReadonlySet<string> | null;
 
-/** What of a row may be large: the fields that show it, and its bytes where some of these are asked for. */
+/** The possibly large part of a row: the fields that show it, and its size if an operation selects some of them. */
 export type RowSize<Row> = {
   readonly fields: readonly string[];
-  /** About as many bytes as the asked fields have as JSON, from lengths that are known: cheap, and called once for each row. */
+  /**
+   * The approximate size of the selected fields as JSON, in bytes. Computed from known lengths, so it is cheap; called
+   * once per row.
+   */
   readonly bytes: (row: Row, asks: (field: string) => boolean) => number;
 };
 
-/** After the first list of an answer each takes at most this part of what is left, so that one of many leaves something for the others. */
+/**
+ * Each list after the first may take at most 1/SHARE of the remaining budget, so that every list leaves something for
+ * later ones.
+ */
 const SHARE = 8;
 
 /**
- * The bytes that all lists of one answer may hold together. A list that meets the bound of a page, or the end of the budget, ends early and
- * says so. While anything is left a list has at least one row, so that paging makes progress; after that lists are empty.
+ * The bytes that all lists of one answer may hold together. A list that reaches the bound of a page or the end of the
+ * budget ends early, and its completeness says so. While any budget is left, a list has at least one row, so that
+ * paging makes progress; afterwards lists are empty.
  */
 export class AnswerBudget {
   readonly #asks: Asks;
@@ -29,7 +36,9 @@ export class AnswerBudget {
     this.#asks = asks;
   }
 
-  /** The page, or the beginning of it that there is room for: always the same beginning of the same page. */
+  /**
+   * The page, or the first rows of it that fit into the budget. Repeated calls for the same page return the same rows.
+   */
   page<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     const { kept } = this.#partOf(page, page.nodes, size);
     if (kept === page.nodes.length) return page;
@@ -42,13 +51,16 @@ export class AnswerBudget {
     };
   }
 
-  /** The page as it is written row by row. Each time but the first counts again: one page may stand in several places of an answer. */
+  /**
+   * As `page`, for fields that write the rows. Every call after the first counts the rows again: an answer may hold one
+   * page several times.
+   */
   written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     this.#write(this.#partOf(page, page.nodes, size));
     return this.page(page, size);
   }
 
-  /** A list that has no pages. */
+  /** As `page`, for a list without pages. */
   list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
     list: List,
     size: RowSize<Row>,
@@ -58,19 +70,22 @@ export class AnswerBudget {
     return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
   }
 
-  /** Its rows as they are written. */
+  /** As `written`, for a list without pages. */
   items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
     this.#write(this.#partOf(list, list.items, size));
     return this.list(list, size).items;
   }
 
-  /** Counts a row that stands alone. Throws `too_complex` where nothing is left: what has no list cannot end early. */
+  /**
+   * Counts a single row. Throws `too_complex` if no budget is left, because a single row cannot end early as a list
+   * can.
+   */
   row<Row>(row: Row, size: RowSize<Row>): Row {
     this.#spend(this.#bytesOf(row, this.#sizeOf(size)));
     return row;
   }
 
-  /** Begins anew, for an operation that is run again from its start. */
+  /** Resets the budget, for an operation that is executed again from its start. */
   restart(): void {
     this.#left = ANSWER_BYTES;
     this.#parts.clear();
@@ -115,7 +130,7 @@ export class AnswerBudget {
     return ANSWER_ROW_BYTES + (size ? size.bytes(row, this.#isAsked) : 0);
   }
 
-  /** Null: nothing that may be large is asked for. */
+  /** Null if the operation selects no field that may be large. */
   #sizeOf<Row>(size: RowSize<Row>): RowSize<Row> | null {
     return size.fields.some(this.#isAsked) ? size : null;
   }
@@ -123,7 +138,7 @@ export class AnswerBudget {
   readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
 }
 
-/** How many rows of a list are shown, and what they count; counted once before they are written. */
+/** How many rows of a list are shown, and their bytes. Deducted from the budget once, before the rows are written. */
 type Part = { readonly kept: number; readonly bytes: number; written: boolean };
 const NOTHING: Part = { kept: 0, bytes: 0, written: false };
 
@@ -132,7 +147,7 @@ function fitPlain(rows: number, room: number): Part {
   return { kept, bytes: kept * ANSWER_ROW_BYTES, written: false };
 }
 
-/** An operation is run from its start, in a context in which it may have been run in part before. */
+/** Resets the budget of a context in which part of the operation may have been executed before. */
 export function restartBudget(context: unknown): void {
   if (typeof context !== 'object' || context === null || !('budget' in context)) return;
   if (context.budget instanceof AnswerBudget) context.budget.restart();

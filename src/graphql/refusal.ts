@@ -3,10 +3,10 @@ import { CallboardError, CODES, type Code } from '../core/errors.ts';
 import { builder } from './builder.ts';
 import { enumName, keysOf, wireEnum } from './enums.ts';
 
-/** A typed refusal, as core answers it. */
+/** A refusal as core returns it. */
 export type RefusalView = Extract<Invocation, { readonly kind: 'refused' }>;
 
-/** What may be refused by being thrown in core, and by which layer: also shown as a typed refusal where a union allows one. */
+/** Errors thrown by core that are shown as a typed refusal in unions that allow one, and the layer that refused. */
 const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   policy_denied: 'policy',
   not_connected: 'target',
@@ -21,7 +21,7 @@ const EXPECTED: Partial<Record<Code, RefusedBy>> = {
   site_mode_denied: 'site',
 };
 
-/** The expected refusal in a thrown error; throws it again when it is none, as those about who may not ask are. */
+/** Turns an expected error into a refusal. Rethrows every other error, such as those about missing permissions. */
 export function refusalOf(error: unknown): RefusalView {
   const by = error instanceof CallboardError ? EXPECTED[error.code] : undefined;
   if (!(error instanceof CallboardError) || by === undefined) throw error;
@@ -32,7 +32,7 @@ export function refusalOf(error: unknown): RefusalView {
 }
 
 export const RefusalCodeEnum = builder.enumType('RefusalCode', {
-  description: 'The closed table of codes, shared with every other face.',
+  description: 'The error codes of the relay. REST, GraphQL and links use the same codes.',
   values: codeValues(),
 });
 
@@ -44,36 +44,38 @@ function codeValues(): Record<string, { readonly value: Code; readonly descripti
   return values;
 }
 
-const RefusedByEnum = wireEnum<RefusedBy>('RefusedBy', 'Which layer refused.', {
-  address: 'The address names nothing that the asker may reach.',
-  policy: 'The central policy.',
-  arguments: 'The check of the arguments.',
-  capacity: 'A bound on how much may be held.',
-  target: 'The target: it is not connected, not the one named, or advertises no such action.',
-  conflict: 'The command id was used for another request.',
-  site: 'The rules of a site.',
-  relay: 'This node, which admits nothing now.',
+const RefusedByEnum = wireEnum<RefusedBy>('RefusedBy', 'The layer of the relay that refused a request.', {
+  address: 'The address names nothing that the requester may reach.',
+  policy: 'The central policy denies the invocation.',
+  arguments: 'An argument is invalid.',
+  capacity: 'A limit on capacity, rate or storage is reached.',
+  target:
+    'The target client is not connected, has another instance than the requested one, or does not advertise the action.',
+  conflict: 'The command id was used for a different request.',
+  site: 'The rules of the site deny the request.',
+  relay: 'This node admits no commands now.',
 });
 
 export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
-  description: 'Refused before anything could run: an invocation that is refused leaves no command behind.',
+  description: 'A request that was refused before anything could run. A refused invocation leaves no command behind.',
   fields: (t) => ({
-    code: t.expose('code', { type: RefusalCodeEnum, description: 'Why, for a program.' }),
-    message: t.exposeString('message', { description: 'Why, for a reader.' }),
-    by: t.expose('by', { type: RefusedByEnum, description: 'Which layer refused.' }),
+    code: t.expose('code', { type: RefusalCodeEnum, description: 'The error code, for programs.' }),
+    message: t.exposeString('message', { description: 'The error message, for people.' }),
+    by: t.expose('by', { type: RefusedByEnum, description: 'The layer that refused.' }),
     retryAfterMs: t.exposeInt('retryAfterMs', {
       nullable: true,
-      description: 'When trying again may help, milliseconds from now; null where time alone does not help.',
+      description: 'After how many milliseconds a retry may succeed; null if waiting alone does not help.',
     }),
     share: t.string({
       nullable: true,
       description:
-        'Which share of the relay is used up, where the code is `share_exceeded` or `store_full`: `links`, `queued_bytes`, ...',
+        'Which share is used up, such as `links` or `queued_bytes`; null unless the code is `share_exceeded` or `store_full`.',
       resolve: ({ share }) => share ?? null,
     }),
     givenCommandId: t.id({
       nullable: true,
-      description: 'The command id that the caller gave, if it gave one. There is no such command by this call.',
+      description:
+        'The command id that the caller gave; null if it gave none. This call created no command with that id.',
       resolve: ({ commandId }) => commandId,
     }),
   }),

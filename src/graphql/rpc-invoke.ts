@@ -13,16 +13,19 @@ import { Refusal, refusalOf, type RefusalView } from './refusal.ts';
 import { noteCommand } from './request-notes.ts';
 import { WaitStageEnum } from './rpc.ts';
 
-/** `reread`: asked for again by its ids, so that what is shown is a record and not the caller's own answer. */
+/**
+ * `reread`: the command was awaited by its ids, so the answer shows a stored record and not the response to the
+ * caller's own call.
+ */
 type InvocationView = Exclude<Invocation, RefusalView> & { readonly reread: boolean };
 
 const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implement({
-  description: 'An admitted invocation as its caller sees it. Its ids are a handle that can be awaited again.',
+  description: 'An admitted invocation, as its caller sees it. With its ids the command can be awaited again.',
   fields: (t) => ({
-    commandId: t.id({ description: 'The command.', resolve: (view) => endOf(view).commandId }),
+    commandId: t.id({ description: 'The command’s id.', resolve: (view) => endOf(view).commandId }),
     rpcId: t.exposeID('rpcId', {
       nullable: true,
-      description: 'This call’s wait, which is over; null where there was none.',
+      description: 'The id of this call’s wait, which is over; null if the call made none.',
     }),
     outcome: t.field({
       type: OutcomeEnum,
@@ -32,7 +35,7 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
     }),
     stage: t.field({
       type: StageEnum,
-      description: 'How far the command has come.',
+      description: 'How far the command came.',
       resolve: (view) => endOf(view).stage,
     }),
     execution: t.field({
@@ -44,7 +47,7 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
       type: 'JSON',
       nullable: true,
       description:
-        'What the client reported as result. An administrator who awaits a command by its ids is written to the audit log.',
+        'The result that the client reported; null if there is none or it is no longer retained. If an administrator reads it by `awaitCommand`, the audit log records that.',
       resolve: (view, _, { auditPayload }) => {
         if (view.reread && view.result !== null) auditPayload(subjectOfCommand(view.command));
         return view.result;
@@ -54,30 +57,31 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
       type: TerminalErrorType,
       nullable: true,
       description:
-        'Why it failed or was not completed. Code `result_expired`: it ended as `outcome` says, and its result is no longer retained.',
+        'The error with which the command ended; null if there is none. The code `result_expired` means that the command ended as `outcome` says and its result is no longer retained.',
       resolve: (view) => endOf(view).error,
     }),
     command: t.field({
       type: CommandType,
       nullable: true,
-      description: 'The case file; null for the holder of a grant, and where the record is no longer retained.',
+      description: 'The command’s record; null for the holder of a grant, and if the record is no longer retained.',
       resolve: (view, _, { who }) => (who?.kind === 'grant' || view.kind === 'ended' ? null : view.command),
     }),
   }),
 });
 
 const InvokeActionOutcome = builder.objectRef<InvocationView>('InvokeActionOutcome').implement({
-  description: 'The command ended. `outcome` says how, and claims nothing about effects outside the client.',
+  description: 'The command ended. `outcome` says how; it proves nothing about effects outside the client.',
   interfaces: [InvocationType],
 });
 
 const InvokeActionPending = builder.objectRef<InvocationView>('InvokeActionPending').implement({
-  description: 'What was waited for was reached, or the wait ended, before the command did. The command goes on.',
+  description:
+    'The call reached the stage that it waited for, or its wait ended, before the command ended. The command goes on.',
   interfaces: [InvocationType],
 });
 
 export const InvokeActionResult = builder.unionType('InvokeActionResult', {
-  description: 'The end of the command, its present state, or a refusal.',
+  description: 'The end of the command, its current state, or a refusal.',
   types: [InvokeActionOutcome, InvokeActionPending, Refusal],
   resolveType: ({ kind }) => {
     if (kind === 'refused') return 'Refusal';
@@ -89,36 +93,37 @@ export const waitFor = {
   type: WaitStageEnum,
   required: true,
   defaultValue: 'completed',
-  description: 'What to wait for.',
+  description: 'What the call waits for.',
 } as const;
 
 const InvokeActionInput = builder.inputType('InvokeActionInput', {
-  description: 'A command for one client. Its deadline is its admission and both budgets.',
+  description:
+    'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'The user of the target.' }),
-    clientId: t.id({ required: true, description: 'The target.' }),
-    instanceId: t.id({ description: 'The instance that must be the live one; omitted, any.' }),
-    action: t.string({ required: true, description: 'The action to run.' }),
-    params: t.field({ type: 'JSON', description: 'What the action is given: a JSON object; omitted, none.' }),
+    userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.id({ required: true, description: 'The id of the target client.' }),
+    instanceId: t.id({ description: 'The id of the client instance that must be live. Omitted: any instance.' }),
+    action: t.string({ required: true, description: 'The name of the action to run.' }),
+    params: t.field({ type: 'JSON', description: 'The action’s arguments, a JSON object. Omitted: none.' }),
     commandId: t.id({
       description:
-        'The caller’s own id, which makes the call safe to repeat: the same request attaches to the command or replays its outcome, another is a conflict. Omitted, the relay makes one.',
+        'The caller’s own id for the command, which makes the call safe to repeat: the same request attaches to the command or replays its outcome, and a different request is a conflict. Omitted: the relay generates one.',
     }),
     waitFor: t.field(waitFor),
     connectWithinMs: t.int({
       required: true,
       defaultValue: CONNECT_WITHIN_MS.default,
-      description: `How long it may wait for its client to connect, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds; 0 refuses when it is not connected.`,
+      description: `How long the command may wait for its client to connect, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds. With 0, the call is refused if the client is not connected.`,
       extensions: { minimum: CONNECT_WITHIN_MS.min, maximum: CONNECT_WITHIN_MS.max },
     }),
     respondWithinMs: t.int({
       required: true,
       defaultValue: RESPOND_WITHIN_MS.default,
-      description: `How long its client may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
+      description: `How long the client may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
       extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({ description: 'The caller’s trace, retained with every message of the command.' }),
-    parentSpanId: t.string({ description: 'The caller’s span, retained likewise.' }),
+    traceId: t.string({ description: 'The caller’s trace id, retained with every message of the command.' }),
+    parentSpanId: t.string({ description: 'The caller’s span id, retained with every message of the command.' }),
   }),
 });
 
@@ -126,8 +131,8 @@ builder.mutationField('invokeAction', (t) =>
   t.field({
     type: InvokeActionResult,
     description:
-      'Invokes an action of a client and waits for what was asked to wait for. A caller that hangs up ends its wait, never the command.',
-    args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command.' }) },
+      'Invokes an action of a client and waits for what `waitFor` names. A caller that hangs up ends its wait, never the command.',
+    args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command to run.' }) },
     extensions: DEED,
     resolve: (_, { input }, { core, who, signal, notes }) => {
       const request = { ...input, params: textOfJson(input.params), signal };
@@ -140,14 +145,14 @@ builder.mutationField('awaitCommand', (t) =>
   t.field({
     type: InvokeActionResult,
     description:
-      'Waits again on a command by its ids, from any node. An absent command is `not_found`, and so is another user’s.',
+      'Waits for a command by its ids, on any node. Answers `not_found` if there is no such command or it belongs to another user.',
     args: {
       ...commandArguments,
       waitFor: t.arg(waitFor),
       withinMs: t.arg.int({
         required: true,
         defaultValue: AWAIT_WITHIN_MS.default,
-        description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds; 0 only reads the record and makes no waiter.`,
+        description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds. With 0, the call only reads the record and makes no waiter.`,
         extensions: { minimum: AWAIT_WITHIN_MS.min, maximum: AWAIT_WITHIN_MS.max },
       }),
     },
@@ -163,14 +168,14 @@ export function view(invocation: Invocation, reread: boolean): InvocationView | 
   return invocation.kind === 'refused' ? invocation : { ...invocation, reread };
 }
 
-const CancelStateEnum = wireEnum<CancelReceipt['state']>('CancelState', 'What became of a cancellation.', {
-  cancelled: 'The command had not been written to its client, and now never will be.',
-  requested: 'Its client was asked to stop. It may have run all the same.',
-  too_late: 'The command had ended.',
+const CancelStateEnum = wireEnum<CancelReceipt['state']>('CancelState', 'The result of a requested cancellation.', {
+  cancelled: 'The command had not been written to its client and never will be.',
+  requested: 'The client was asked to stop the command. It may have run already.',
+  too_late: 'The command had ended already.',
 });
 
 const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').implement({
-  description: 'What became of a cancellation.',
+  description: 'The result of a requested cancellation.',
   fields: (t) => ({
     state: t.expose('state', { type: CancelStateEnum, description: 'What became of it.' }),
     commandId: t.exposeID('commandId', { description: 'The command.' }),
@@ -196,18 +201,18 @@ const CancelCommandResult = builder.unionType('CancelCommandResult', {
 const CancelCommandInput = builder.inputType('CancelCommandInput', {
   description: 'Which command to cancel, and why.',
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'The user of the target.' }),
-    clientId: t.id({ required: true, description: 'The target.' }),
-    commandId: t.id({ required: true, description: 'The command.' }),
-    reason: t.string({ description: 'Why, for the record and the client.' }),
+    userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.id({ required: true, description: 'The id of the target client.' }),
+    commandId: t.id({ required: true, description: 'The command’s id.' }),
+    reason: t.string({ description: 'The reason, for the record and the client: at most 256 characters.' }),
   }),
 });
 
 builder.mutationField('cancelCommand', (t) =>
   t.field({
     type: CancelCommandResult,
-    description: 'Cancels a command. An absent command is `not_found`, and so is another user’s.',
-    args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command.' }) },
+    description: 'Cancels a command. Answers `not_found` if there is no such command or it belongs to another user.',
+    args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command to cancel.' }) },
     resolve: async (_, { input: { reason, ...key } }, { core, who, notes }) =>
       noteCommand(notes, (await core.rpc.cancel(who, key, reason ?? null).catch(refusalOf)) ?? notFound()),
   }),

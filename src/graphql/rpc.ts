@@ -13,37 +13,45 @@ import { CompletenessType, connectionOf, CountResult, pageArguments, pageCost, p
 
 export const WaitStageEnum = wireEnum<WaitFor>(
   'WaitStage',
-  'What a call waits for. Waiting is not running: a wait that ends leaves the command as it is.',
+  'What a call waits for. The end of a wait does not change the command.',
   {
-    admitted: 'That the command is on record.',
-    acknowledged: 'That its client said that it has it.',
-    completed: 'That it ended.',
+    admitted: 'Until the command is on record.',
+    acknowledged: 'Until the client confirmed that it received the command.',
+    completed: 'Until the command ended.',
   },
 );
 
 const InstanceMismatchType = builder.objectRef<InstanceMismatch>('InstanceMismatch').implement({
-  description: 'The command expects another instance than the one observed.',
+  description: 'The command expects another client instance than the one that was observed.',
   fields: (t) => ({
     expectedInstanceId: t.exposeID('expectedInstanceId', {
-      description: 'The instance believed live when the command was admitted or queued.',
+      description:
+        'The id of the instance that the command was written to or, before dispatch, of the one believed to be live when it was admitted or queued.',
     }),
     observedInstanceId: t.exposeID('observedInstanceId', {
       nullable: true,
-      description: 'The instance observed; null: the client is not connected.',
+      description:
+        'The id of the observed instance: `checkInstance` if the filter names one, otherwise the connected instance. Null would mean that the client is not connected, but then no mismatch is reported.',
     }),
-    observedAt: t.expose('observedAt', { type: 'DateTime', description: 'When it was observed.' }),
+    observedAt: t.expose('observedAt', { type: 'DateTime', description: 'When the instance was observed.' }),
   }),
 });
 
 const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
   description:
-    'One caller’s wait on a command that has not been resolved. Nothing more is shown by it: the command may have been written to the socket, the client may have run it, and a result may have come after the caller stopped waiting.',
+    'One caller’s wait on a command that has not been resolved. Nothing more is shown: the command may have been written to the socket, the client may have run it, and a result may have come after the caller stopped waiting.',
   fields: (t) => ({
-    rpcId: t.id({ description: 'The wait.', resolve: ({ waiter }) => waiter.rpcId }),
-    commandId: t.id({ description: 'The command waited on.', resolve: ({ waiter }) => waiter.commandId }),
-    userId: t.id({ description: 'The user of the target.', resolve: ({ waiter }) => waiter.userId }),
-    clientId: t.id({ description: 'The target.', resolve: ({ waiter }) => waiter.clientId }),
-    action: t.string({ description: 'The action asked for.', resolve: ({ waiter }) => waiter.action }),
+    rpcId: t.id({ description: 'The id of the wait.', resolve: ({ waiter }) => waiter.rpcId }),
+    commandId: t.id({
+      description: 'The id of the command that the caller waits for.',
+      resolve: ({ waiter }) => waiter.commandId,
+    }),
+    userId: t.id({
+      description: 'The id of the user that the target client belongs to.',
+      resolve: ({ waiter }) => waiter.userId,
+    }),
+    clientId: t.id({ description: 'The id of the target client.', resolve: ({ waiter }) => waiter.clientId }),
+    action: t.string({ description: 'The name of the requested action.', resolve: ({ waiter }) => waiter.action }),
     waitFor: t.field({
       type: WaitStageEnum,
       description: 'What the caller waits for.',
@@ -51,16 +59,17 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
     }),
     expectedInstanceId: t.id({
       nullable: true,
-      description: 'The instance believed live when the command was admitted or queued.',
+      description:
+        'The id of the instance believed to be live when the command was admitted or queued; null if none was known.',
       resolve: ({ command }) => command.expectedInstanceId,
     }),
     nodeId: t.id({
       nullable: true,
-      description: 'The node of the target’s link; null while the command waits for its client.',
+      description: 'The id of the node that holds the target’s link; null while the command waits for its client.',
       resolve: ({ command }) => command.nodeId,
     }),
     callerNodeId: t.id({
-      description: 'The node on which the caller waits.',
+      description: 'The id of the node on which the caller waits.',
       resolve: ({ waiter }) => waiter.callerNodeId,
     }),
     createdAt: t.field({
@@ -73,15 +82,16 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
       description: 'When the wait ends at the latest.',
       resolve: ({ waiter }) => waiter.timesOutAt,
     }),
-    ageMs: t.exposeInt('ageMs', { description: 'How long it has waited, milliseconds.' }),
+    ageMs: t.exposeInt('ageMs', { description: 'How long the caller has waited, in milliseconds.' }),
     instanceMismatch: t.expose('instanceMismatch', {
       type: InstanceMismatchType,
       nullable: true,
-      description: 'Where the expected instance is not the observed one; null when none was observed to differ.',
+      description:
+        'The difference between the expected and the observed instance; null if no different instance was observed.',
     }),
     stage: t.field({
       type: StageEnum,
-      description: 'How far the command has come.',
+      description: 'How far the command came.',
       resolve: ({ command }) => command.stage,
     }),
   }),
@@ -90,27 +100,34 @@ const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
 export const PendingRpcConnection = connectionOf('PendingRpc', PendingRpcType, { rows: 'pending RPCs' });
 
 const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
-  description: 'Which waits to show; each member narrows.',
+  description: 'Which waits to include. A wait must match every member that is given.',
   fields: (t) => ({
-    userId: t.id({ description: 'Targets of this user; omitted, a user’s own and an administrator’s all.' }),
-    clientId: t.id({ description: 'This target.' }),
-    nodeId: t.id({ description: 'Targets whose link is on this node.' }),
-    callerNodeId: t.id({ description: 'Callers that wait on this node.' }),
-    minAgeMs: t.int({ description: 'Waits at least this old, milliseconds.', extensions: { minimum: 0 } }),
+    userId: t.id({
+      description:
+        'Only waits whose target belongs to this user. Omitted: a user gets waits on its own clients, an administrator gets all.',
+    }),
+    clientId: t.id({ description: 'Only waits whose target is this client.' }),
+    nodeId: t.id({ description: 'Only waits whose target’s link is on this node.' }),
+    callerNodeId: t.id({ description: 'Only waits of callers on this node.' }),
+    minAgeMs: t.int({
+      description: 'Only waits that are at least this old, in milliseconds.',
+      extensions: { minimum: 0 },
+    }),
     checkInstance: t.id({
-      description: 'The instance believed live: a wait that expects another is reported with its mismatch.',
+      description:
+        'The id of the instance that the requester believes to be live. A wait that expects another one is reported with `instanceMismatch`.',
     }),
   }),
 });
 
 const NodeCount = builder.objectRef<{ readonly nodeId: string | null; readonly count: number }>('NodeCount').implement({
-  description: 'How many waits have their target on one node.',
+  description: 'How many waits have their target’s link on one node.',
   fields: (t) => ({
     nodeId: t.exposeID('nodeId', {
       nullable: true,
-      description: 'The node; null for commands that wait for their client.',
+      description: 'The node’s id; null for commands that wait for their client.',
     }),
-    count: t.exposeInt('count', { description: 'How many.' }),
+    count: t.exposeInt('count', { description: 'The number of waits.' }),
   }),
 });
 
@@ -120,21 +137,27 @@ type CountsByNode = {
 };
 
 const NodeCounts = builder.objectRef<CountsByNode>('NodeCounts').implement({
-  description: 'Counts by the node of the target’s link, one for each node that has any.',
+  description: 'Numbers of waits by the node of the target’s link, one for each node that has any.',
   fields: (t) => ({
-    items: t.expose('items', { type: [NodeCount], description: 'The counts.' }),
-    completeness: t.expose('completeness', { type: CompletenessType, description: 'What was and was not observed.' }),
+    items: t.expose('items', { type: [NodeCount], description: 'The counts, one for each node.' }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
   }),
 });
 
 const filterArgument = builder.args((t) => ({
-  filter: t.field({ type: PendingRpcFilter, description: 'Which waits to show; omitted, all that the asker may see.' }),
+  filter: t.field({
+    type: PendingRpcFilter,
+    description: 'Which waits to include. Omitted: all that the requester may see.',
+  }),
 }));
 
 builder.queryFields((t) => ({
   pendingRpcs: t.field({
     type: PendingRpcConnection,
-    description: 'Callers that still wait, oldest first. Looking at a wait neither resolves nor renews it.',
+    description: 'Callers that still wait, oldest first. Reading a wait neither resolves nor renews it.',
     complexity: pageCost,
     args: { ...filterArgument, ...pageArguments },
     resolve: (_, { filter, ...page }, { core, who }) => core.rpc.pending(who, filter ?? {}, pageOf(page)),
@@ -157,7 +180,7 @@ builder.objectField(CommandType, 'waiters', (t) =>
   t.field({
     type: [PendingRpcType],
     complexity: { field: 1, multiplier: WAITERS_PER_COMMAND },
-    description: `Callers that still wait on it: at most ${WAITERS_PER_COMMAND}.`,
+    description: `Callers that still wait on the command: at most ${WAITERS_PER_COMMAND}.`,
     resolve: (command, _, { loaders }) => loaders.waitersOfCommand(command),
   }),
 );
@@ -177,23 +200,26 @@ builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
 );
 
 const PendingRpcAlertType = builder.objectRef<Live<PendingRpcAlert>>('PendingRpcAlert').implement({
-  description: 'The oldest wait crossed the bound, or none is over it any more.',
+  description: 'The oldest wait exceeded the bound, or no wait exceeds it any more.',
   fields: (t) => ({
-    over: t.boolean({ description: 'Whether the oldest wait is over the bound.', resolve: ({ event }) => event.over }),
+    over: t.boolean({
+      description: 'Whether the oldest wait is older than the bound.',
+      resolve: ({ event }) => event.over,
+    }),
     oldestAgeMs: t.int({
-      description: 'Age of the oldest wait, milliseconds; 0 when nobody waits.',
+      description: 'Age of the oldest wait, in milliseconds; 0 if no caller waits.',
       resolve: ({ event }) => event.oldestAgeMs,
     }),
-    count: t.int({ description: 'How many waits are over the bound.', resolve: ({ event }) => event.count }),
+    count: t.int({ description: 'How many waits have reached the bound.', resolve: ({ event }) => event.count }),
     oldest: t.field({
       type: PendingRpcType,
       nullable: true,
-      description: 'The oldest wait; null when nobody waits.',
+      description: 'The oldest wait; null if no caller waits.',
       resolve: ({ event }) => event.oldest,
     }),
-    at: t.field({ type: 'DateTime', description: 'When this was observed.', resolve: ({ event }) => event.at }),
+    at: t.field({ type: 'DateTime', description: 'When the relay observed this.', resolve: ({ event }) => event.at }),
     missed: t.exposeInt('missed', {
-      description: 'Alerts dropped since the one before, because they were not taken in time.',
+      description: 'How many alerts were dropped since the previous one because the subscriber read too slowly.',
     }),
   }),
 });
@@ -202,10 +228,17 @@ builder.subscriptionField('pendingRpcAlerts', (t) =>
   t.field({
     type: PendingRpcAlertType,
     description:
-      'Says whenever the oldest wait crosses the bound or all are back under it; begins with how it stands now.',
+      'Sends an alert when the oldest wait exceeds the bound, and when no wait exceeds it any more. The first alert is the current state. The relay looks once a second.',
     args: {
-      olderThanMs: t.arg.int({ required: true, description: 'The bound, milliseconds.', extensions: { minimum: 0 } }),
-      userId: t.arg.id({ description: 'Only targets of this user; omitted, a user’s own and an administrator’s all.' }),
+      olderThanMs: t.arg.int({
+        required: true,
+        description: 'The bound on the age of a wait, 1000 to 600000 milliseconds.',
+        extensions: { minimum: 0 },
+      }),
+      userId: t.arg.id({
+        description:
+          'Only waits whose target belongs to this user. Omitted: a user gets waits on its own clients, an administrator gets all.',
+      }),
     },
     subscribe: (_, { olderThanMs, userId }, { core, who }) => core.rpc.alerts(who, olderThanMs, userId ?? null),
     resolve: fresh,

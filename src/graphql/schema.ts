@@ -1,4 +1,4 @@
-/** The schema, built of the rooms: a new room is a new file and a line here. */
+/** Builds the schema from the rooms. A new room is a new file and an import here. */
 import { isEnumType, isIntrospectionType, type GraphQLEnumType, type GraphQLSchema } from 'graphql';
 import { builder } from './builder.ts';
 import './actions.ts';
@@ -24,12 +24,13 @@ import './sites.ts';
 import './users.ts';
 import './viewer.ts';
 
-/** The schema that is served and printed. */
+/** The schema that GraphQL serves and `schema.graphql` prints. */
 export const schema: GraphQLSchema = builder.toSchema({ sortSchema: false });
 
 /**
- * The same schema for REST: it puts enum values out as the wire words (`user-owned`, not `USER_OWNED`). Documents and variables go in
- * as for `schema`. Never validate a value of one against the other: their types are not the same objects.
+ * The same schema for REST: it serializes enum values as wire values (`user-owned`, not `USER_OWNED`). Documents and
+ * variables are the same as for `schema`. Never validate a value of one schema against the other: their types are
+ * different objects.
  */
 export const wireSchema: GraphQLSchema = speakWireWords(builder.toSchema({ sortSchema: false }));
 
@@ -44,7 +45,7 @@ function speak(type: GraphQLEnumType): void {
   const words = new Set<unknown>(type.getValues().map(({ value }) => value));
   const out = (value: unknown): string => {
     if (typeof value === 'string' && words.has(value)) return value;
-    throw new TypeError(`${type.name} has no such word.`);
+    throw new TypeError(`${type.name} has no such value.`);
   };
   type.serialize = out;
   type.coerceOutputValue = out;

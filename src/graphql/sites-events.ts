@@ -12,34 +12,36 @@ import { InvokeActionResult, view, waitFor } from './rpc-invoke.ts';
 
 const SiteEventType = builder.objectRef<Live<SiteEvent>>('SiteEvent').implement({
   description:
-    'A notification of a site’s host to its viewers. It is no state: whoever hears it asks for what changed.',
+    'A notification from a site’s host to its viewers. It is not state: a viewer that receives it queries what changed.',
   extensions: { shareable: true },
   fields: (t) => ({
-    name: t.string({ description: 'Its name.', resolve: ({ event }) => event.name }),
+    name: t.string({ description: 'The event’s name.', resolve: ({ event }) => event.name }),
     data: t.field({
       type: 'JSON',
       nullable: true,
-      description: 'What the host sent with it.',
+      description: 'The data that the host sent with the event; null if it sent none.',
       resolve: ({ event }) => event.data,
     }),
     messageId: t.id({
-      description: 'The retained message: whoever may read history finds it there.',
+      description: 'The id of the retained message, for requesters that may read the history.',
       resolve: ({ event }) => event.messageId,
     }),
     publishedAt: t.field({
       type: 'DateTime',
-      description: 'When it was retained and published.',
+      description: 'When the event was retained and published.',
       resolve: ({ event }) => event.publishedAt,
     }),
     missed: t.exposeInt('missed', {
-      description: 'Events dropped since the one before, because they were not taken in time.',
+      description: 'How many events were dropped since the previous one because the subscriber read too slowly.',
     }),
   }),
 });
 
 type EventsArgs = { readonly sessionId: string; readonly names?: readonly string[] | null };
 
-/** Viewers have sessions of their own, and hear the same as far as they may hear the same names of the same site. */
+/**
+ * Viewers of different sessions share one stream of events if they may receive the same event names of the same site.
+ */
 const shareEvents: Share<EventsArgs, Context> = async ({ sessionId, names }, { core, who }) =>
   (await core.sites.listen(who, sessionId, names ?? null)) ?? notFound();
 
@@ -47,11 +49,12 @@ builder.subscriptionField('siteEvents', (t) =>
   t.field({
     type: SiteEventType,
     description:
-      'Events of a session’s site, from now on, without replay. Ends with `session_inactive` when the session is over, and with `unauthenticated` when the grant or the token is.',
+      'Events of a session’s site, from now on, without replay. Ends with `session_inactive` when the session ends, and with `unauthenticated` when the grant or the token ends.',
     args: {
-      sessionId: t.arg.id({ required: true, description: 'The session.' }),
+      sessionId: t.arg.id({ required: true, description: 'The session’s id.' }),
       names: t.arg.stringList({
-        description: 'Only these, as far as they are granted; omitted, all that the asker may hear.',
+        description:
+          'Only events with these names, as far as they are granted. Omitted: all that the requester may receive.',
       }),
     },
     extensions: { share: shareEvents },
@@ -62,21 +65,22 @@ builder.subscriptionField('siteEvents', (t) =>
 );
 
 const InvokeSiteActionInput = builder.inputType('InvokeSiteActionInput', {
-  description: 'An action of a session’s site. The relay adds the ids of session and site to the params.',
+  description:
+    'An invocation of an action of a session’s site. The relay adds the ids of the session and the site to the params.',
   fields: (t) => ({
-    sessionId: t.id({ required: true, description: 'The session; it must be active.' }),
-    action: t.string({ required: true, description: 'One of the actions that the site and the grant allow.' }),
-    params: t.field({ type: 'JSON', description: 'What the action is given: a JSON object; omitted, none.' }),
+    sessionId: t.id({ required: true, description: 'The session’s id. The session must be active.' }),
+    action: t.string({ required: true, description: 'The name of an action that the site and the grant allow.' }),
+    params: t.field({ type: 'JSON', description: 'The action’s arguments, a JSON object. Omitted: none.' }),
     commandId: t.id({
       description:
-        'The caller’s own id, which makes the call safe to repeat by the same grant. Omitted, the relay makes one.',
+        'The caller’s own id for the command, which makes the call safe to repeat with the same grant. Omitted: the relay generates one.',
     }),
-    instanceId: t.id({ description: 'The host’s instance that must be the live one; omitted, any.' }),
+    instanceId: t.id({ description: 'The id of the host’s instance that must be live. Omitted: any instance.' }),
     waitFor: t.field(waitFor),
     connectWithinMs: t.int({
       required: true,
       defaultValue: CONNECT_WITHIN_MS.default,
-      description: `How long it may wait for a host that goes away in between, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds.`,
+      description: `How long the command may wait for a host that disconnects after the call was accepted, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds.`,
       extensions: { minimum: CONNECT_WITHIN_MS.min, maximum: CONNECT_WITHIN_MS.max },
     }),
     respondWithinMs: t.int({
@@ -85,8 +89,8 @@ const InvokeSiteActionInput = builder.inputType('InvokeSiteActionInput', {
       description: `How long the host may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
       extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
     }),
-    traceId: t.string({ description: 'The caller’s trace, retained with every message of the command.' }),
-    parentSpanId: t.string({ description: 'The caller’s span, retained likewise.' }),
+    traceId: t.string({ description: 'The caller’s trace id, retained with every message of the command.' }),
+    parentSpanId: t.string({ description: 'The caller’s span id, retained with every message of the command.' }),
   }),
 });
 
@@ -94,8 +98,8 @@ builder.mutationField('invokeSiteAction', (t) =>
   t.field({
     type: InvokeActionResult,
     description:
-      'Invokes an allowed action on the host of a session’s site, and waits for what was asked to wait for. From admission on it is a command like any other, of the owner’s client.',
-    args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The action.' }) },
+      'Invokes an allowed action on the host of a session’s site, and waits for what `waitFor` names. Once admitted, it is a command like any other, for the owner’s client.',
+    args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The invocation.' }) },
     resolve: async (_, { input: { sessionId, ...request } }, { core, who, signal, notes }) => {
       const params = textOfJson(request.params);
       const invocation = await core.sites.invoke(who, sessionId, { ...request, params, signal });

@@ -9,73 +9,77 @@ import { Refusal, refusalOf } from './refusal.ts';
 import { SESSION_SIZE } from './sites-size.ts';
 import { SiteType } from './sites.ts';
 
-const SessionStateEnum = wireEnum<SessionState>('SessionState', 'Whether a session can be used, derived on reading.', {
-  active: 'Its host is connected: events flow and actions can be invoked.',
-  suspended: 'Its host is away: nothing can be invoked.',
-  closed: 'It was closed, or its site was removed.',
-  expired: 'Its time ran out.',
-});
+const SessionStateEnum = wireEnum<SessionState>(
+  'SessionState',
+  'Whether a session can be used; derived when it is read.',
+  {
+    active: 'The host is connected: events flow and actions can be invoked.',
+    suspended: 'The host is not connected: nothing can be invoked. Viewers stay subscribed.',
+    closed: 'The session was closed, or its site was removed.',
+    expired: 'The session’s time ran out.',
+  },
+);
 
 const GrantType = builder.objectRef<Grant>('Grant').implement({
   description:
-    'What the holder of one token may do in a session: never more than its parent and the site’s definition.',
+    'What the holder of one token may do in a session: never more than the parent grant and the site’s definition allow.',
   fields: (t) => ({
-    id: t.id({ description: 'The grant.', resolve: ({ grantId }) => grantId }),
+    id: t.id({ description: 'The grant’s id.', resolve: ({ grantId }) => grantId }),
     events: t.exposeStringList('events', {
       nullable: true,
-      description: 'The events that it may hear; null: all that the site publishes.',
+      description: 'The names of the events that the holder may receive; null means all that the site publishes.',
     }),
     actions: t.exposeStringList('actions', {
       nullable: true,
-      description: 'The actions that it may invoke; null for the owner: all that the site allows.',
+      description: 'The actions that the holder may invoke; null, only for the owner, means all that the site allows.',
     }),
-    share: t.exposeBoolean('share', { description: 'Whether it may be shared on.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends by itself.' }),
+    share: t.exposeBoolean('share', { description: 'Whether the holder may share the session with others.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the grant expires.' }),
     parentId: t.exposeID('parentId', {
       nullable: true,
-      description: 'The grant that it was shared from; null when the owner gave it.',
+      description: 'The id of the grant that it was shared from; null if the owner gave it.',
     }),
     revokedAt: t.expose('revokedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was revoked; null if it was not.',
+      description: 'When the grant was revoked; null if it was not.',
     }),
   }),
 });
 
 const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement({
-  description: 'Viewers of a site, for a time.',
+  description: 'A limited time in which viewers may use a site.',
   fields: (t) => ({
-    id: t.id({ description: 'The session.', resolve: ({ session }) => session.sessionId }),
+    id: t.id({ description: 'The session’s id.', resolve: ({ session }) => session.sessionId }),
     site: t.expose('site', {
       type: SiteType,
       nullable: true,
-      description: 'The site, as the asker may see it; null once it was removed.',
+      description: 'The site, as the requester may see it; null if it was removed.',
     }),
-    state: t.expose('state', { type: SessionStateEnum, description: 'Whether it can be used.' }),
+    state: t.expose('state', { type: SessionStateEnum, description: 'Whether the session can be used.' }),
     openedAt: t.field({
       type: 'DateTime',
-      description: 'When it was opened.',
+      description: 'When the session was opened.',
       resolve: ({ session }) => session.openedAt,
     }),
     expiresAt: t.field({
       type: 'DateTime',
-      description: 'When it ends by itself.',
+      description: 'When the session expires.',
       resolve: ({ session }) => session.expiresAt,
     }),
     grant: t.expose('grant', {
       type: GrantType,
       nullable: true,
-      description: 'What the asker itself may do; null for an administrator, who only looks.',
+      description: 'What the requester may do; null for an administrator, who may only read.',
     }),
     subscribers: t.exposeInt('subscribers', {
       nullable: true,
-      description: 'Live subscriptions on the node that answers; null for the holder of a grant.',
+      description: 'How many subscriptions are live on the node that answers; null for the holder of a grant.',
     }),
     grants: t.expose('grants', {
       type: [GrantType],
       nullable: true,
-      description: `All its grants in the order given, at most ${GRANTS_PER_SESSION} of them live; null for the holder of one.`,
+      description: `All grants of the session in the order in which they were given, at most ${GRANTS_PER_SESSION} of them live; null for the holder of a grant.`,
     }),
   }),
 });
@@ -89,7 +93,8 @@ builder.objectField(SiteType, 'sessions', (t) =>
   t.field({
     type: SiteSessionConnection,
     nullable: true,
-    description: 'Its sessions, oldest first, those lately over included; null for the holder of a grant.',
+    description:
+      'The site’s sessions, oldest first, including those that ended within the last hour; null for the holder of a grant.',
     complexity: pageCost,
     args: { ...pageArguments },
     resolve: (site, page, { core, who }) =>
@@ -101,71 +106,80 @@ builder.queryField('siteSession', (t) =>
   t.field({
     type: SiteSessionType,
     nullable: true,
-    description: 'One session, for its owner, the holders of its grants and administrators; null for anybody else.',
-    args: { id: t.arg.id({ required: true, description: 'The session.' }) },
+    description: 'One session, for its owner, the holders of its grants and administrators; null for all others.',
+    args: { id: t.arg.id({ required: true, description: 'The session’s id.' }) },
     resolve: (_, { id }, { core, who }) => core.sites.session(who, id),
   }),
 );
 
 const ttlSeconds = {
-  description: `How long it lasts, ${SESSION_TTL_SECONDS.min} to ${SESSION_TTL_SECONDS.max} seconds.`,
+  description: `How long the session or grant lasts, ${SESSION_TTL_SECONDS.min} to ${SESSION_TTL_SECONDS.max} seconds.`,
   extensions: { minimum: SESSION_TTL_SECONDS.min, maximum: SESSION_TTL_SECONDS.max },
 };
 
 const OpenSiteSessionInput = builder.inputType('OpenSiteSessionInput', {
-  description: 'A session, and what its first grant allows.',
+  description: 'A new session, and what its first grant allows.',
   fields: (t) => ({
-    siteId: t.id({ required: true, description: 'One of the asker’s own sites.' }),
-    ttlSeconds: t.int({ ...ttlSeconds, description: `${ttlSeconds.description} Omitted, an hour.` }),
-    events: t.stringList({ description: 'The events of the first grant; omitted, all that the site publishes.' }),
-    actions: t.stringList({ description: 'The actions of the first grant; omitted, all that the site allows now.' }),
+    siteId: t.id({ required: true, description: 'The id of a site of the requester.' }),
+    ttlSeconds: t.int({ ...ttlSeconds, description: `${ttlSeconds.description} Omitted: an hour.` }),
+    events: t.stringList({ description: 'The event names of the first grant. Omitted: all that the site publishes.' }),
+    actions: t.stringList({ description: 'The actions of the first grant. Omitted: all that the site allows now.' }),
   }),
 });
 
 const ShareSiteSessionInput = builder.inputType('ShareSiteSessionInput', {
-  description: 'A further grant: never more than the giver’s own.',
+  description: 'Another grant of a session. It allows no more than the giver’s own grant.',
   fields: (t) => ({
-    sessionId: t.id({ required: true, description: 'The session.' }),
-    events: t.stringList({ description: 'The events; omitted, the giver’s.' }),
-    actions: t.stringList({ description: 'The actions; omitted, the giver’s.' }),
-    share: t.boolean({ required: true, defaultValue: false, description: 'Whether it may be shared on.' }),
-    ttlSeconds: t.int({ ...ttlSeconds, description: `${ttlSeconds.description} Never longer than the giver’s.` }),
+    sessionId: t.id({ required: true, description: 'The session’s id.' }),
+    events: t.stringList({
+      description: 'The names of the events that the holder may receive. Omitted: those of the giver.',
+    }),
+    actions: t.stringList({ description: 'The actions that the holder may invoke. Omitted: those of the giver.' }),
+    share: t.boolean({
+      required: true,
+      defaultValue: false,
+      description: 'Whether the holder may share the session with others.',
+    }),
+    ttlSeconds: t.int({
+      ...ttlSeconds,
+      description: `${ttlSeconds.description} Never longer than the giver’s grant. Omitted: as long as the giver’s grant.`,
+    }),
   }),
 });
 
 const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').implement({
-  description: 'A new session with its first grant, whose token is shown this once.',
+  description: 'A new session with its first grant. The grant’s token is shown only here.',
   fields: (t) => ({
-    sessionId: t.id({ description: 'The session.', resolve: ({ view }) => view.session.sessionId }),
-    grantId: t.id({ description: 'Its first grant.', resolve: ({ grant }) => grant.grantId }),
+    sessionId: t.id({ description: 'The session’s id.', resolve: ({ view }) => view.session.sessionId }),
+    grantId: t.id({ description: 'The id of the first grant.', resolve: ({ grant }) => grant.grantId }),
     token: t.exposeString('token', {
-      description: 'The bearer token of the first grant. Only a digest of it is kept.',
+      description: 'The bearer token of the first grant. The relay keeps only a digest of it.',
     }),
     state: t.field({
       type: SessionStateEnum,
-      description: 'Whether it can be used.',
+      description: 'Whether the session can be used.',
       resolve: ({ view }) => view.state,
     }),
     expiresAt: t.field({
       type: 'DateTime',
-      description: 'When both end by themselves.',
+      description: 'When the session and its first grant expire.',
       resolve: ({ grant }) => grant.expiresAt,
     }),
-    session: t.field({ type: SiteSessionType, description: 'The session.', resolve: ({ view }) => view }),
+    session: t.field({ type: SiteSessionType, description: 'The new session.', resolve: ({ view }) => view }),
   }),
 });
 
 const SharedGrant = builder.objectRef<NewToken>('SharedGrant').implement({
-  description: 'A new grant, whose token is shown this once.',
+  description: 'A new grant. Its token is shown only here.',
   fields: (t) => ({
-    grantId: t.id({ description: 'The grant.', resolve: ({ grant }) => grant.grantId }),
-    token: t.exposeString('token', { description: 'Its bearer token. Only a digest of it is kept.' }),
+    grantId: t.id({ description: 'The grant’s id.', resolve: ({ grant }) => grant.grantId }),
+    token: t.exposeString('token', { description: 'The grant’s bearer token. The relay keeps only a digest of it.' }),
     expiresAt: t.field({
       type: 'DateTime',
-      description: 'When it ends by itself.',
+      description: 'When the grant expires.',
       resolve: ({ grant }) => grant.expiresAt,
     }),
-    grant: t.expose('grant', { type: GrantType, description: 'What it allows.' }),
+    grant: t.expose('grant', { type: GrantType, description: 'What the grant allows.' }),
   }),
 });
 
@@ -182,59 +196,65 @@ const ShareSiteSessionResult = builder.unionType('ShareSiteSessionResult', {
 });
 
 const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResult').implement({
-  description: 'What was revoked.',
+  description: 'The revoked grants.',
   fields: (t) => ({
     revoked: t.idList({
-      description: 'The grant and all that were shared from it, where they were not revoked before.',
+      description: 'The ids of the grant and of all grants shared from it, without those that were revoked before.',
       resolve: (ids) => [...ids],
     }),
   }),
 });
 
 const SiteTicket = builder.objectRef<{ readonly ticket: string; readonly expiresAt: number }>('SiteTicket').implement({
-  description: 'What opens one event stream in place of a token, for an `EventSource`, which can send no header.',
+  description:
+    'A secret that opens one event stream instead of a token, for an `EventSource`, which cannot send a header.',
   fields: (t) => ({
     ticket: t.exposeString('ticket', {
-      description: 'Goes into the query as `ticket`. Also good for the reconnects of the EventSource that redeemed it.',
+      description:
+        'The ticket, sent as the query parameter `ticket`. It also works for reconnects of the EventSource that redeemed it.',
     }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it is good no more.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      description: 'When the ticket expires if it was not redeemed.',
+    }),
   }),
 });
 
-const sessionId = { required: true, description: 'The session.' } as const;
+const sessionId = { required: true, description: 'The session’s id.' } as const;
 
 builder.mutationFields((t) => ({
   openSiteSession: t.field({
     type: OpenSiteSessionResult,
-    description: 'Opens a session of one of the asker’s own sites. Needs the scope `host`.',
-    args: { input: t.arg({ type: OpenSiteSessionInput, required: true, description: 'The session.' }) },
+    description: 'Opens a session of a site of the requester. Needs the scope `host`.',
+    args: { input: t.arg({ type: OpenSiteSessionInput, required: true, description: 'The session to open.' }) },
     resolve: async (_, { input: { siteId, ...request } }, { core, who }) =>
       (await core.sites.open(who, siteId, request).catch(refusalOf)) ?? notFound(),
   }),
   closeSiteSession: t.field({
     type: SiteSessionType,
-    description: 'Closes a session; its streams end within a second. For its owner, with the scope `host`.',
+    description: 'Closes a session; its event streams end within a second. Only for its owner, with the scope `host`.',
     args: { id: t.arg.id(sessionId) },
     resolve: async (_, { id }, { core, who }) => (await core.sites.close(who, id)) ?? notFound(),
   }),
   shareSiteSession: t.field({
     type: ShareSiteSessionResult,
-    description: 'Gives a further grant of a session. For its owner, and for the holder of a grant that may be shared.',
-    args: { input: t.arg({ type: ShareSiteSessionInput, required: true, description: 'The grant.' }) },
+    description:
+      'Gives another grant of a session. Only for its owner, and for the holder of a grant that may be shared.',
+    args: { input: t.arg({ type: ShareSiteSessionInput, required: true, description: 'The grant to give.' }) },
     resolve: async (_, { input: { sessionId: id, ...request } }, { core, who }) =>
       (await core.sites.share(who, id, request).catch(refusalOf)) ?? notFound(),
   }),
   revokeGrant: t.field({
     type: RevokeGrantResult,
     description:
-      'Revokes a grant and all that were shared from it; their streams end within a second. For the session’s owner, and for the holder of the grant or of one that it came from.',
-    args: { sessionId: t.arg.id(sessionId), grantId: t.arg.id({ required: true, description: 'The grant.' }) },
+      'Revokes a grant and all grants shared from it; their event streams end within a second. Only for the session’s owner, and for the holder of the grant or of one that it was shared from.',
+    args: { sessionId: t.arg.id(sessionId), grantId: t.arg.id({ required: true, description: 'The grant’s id.' }) },
     resolve: async (_, { sessionId: id, grantId }, { core, who }) =>
       (await core.sites.revoke(who, id, grantId)) ?? notFound(),
   }),
   createSiteTicket: t.field({
     type: SiteTicket,
-    description: `A ticket for one event stream, to be redeemed within ${TICKET_MS / 1000} seconds; the stream may then reconnect with it while session and grant last. For the session’s owner and the holders of its grants.`,
+    description: `Creates a ticket for one event stream. It must be redeemed within ${TICKET_MS / 1000} seconds; the stream may then reconnect with it while the session and the grant last. Only for the session’s owner and the holders of its grants.`,
     args: { sessionId: t.arg.id(sessionId) },
     resolve: async (_, { sessionId: id }, { core, who }) => (await core.sites.ticket(who, id)) ?? notFound(),
   }),

@@ -2,19 +2,19 @@ import type { SessionView, SiteView } from '../core/sites/room.ts';
 import type { Grant } from '../core/sites/session.ts';
 import type { RowSize } from './page-budget.ts';
 
-/** Up to 256 names of each kind. */
+/** A site lists up to 256 names of each kind. */
 export const SITE_SIZE: RowSize<SiteView> = {
   fields: ['eventNames', 'actions'],
   bytes: ({ eventNames, actions }, asks) =>
     (asks('eventNames') ? namesBytes(eventNames) : 0) + (asks('actions') ? namesBytes(actions) : 0),
 };
 
-/** Bytes of names as a JSON list. */
+/** The size of the names as a JSON list, about: characters plus quotes and commas. */
 function namesBytes(names: readonly string[]): number {
   return names.reduce((sum, name) => sum + name.length + 3, 0);
 }
 
-/** All the grants of a session, and its site. */
+/** A session is as large as its grants and its site. */
 export const SESSION_SIZE: RowSize<SessionView> = {
   fields: ['grants', 'site'],
   bytes: ({ grants, site }, asks) =>

@@ -12,53 +12,56 @@ import { SITE_SIZE } from './sites-size.ts';
 import { User } from './users.ts';
 
 const CapabilityProfileType = builder.objectRef<CapabilityProfile>('CapabilityProfile').implement({
-  description: 'What a site lets its viewers do beside listening.',
+  description: 'What a site lets its viewers do besides reading events.',
   fields: (t) => ({
     actionInvocation: t.exposeBoolean('actionInvocation', {
-      description: 'Whether any of the site’s actions may be invoked.',
+      description: 'Whether viewers may invoke the site’s allowed actions.',
     }),
-    sharing: t.exposeBoolean('sharing', { description: 'Whether a session may be shared.' }),
+    sharing: t.exposeBoolean('sharing', { description: 'Whether sessions of the site may be shared.' }),
   }),
 });
 
 export const SiteType = builder.objectRef<SiteView>('Site').implement({
   description:
-    'A cooperative site as its owner defined it. The holder of a grant sees its title and what of it the grant allows; the rest is null.',
+    'A cooperative site as its owner defined it. The holder of a grant sees the id, mode, title and profile, and the names that the grant allows; the owner, client, host and registration time are null.',
   fields: (t) => ({
-    id: t.id({ description: 'The owner’s own id of it.', resolve: ({ siteId }) => siteId }),
+    id: t.id({ description: 'The site’s id, unique within its owner.', resolve: ({ siteId }) => siteId }),
     owner: t.id({
       nullable: true,
-      description: 'The user whose site it is; null for the holder of a grant.',
+      description: 'The id of the user that owns the site; null for the holder of a grant.',
       resolve: ({ userId, seen }) => (seen === 'whole' ? userId : null),
     }),
     mode: t.exposeString('mode', {
       description:
-        'Always `cooperative` of what was registered here; in any other mode nothing is invoked or published.',
+        'The site’s mode. A registered site is always `cooperative`; in any other mode nothing is invoked or published.',
     }),
-    title: t.exposeString('title', { nullable: true, description: 'What its owner calls it.' }),
+    title: t.exposeString('title', {
+      nullable: true,
+      description: 'The site’s title, for people; null if the owner gave none.',
+    }),
     eventNames: t.exposeStringList('eventNames', {
       description:
-        'The names that may be published; empty: any. For the holder of a grant, those that it may hear (empty: see the grant).',
+        'The names of the events that may be published; empty means any name. For the holder of a grant: the names that it may receive; if empty, see the grant.',
     }),
     actions: t.exposeStringList('actions', {
-      description: 'The actions that may be invoked. For the holder of a grant, those that it may invoke.',
+      description: 'The actions that may be invoked. For the holder of a grant: those that it may invoke.',
     }),
     capabilityProfile: t.expose('capabilityProfile', {
       type: CapabilityProfileType,
-      description: 'What its viewers may do beside listening.',
+      description: 'What the site’s viewers may do besides reading events.',
     }),
     clientId: t.id({
       nullable: true,
-      description: 'The client that hosts it; null for the holder of a grant.',
+      description: 'The id of the client that hosts the site; null for the holder of a grant.',
       resolve: ({ clientId, seen }) => (seen === 'whole' ? clientId : null),
     }),
     hostConnected: t.exposeBoolean('hostConnected', {
-      description: 'Derived: whether its client is connected now by a link whose token held the scope `host`.',
+      description: 'Derived: whether the hosting client is connected now over a link whose token has the scope `host`.',
     }),
     host: t.field({
       type: ConnectionSnapshot,
       nullable: true,
-      description: 'The connection of its client, if there is one; null for the holder of a grant.',
+      description: 'The connection of the hosting client; null if there is none, and for the holder of a grant.',
       resolve: ({ userId, clientId, seen }, _, { loaders, budget }) =>
         seen === 'whole'
           ? andThen(loaders.connection({ userId, clientId }), (host) => host && budget.row(host, CONNECTION_SIZE))
@@ -67,7 +70,8 @@ export const SiteType = builder.objectRef<SiteView>('Site').implement({
     registeredAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it was first registered, since it was last removed; null for the holder of a grant.',
+      description:
+        'When the site was registered; replacing its definition does not change this time. Null for the holder of a grant.',
       resolve: ({ registeredAt, seen }) => (seen === 'whole' ? registeredAt : null),
     }),
   }),
@@ -78,10 +82,12 @@ export const SiteConnection = connectionOf('Site', SiteType, { rows: 'sites', si
 builder.queryFields((t) => ({
   sites: t.field({
     type: SiteConnection,
-    description: 'Sites in order of owner and id. A user sees its own.',
+    description: 'Sites in order of owner and site id. A user sees its own.',
     complexity: pageCost,
     args: {
-      userId: t.arg.id({ description: 'Only this user’s; omitted, a user’s own and an administrator’s all.' }),
+      userId: t.arg.id({
+        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+      }),
       ...pageArguments,
     },
     resolve: (_, { userId, ...page }, { core, who }) => core.sites.list(who, userId ?? null, pageOf(page)),
@@ -89,10 +95,10 @@ builder.queryFields((t) => ({
   site: t.field({
     type: SiteType,
     nullable: true,
-    description: 'One site; null when there is none, or it is another user’s.',
+    description: 'One site; null if there is none or it belongs to another user.',
     args: {
-      owner: t.arg.id({ description: 'Whose; omitted, the asker’s own. Required of an administrator.' }),
-      siteId: t.arg.id({ required: true, description: 'The owner’s own id of it.' }),
+      owner: t.arg.id({ description: 'The id of the owner. Omitted: the requester. Required for administrators.' }),
+      siteId: t.arg.id({ required: true, description: 'The site’s id.' }),
     },
     resolve: (_, { owner, siteId }, { core, who }) => core.sites.get(who, owner ?? null, siteId),
   }),
@@ -101,7 +107,7 @@ builder.queryFields((t) => ({
 builder.objectField(User, 'sites', (t) =>
   t.field({
     type: SiteConnection,
-    description: 'The user’s sites in order of id.',
+    description: 'The user’s sites, in order of site id.',
     complexity: pageCost,
     args: { ...pageArguments },
     resolve: ({ id }, asked, { core, who, loaders }) => {
@@ -112,34 +118,41 @@ builder.objectField(User, 'sites', (t) =>
 );
 
 const CapabilityProfileInput = builder.inputType('CapabilityProfileInput', {
-  description: 'What a site lets its viewers do beside listening.',
+  description: 'What a site lets its viewers do besides reading events.',
   fields: (t) => ({
     actionInvocation: t.boolean({
       required: true,
       defaultValue: false,
-      description: 'Whether any of the site’s actions may be invoked.',
+      description: 'Whether viewers may invoke the site’s allowed actions.',
     }),
-    sharing: t.boolean({ required: true, defaultValue: false, description: 'Whether a session may be shared.' }),
+    sharing: t.boolean({
+      required: true,
+      defaultValue: false,
+      description: 'Whether sessions of the site may be shared.',
+    }),
   }),
 });
 
 const RegisterSiteInput = builder.inputType('RegisterSiteInput', {
-  description: 'A whole definition: what is left out is not as it was before, but empty.',
+  description:
+    'The whole definition of a site. A member that is left out becomes empty; it does not keep its previous value.',
   fields: (t) => ({
-    siteId: t.id({ required: true, description: 'The owner’s own id of it; neither `.` nor `..`.' }),
-    clientId: t.id({ required: true, description: 'The client that hosts it.' }),
-    title: t.string({ description: 'What its owner calls it: at most 256 characters.' }),
-    eventNames: t.stringList({ description: 'The names that may be published; empty: any.' }),
-    actions: t.stringList({ description: 'The actions that may be invoked; empty: none.' }),
+    siteId: t.id({ required: true, description: 'The site’s id, unique within its owner; neither `.` nor `..`.' }),
+    clientId: t.id({ required: true, description: 'The id of the client that hosts the site.' }),
+    title: t.string({ description: 'A title for people, at most 256 characters. Omitted: none.' }),
+    eventNames: t.stringList({
+      description: 'The names of the events that may be published; empty or omitted: any name.',
+    }),
+    actions: t.stringList({ description: 'The actions that may be invoked; empty or omitted: none.' }),
     capabilityProfile: t.field({
       type: CapabilityProfileInput,
-      description: 'What its viewers may do beside listening; omitted, nothing.',
+      description: 'What the site’s viewers may do besides reading events. Omitted: nothing.',
     }),
   }),
 });
 
 const RegisterSiteResult = builder.unionType('RegisterSiteResult', {
-  description: 'The site as it now stands, or a refusal.',
+  description: 'The site after the change, or a refusal.',
   types: [SiteType, Refusal],
   resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'Site'),
 });
@@ -147,24 +160,24 @@ const RegisterSiteResult = builder.unionType('RegisterSiteResult', {
 const RemoveSiteResult = builder
   .objectRef<{ readonly siteId: string; readonly closedSessions: number }>('RemoveSiteResult')
   .implement({
-    description: 'A site that is no more.',
+    description: 'A removed site.',
     fields: (t) => ({
-      siteId: t.exposeID('siteId', { description: 'The site.' }),
-      closedSessions: t.exposeInt('closedSessions', { description: 'Sessions that were closed with it.' }),
+      siteId: t.exposeID('siteId', { description: 'The site’s id.' }),
+      closedSessions: t.exposeInt('closedSessions', { description: 'How many sessions of the site were closed.' }),
     }),
   });
 
 builder.mutationFields((t) => ({
   registerSite: t.field({
     type: RegisterSiteResult,
-    description: `Makes one of the asker’s own sites, or replaces its definition. Needs the scope \`host\`; a user has at most ${SITES_PER_USER}.`,
+    description: `Creates a site of the requester, or replaces the definition of one. Needs the scope \`host\`; a user may have at most ${SITES_PER_USER} sites.`,
     args: { input: t.arg({ type: RegisterSiteInput, required: true, description: 'The definition.' }) },
     resolve: (_, { input }, { core, who }) => core.sites.register(who, input).catch(refusalOf),
   }),
   removeSite: t.field({
     type: RemoveSiteResult,
-    description: 'Removes one of the asker’s own sites and closes its sessions. Needs the scope `host`.',
-    args: { siteId: t.arg.id({ required: true, description: 'The site.' }) },
+    description: 'Removes a site of the requester and closes its sessions. Needs the scope `host`.',
+    args: { siteId: t.arg.id({ required: true, description: 'The site’s id.' }) },
     resolve: async (_, { siteId }, { core, who }) => (await core.sites.remove(who, siteId)) ?? notFound(),
   }),
 }));

@@ -3,7 +3,9 @@ import { GraphQLError } from 'graphql';
 const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i;
 const MAX_EPOCH_MS = 8.64e15;
 
-/** Epoch milliseconds as RFC 3339 in UTC with milliseconds. Throws a RangeError on what is no time. */
+/**
+ * Formats epoch milliseconds as RFC 3339 in UTC with milliseconds. Throws a RangeError for a value that is not a time.
+ */
 export function printTime(epochMs: number): string {
   if (epochMs >= last.from && epochMs < last.from + HOUR_MS && Number.isInteger(epochMs)) return inHour(epochMs);
   const text = new Date(epochMs).toISOString();
@@ -16,7 +18,7 @@ const MINUTES = numbered(60, 2, ':');
 const SECONDS = numbered(60, 2, '.');
 const MILLISECONDS = numbered(1_000, 3, 'Z');
 
-/** Times of one answer are mostly of one hour: what stands before the minutes is kept. */
+/** The text before the minutes, cached: most times of one answer fall into the same hour. */
 let last = { from: 0, head: '1970-01-01T00:' };
 
 function inHour(epochMs: number): string {
@@ -30,7 +32,10 @@ function numbered(count: number, digits: number, end: string): readonly string[]
   return Array.from({ length: count }, (_, n) => String(n).padStart(digits, '0') + end);
 }
 
-/** Takes RFC 3339 with any offset, or epoch milliseconds; answers epoch milliseconds. Throws a GraphQLError on anything else. */
+/**
+ * Parses RFC 3339 with any offset, or epoch milliseconds, to epoch milliseconds. Throws a GraphQLError for anything
+ * else.
+ */
 export function parseTime(value: unknown): number {
   const time = typeof value === 'string' ? parseText(value) : value;
   if (typeof time === 'number' && Number.isInteger(time) && Math.abs(time) <= MAX_EPOCH_MS) return time;
@@ -40,7 +45,7 @@ export function parseTime(value: unknown): number {
 function parseText(text: string): number {
   const [, year, month, day] = RFC_3339.exec(text) ?? [];
   if (year === undefined) return Number.NaN;
-  // Date.parse moves a day that its month lacks into the next month.
+  // Date.parse accepts a day that the month does not have, and moves it into the next month.
   const inMonth = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
   return inMonth ? Date.parse(text) : Number.NaN;
 }

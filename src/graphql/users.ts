@@ -11,20 +11,22 @@ import { PendingRpcConnection } from './rpc.ts';
 
 export const User = builder.objectRef<UserView>('User').implement({
   description:
-    'A canonical user, as the inspectors of connections and history observe it. There is no register of users.',
+    'A canonical user. The relay knows users only by their connections and retained messages; there is no user registry.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The canonical user.' }),
-    connectionCount: t.exposeInt('connectionCount', { description: 'Connections observed.' }),
-    streamCount: t.exposeInt('streamCount', { description: 'Streams with retained messages observed.' }),
+    id: t.exposeID('id', { description: 'The canonical user id.' }),
+    connectionCount: t.exposeInt('connectionCount', { description: 'How many connections of the user were observed.' }),
+    streamCount: t.exposeInt('streamCount', {
+      description: 'How many streams with retained messages of the user were observed.',
+    }),
     completeness: t.expose('completeness', {
       type: CompletenessType,
-      description: 'Whether the counts saw everything.',
+      description: 'Whether the counts miss anything, from which source, and why.',
     }),
     summaryCompleteness: t.field({
       type: CompletenessType,
       complexity: pageCost,
       description:
-        'Which of the user’s connections and streams do not fit on a first page of this size, or were not seen.',
+        'Whether first pages of this size miss any of the user’s connections or streams, from which source, and why.',
       args: { first: pageArguments.first },
       resolve: ({ id }, asked, { loaders, budget }) => {
         const { first } = pageOf(asked);
@@ -38,10 +40,10 @@ export const User = builder.objectRef<UserView>('User').implement({
     }),
     connections: t.field({
       type: ConnectionSnapshotConnection,
-      description: 'The user’s connections in order of client.',
+      description: 'The user’s connections, in order of client.',
       complexity: pageCost,
       args: {
-        status: t.arg({ type: ConnectionStatusEnum, description: 'Only those with this status.' }),
+        status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
         ...pageArguments,
       },
       resolve: ({ id }, asked, { core, who, loaders }) => {
@@ -55,9 +57,12 @@ export const User = builder.objectRef<UserView>('User').implement({
     }),
     streams: t.field({
       type: StreamConnection,
-      description: 'The user’s streams in order of suffix.',
+      description: 'The user’s streams, in order of suffix.',
       complexity: pageCost,
-      args: { prefix: t.arg.string({ description: 'Only suffixes that begin so.' }), ...pageArguments },
+      args: {
+        prefix: t.arg.string({ description: 'Only streams whose suffix begins with this text.' }),
+        ...pageArguments,
+      },
       resolve: ({ id }, asked, { core, who, loaders }) => {
         const page = pageOf(asked);
         const { prefix } = asked;
@@ -82,7 +87,7 @@ export const User = builder.objectRef<UserView>('User').implement({
   }),
 });
 
-/** The sources of a first page; where the listing goes on behind it, its own source is one that was cut. */
+/** The sources of a first page. If the listing continues after the page, the listing's own source is marked as cut. */
 function cutSources({ completeness, hasNextPage, nodes }: Page<unknown>, first: number): readonly ObservedSource[] {
   const [own, ...gaps] = completeness.sources;
   if (!own || !hasNextPage) return completeness.sources;
@@ -94,7 +99,7 @@ const UserConnection = connectionOf('User', User, { rows: 'users' });
 builder.queryFields((t) => ({
   users: t.field({
     type: UserConnection,
-    description: 'Users with a connection or a retained stream, in order. Administrators only.',
+    description: 'Users with a connection or a retained stream, in order of user id. Administrators only.',
     complexity: pageCost,
     args: { ...pageArguments },
     resolve: (_, page, { core, who }) => core.users.list(who, pageOf(page)),
@@ -102,8 +107,9 @@ builder.queryFields((t) => ({
   user: t.field({
     type: User,
     nullable: true,
-    description: 'One user; null when no inspector knows it. A user may ask for itself.',
-    args: { id: t.arg.id({ required: true, description: 'The user.' }) },
+    description:
+      'One user; null if it has neither a connection nor a retained stream, or if the requester is another user. A user that reads itself always gets an answer.',
+    args: { id: t.arg.id({ required: true, description: 'The user’s id.' }) },
     resolve: (_, { id }, { core, who }) => core.users.get(who, id),
   }),
 }));

@@ -234,6 +234,6 @@ describe('the words of the types', () => {
     ];
     for (const text of texts)
       expect(text).toMatch(/(not proof|neither).*durable job system owns the task.*n(or|either).*effect/);
-    expect(schema.getType('Workers')?.description).toMatch(/Looking acquires, renews and releases no worker/);
+    expect(schema.getType('Workers')?.description).toMatch(/Reading acquires, renews and releases no worker/);
   });
 });

@@ -67,7 +67,7 @@ describe('what it does not prove is said by', () => {
     ['DeliverySummary', 'sampledOldestQueuedAgeMs', /A sample, not an exact global maximum/],
     ['CapacityScope', undefined, /of admission, not of execution/],
     ['DispatcherNode', undefined, /never that a client got or ran anything/],
-    ['DisconnectReceipt', undefined, /ends a link, no command/],
+    ['DisconnectReceipt', undefined, /ends a link, not a command/],
   ])('%s %s', (type, field, words) => {
     expect(described(type, field)).toMatch(words);
   });

@@ -42,7 +42,7 @@ describe('what the schema says of what is not proven', () => {
 
   it('an assignment, wherever workers are listed, and a reservation of capacity', () => {
     expect(typeOf('Workers').description).toMatch(/shows neither that a durable job system owns the task nor/);
-    expect(saidOf('Workers', 'available')).toMatch(/None of them is reserved by being shown/);
+    expect(saidOf('Workers', 'available')).toMatch(/Listing a worker does not reserve it/);
     expect(typeOf('CapacityScope').description).toMatch(/never that anything runs/);
   });
 
@@ -62,7 +62,7 @@ describe('what the schema says of what is not proven', () => {
     for (const said of [
       'No field of it means external completion',
       'a current assignment, and nothing more',
-      'It describes ingestion by the server, not execution by clients',
+      'They describe ingestion by the server, not execution by clients',
       'A wait shows that its correlator has not resolved it, and nothing more',
       'A reservation is of admission, not of execution',
       'evidence of capability, not authorization',

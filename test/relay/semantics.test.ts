@@ -82,7 +82,7 @@ describe('1. An action advertisement is evidence of capability, not authorizatio
 
   it('and says so itself, wherever actions are shown', () => {
     expect(schema.getType('ActionAdvertisement')?.description).toMatch(
-      /evidence that the client can, never that anybody may/,
+      /evidence that the client can run it, never that a caller may invoke it/,
     );
   });
 });
