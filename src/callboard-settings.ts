@@ -3,7 +3,10 @@ import { RETENTION_MS, STREAM_MESSAGES } from './core/limits.ts';
 import { shareBounds, SPILL_IN_MEMORY, type GivenBounds } from './core/shares/bounds.ts';
 import { createShares, type Shares } from './core/shares/shares.ts';
 
-/** What a relay can be told. `readConfig` makes all of it out of variables and flags; embedding programs give what they need. */
+/**
+ * The settings of a relay. `readConfig` reads all of them from variables and flags; embedding programs set what they
+ * need.
+ */
 export type Settings = Partial<
   Pick<
     Config,
@@ -26,13 +29,16 @@ export type Settings = Partial<
   >
 > & {
   readonly auth: Partial<AuthConfig>;
-  /** What one user may always hold of each thing, and all users together. */
+  /** The guarantee for one user and the total for all users, by share. */
   readonly shares?: GivenBounds;
   /** The total of the share `history_bytes`. */
   readonly historyMaxBytes?: number;
 };
 
-/** Throws `invalid_argument` for bounds that cannot hold. */
+/**
+ * Creates the shares of a relay. Throws `invalid_argument` for contradictory bounds, such as a guarantee above its
+ * total.
+ */
 export function sharesOf({ shares, historyMaxBytes, spillDir = null, redis = null }: Settings): Shares {
   const history = { ...(historyMaxBytes === undefined ? {} : { total: historyMaxBytes }), ...shares?.history_bytes };
   const inMemory = spillDir === null && redis === null;
@@ -40,7 +46,7 @@ export function sharesOf({ shares, historyMaxBytes, spillDir = null, redis = nul
   return createShares(shareBounds({ ...shares, history_bytes: history }, defaults));
 }
 
-/** The bounds of history in memory. */
+/** The limits of history in direct mode; `bytes` only where the share has a total. */
 export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds }: Shares) {
   const { total } = bounds.history_bytes;
   return {
