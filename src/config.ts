@@ -139,7 +139,7 @@ function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: 
   }
   if (isLoopback(host)) return faults;
   if (!shared && !hasCredentials(given)) {
-    const detail = `other machines can reach ${host}: set ADMIN_TOKEN, SECRET or JWKS_URL before listening on it`;
+    const detail = `${host} is reachable from other machines: set ADMIN_TOKEN, SECRET or JWKS_URL before listening on it`;
     faults.push({ parameter: shownAs('HOST'), detail });
   }
   if (adminTokensOf(given).some(({ token }) => token.length < NAMED_TOKEN_MIN)) {

@@ -4,8 +4,8 @@ import { createLog } from '../platform/log.ts';
 import { UsageError, type Io } from './io.ts';
 
 /**
- * Removes expired payloads from the configured spill directory and prints their number. Relays may use the directory
- * meanwhile.
+ * Removes expired payloads from the configured spill directory and prints their number. Relays may use the
+ * directory at the same time.
  */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
   const { spillDir, logLevel } = readConfig(io.env, argv);

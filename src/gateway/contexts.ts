@@ -45,7 +45,7 @@ function readPart<T>(where: string, json: JsonText | null, { read, idOf }: Rows<
   const set = each('set', read);
   const removed = each('removed', readId);
   if (snapshot && removed.length > 0)
-    invalid(`${where}.removed`, 'must be empty in a snapshot, which removes every row that it does not set');
+    invalid(`${where}.removed`, 'a snapshot removes every row that it does not set, so `removed` must be empty');
   checkOnce(where, [...set.map(idOf), ...removed]);
   return { snapshot, set, removed };
 }

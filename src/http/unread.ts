@@ -19,7 +19,7 @@ export interface Writable {
   on(event: 'close', listener: (this: Writable) => void): unknown;
 }
 
-/** The requester of a socket's last request; `who` is null until the request is authenticated. */
+/** The requester of a socket's last request; `who` is null before authentication and for a request without a token. */
 export type Requester = { readonly who: Principal | null };
 
 type Reader = { requester: Requester | null; holdings: Holdings | null; bytes: number };

@@ -16,7 +16,10 @@ const TEXT_MAX = 4096;
 const ITEMS_MAX = 50;
 
 export type Scrubber = {
-  /** The text with everything that looks like a credential redacted, cut to 4096 characters. */
+  /**
+   * The first 4096 characters of the text (and `…` if it is longer), with everything that looks like a credential
+   * redacted.
+   */
   text(text: string): string;
   /**
    * A copy that is safe to log: sensitive fields redacted, errors expanded, depth and lengths bounded. Never throws.
