@@ -52,15 +52,9 @@ export interface Callboard extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /**
-   * Starts the relay and resolves with its URL when it accepts requests. Default: 127.0.0.1 and port 0, a free port.
-   * Call it once.
-   */
+  /** Starts the relay and resolves with its URL. Default: 127.0.0.1, port 0, which picks a free one. Call it once. */
   listen(at?: { readonly host?: string; readonly port?: number }): Promise<string>;
-  /**
-   * Makes the node not ready, admits no more commands, and gives commands in flight at most `withinMs` (default 10 s)
-   * to end.
-   */
+  /** Makes the node not ready, admits no commands, gives those in flight at most `withinMs` (default 10 s) to end. */
   drain(withinMs?: number): Promise<void>;
   /**
    * Drains within `withinMs` (default 0), answers waiting callers, closes links with `draining`, and closes everything.
@@ -190,9 +184,7 @@ export function secretsIn({ auth, redis }: Pick<Config, 'auth' | 'redis'>): read
   return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
 }
 
-/**
- * Removes expired payloads from a spill directory, without a relay. Returns their number. Files of other programs stay.
- */
+/** Removes expired payloads from a spill directory, without a relay. Returns their number. Other files stay. */
 export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }
@@ -220,8 +212,7 @@ function assemble({ core, backend, authenticator, faces, meter, basePath }: Part
   const server = createHttpServer(faces.front);
   let url: string | null = null;
   let closed: Promise<void> | null = null;
-  // Waiting callers are answered while their sockets are open. The backend closes last, because every closing link
-  // writes to it.
+  // Waiting callers are answered while their sockets are open. The backend closes last: closing links write to it.
   const end = async (withinMs: number): Promise<void> => {
     await core.drain(withinMs);
     await core.close();

@@ -3,10 +3,7 @@ import { readConfig } from '../config.ts';
 import { createLog } from '../platform/log.ts';
 import { UsageError, type Io } from './io.ts';
 
-/**
- * Removes expired payloads from the configured spill directory and prints their number. Relays may use the
- * directory at the same time.
- */
+/** Removes expired payloads from the configured spill directory and prints their number. May run beside relays. */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
   const { spillDir, logLevel } = readConfig(io.env, argv);
   if (spillDir === null)
