@@ -1,4 +1,5 @@
-// Builds what is published: compiled JavaScript with types in dist/, the REST documents beside it, and the browser clients.
+// Builds the published files in dist/: compiled JavaScript with types, the REST documents, the Lua files and the
+// browser clients.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,6 @@
-// Builds the browser clients after an install, so that a fresh checkout serves them. Plain JavaScript: it may run on any Node.
-// An install without development packages has nothing to build with, and a packed package brings its builds along.
+// Builds the browser clients after an install, so that a relay from a fresh checkout can serve them. Plain JavaScript,
+// because it may run on any Node. Skips the build without development packages; a published package already contains
+// the builds.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
-// Preloaded (`node -r`) by the scripts of package.json, so that an old Node ends with one line. Plain CommonJS: it must parse anywhere.
-// `src/node-version.ts` holds the same rule for the published package.
+// Preloaded (`node -r`) by the scripts in package.json, so that an old Node exits with one line. Plain CommonJS,
+// because every Node must be able to parse it. `src/node-version.ts` has the same rule for the published package.
 'use strict';
 const NEEDED = 24;
 if (parseInt(process.versions.node, 10) < NEEDED) {

@@ -1,7 +1,10 @@
 #!/usr/bin/env node
 import { nodeFault } from './node-version.ts';
 
-/** An old Node is told in one line; everything else is loaded afterwards, since its imports need a new one. */
+/**
+ * On an old Node, prints one line and exits. All other modules are loaded after this check, because they need a newer
+ * Node.
+ */
 const fault = nodeFault(process.versions.node);
 if (fault !== null) {
   process.stderr.write(`${fault}\n`);
@@ -9,7 +12,7 @@ if (fault !== null) {
 }
 const { main } = await import('./cli/main.ts');
 
-/** A stop that hangs is ended by the second signal, as a shell would say it. */
+/** The exit code when a second signal ends a stop that hangs: that of a shell after SIGINT. */
 const INTERRUPTED = 130;
 
 function onStop(stop: () => void): void {

@@ -4,7 +4,10 @@ import { shareBounds, SPILL_IN_MEMORY, type GivenBounds } from './core/shares/bo
 import { createShares, type Shares } from './core/shares/shares.ts';
 import { checkRanges } from './settings-ranges.ts';
 
-/** What a relay can be told. `readConfig` makes all of it out of variables and flags; embedding programs give what they need. */
+/**
+ * The settings of a relay. `readConfig` reads all of them from variables and flags; embedding programs set what they
+ * need.
+ */
 export type Settings = Partial<
   Pick<
     Config,
@@ -27,7 +30,7 @@ export type Settings = Partial<
   >
 > & {
   readonly auth: Partial<AuthConfig>;
-  /** What one user may always hold of each thing, and all users together. */
+  /** The guarantee for one user and the total for all users, by share. */
   readonly shares?: GivenBounds;
   /** The total of the share `history_bytes`. */
   readonly historyMaxBytes?: number;
@@ -43,7 +46,7 @@ export function sharesOf(settings: Settings): Shares {
   return createShares(shareBounds({ ...shares, history_bytes: history }, defaults));
 }
 
-/** The bounds of history in memory. */
+/** The limits of history in direct mode; `bytes` only where the share has a total. */
 export function historyLimitsOf({ retentionMs, streamMaxMessages }: Settings, { bounds }: Shares) {
   const { total } = bounds.history_bytes;
   return {

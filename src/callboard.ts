@@ -1,4 +1,4 @@
-/** The composition root: everything that callboard is made of meets here, and nowhere else. */
+/** The composition root: the only place where the backend, core, the handlers and the server are connected. */
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { createMemoryBackend } from './backends/memory/backend.ts';
@@ -36,34 +36,38 @@ export type { Settings } from './callboard-settings.ts';
 
 export type CallboardOptions = {
   readonly config: Settings;
-  /** Where everything is kept, instead of Redis or this process' memory. Closed with the relay. */
+  /** Storage to use instead of Redis or this process' memory. It is closed with the relay. */
   readonly backend?: Backend;
-  /** Where payloads too large for history lie, instead of `spillDir` or memory. One that is not `managed` is never cleaned. */
+  /** The spill store for large payloads, instead of the default one. A store that is not `managed` is never cleaned. */
   readonly spill?: SpillStore;
   readonly clock?: Clock;
   readonly log?: Log;
-  /** Instead of the policy in `config`. */
+  /** The policy to use instead of the one in `config`. */
   readonly policy?: Policy;
 };
 
 /** A relay in this process. */
 export interface Callboard extends AsyncDisposable {
   readonly core: Core;
-  /** Says who a token stands for, as every face does. */
+  /** Resolves tokens to principals, as HTTP and links do. */
   readonly authenticator: Authenticator;
-  /** Where it listens, with the base path; null before `listen`. */
+  /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /** Starts the relay and resolves with its address once it takes requests. Port 0 picks a free one. Call it once. */
+  /** Starts the relay and resolves with its URL. Default: 127.0.0.1, port 0, which picks a free one. Call it once. */
   listen(at?: { readonly host?: string; readonly port?: number }): Promise<string>;
-  /** Readiness turns, nothing more is admitted, and commands in flight get at most `withinMs` (10 s) to end. */
+  /** Makes the node not ready, admits no commands, gives those in flight at most `withinMs` (default 10 s) to end. */
   drain(withinMs?: number): Promise<void>;
-  /** Drains (without time, unless given), tells callers and clients, and closes everything. Idempotent. */
+  /**
+   * Drains within `withinMs` (default 0), answers waiting callers, closes links with `draining`, and closes everything.
+   * Idempotent.
+   */
   close(options?: { readonly withinMs?: number }): Promise<void>;
 }
 
 /**
- * Opens a relay: over the Redis in `config`, or in this process' memory where there is none. Throws `store_unavailable` when Redis cannot be
- * reached and `invalid_argument` when it is not fit to hold a deployment. Nothing runs before `listen`.
+ * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none. Throws `store_unavailable`
+ * if Redis cannot be reached, and `invalid_argument` if it is not suitable for a deployment. Nothing runs before
+ * `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
   const { redis } = options.config;
@@ -76,8 +80,8 @@ export async function openCallboard(options: CallboardOptions): Promise<Callboar
  */
 export function createCallboard(options: CallboardOptions): Callboard {
   const { config, clock = systemClock, log = silentLog } = options;
-  if (config.redis && !options.backend) fail('invalid_argument', 'A relay over Redis is opened by openCallboard.');
-  // In direct mode nothing of a cursor outlives the process, so neither need its key.
+  if (config.redis && !options.backend) fail('invalid_argument', 'Use openCallboard for a relay over Redis.');
+  // In direct mode cursors do not outlive the process, so a random key is enough.
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config);
   const meter = createMetrics();
@@ -87,7 +91,7 @@ export function createCallboard(options: CallboardOptions): Callboard {
   return compose(options, { backend, spill, crypto, clock, shares, meter });
 }
 
-/** What a relay keeps things in. Its clock is the one that stamps them. */
+/** The storage of a relay, with the clock that stamps what is stored. */
 type Place = {
   readonly backend: Backend;
   readonly spill: SpillStore;
@@ -97,7 +101,7 @@ type Place = {
   readonly meter: Meter;
 };
 
-/** Redis and its client are loaded here alone: direct mode does without. */
+/** The Redis backend is imported only here, so direct mode does not load the Redis client. */
 async function openShared(options: CallboardOptions, redis: RedisConfig): Promise<Place> {
   const { config, clock: system = systemClock, log = silentLog } = options;
   const { openRedisBackend } = await import('./backends/redis/open.ts');
@@ -144,7 +148,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
     shares,
     rawMessages: config.rawMessages ?? false,
   });
-  // Tokens end by the time of those who made them, whatever the store's clock says.
+  // Tokens expire by the wall clock, like the clock of their issuer, and not by the store's clock.
   const wall = options.clock ?? systemClock;
   const authenticator = withGrants(createAuthenticator({ ...NO_AUTH, ...config.auth, clock: wall }), core.sites);
   const faces = createFaces({
@@ -177,14 +181,14 @@ function spillStore(root: string | null, parts: SpillParts): SpillStore {
     : createDirectorySpill({ root, ...parts });
 }
 
-/** What of a configuration must never be written anywhere. */
+/** The values of a configuration that must never be logged or printed. */
 export function secretsIn({ auth, redis }: Pick<Config, 'auth' | 'redis'>): readonly string[] {
   const tokens = auth.adminTokens.map((text) => parseAdminToken(text).token);
   const own = auth.secret === null ? tokens : [...tokens, auth.secret];
   return redis ? [...own, ...secretsOf(readTarget(redis.url))] : own;
 }
 
-/** Removes what is expired from a spill directory, without a relay; how many payloads. What is not the store's own stays. */
+/** Removes expired payloads from a spill directory, without a relay. Returns their number. Other files stay. */
 export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
   return createDirectorySpill({ root, clock: systemClock, log }).clean();
 }
@@ -218,11 +222,11 @@ function assemble({ core, backend, authenticator, faces, meter, basePath }: Part
   const server = createHttpServer(faces.front);
   let url: string | null = null;
   let closed: Promise<void> | null = null;
-  // Callers are told while their sockets are still there; the store goes last, since every closing link writes to it.
+  // Waiting callers are answered while their sockets are open. The backend closes last: closing links write to it.
   const end = async (withinMs: number): Promise<void> => {
     await core.drain(withinMs);
     await core.close();
-    // What callers were answered is written before their links are closed.
+    // Lets the answers to callers be written before their links are closed.
     await setImmediate();
     await faces.close();
     await server.close();

@@ -3,11 +3,11 @@ import type { Fault } from './core/errors.ts';
 import { PREFIX, SETTING_NAMES, SWITCHES, isSettingName, type SettingName } from './settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-/** The text of a setting, and the name it was given by. */
+/** The text of a setting, and the name of the variable or flag that gives it. */
 export type Given = { readonly text: string; readonly shownAs: string };
 type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: Fault[] };
 
-/** The texts of all settings that variables and flags give (flags win), and what of the flags cannot be read. */
+/** The texts of all settings in variables and flags (flags take precedence), and the faults in the flags. */
 export function collectGiven(env: Environment, argv: readonly string[]): Read {
   const given = new Map<SettingName, Given>();
   for (const name of SETTING_NAMES) {
@@ -40,7 +40,10 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): 
   return faults;
 }
 
-/** What a flag sets, and what it says without a value: `--fast-path` and `--no-fast-path` are one setting. */
+/**
+ * The setting that a flag belongs to, and in `alone` its text without a value: `--fast-path` and `--no-fast-path` are
+ * one setting. Null: not a known flag.
+ */
 function readFlag(flag: string): { readonly name: SettingName; readonly alone?: string; readonly off: boolean } | null {
   const off = flag.startsWith('no-');
   const written = off ? flag.slice('no-'.length) : flag;

@@ -18,7 +18,7 @@ import {
 import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
 
 export type AuthConfig = {
-  /** Each a bare token or `name=token`. */
+  /** Each is a bare token or `name=token`. */
   readonly adminTokens: readonly string[];
   readonly secret: string | null;
   readonly jwksUrl: string | null;
@@ -26,59 +26,71 @@ export type AuthConfig = {
   readonly audience: string | null;
 };
 
-/** The store that several processes share. */
+/** The Redis that the nodes of a deployment share. */
 export type RedisConfig = {
-  /** It may hold a password: never to be written anywhere. */
+  /** It may contain a password, so it must never be logged or printed. */
   readonly url: string;
   readonly partitions: number;
-  /** What the store is declared to keep; null: what it is found to keep, as long as it writes to disk. */
+  /**
+   * The declared durability of the store; null: use the durability that Redis reports, which must include writing to
+   * disk.
+   */
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
   readonly namespace: string;
   readonly strictMigration: boolean;
-  /** Keys of what ran here before. */
+  /** Keys of an earlier system in the same Redis. */
   readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
 };
 
-/** What a deployment chose, checked. Sizes are bytes, times milliseconds. */
+/** The checked configuration of a relay. Sizes are in bytes, times in milliseconds. */
 export type Config = {
   readonly host: string;
   readonly port: number;
   readonly basePath: string;
   readonly auth: AuthConfig;
-  /** The credentials were made for this run because none were configured (loopback and direct mode only): whoever starts it must be shown them. */
+  /**
+   * Whether the credentials were generated for this run, because none are configured (loopback and direct mode only).
+   * Print them for the user.
+   */
   readonly generated: boolean;
-  /** Null: direct mode, everything in this process. */
+  /** Null: direct mode, with everything in this process. */
   readonly redis: RedisConfig | null;
   readonly nodeId: string | null;
   readonly policy: PolicyFile | null;
   readonly retentionMs: number;
-  /** How long after its end a command's id is known, milliseconds. */
+  /** How long the relay remembers a command's id after the command ended, in milliseconds. */
   readonly idempotencyWindowMs: number;
   readonly streamMaxMessages: number;
-  /** What one user may always hold of each thing, and all users together. */
+  /** The guarantee for one user and the total for all users, by share. */
   readonly shares: ShareBounds;
   readonly maxBodyBytes: number;
-  /** Open sockets of one address over which no good token came. Not applied where `trustProxy` is set. */
+  /** The most open sockets of one address without a valid token. Does not apply with `trustProxy`. */
   readonly unauthenticatedSockets: number;
-  /** What one user may send a second, over links and HTTP bodies together. */
+  /** Bytes per second that one user may send, over links and HTTP bodies together. */
   readonly inboundBytesPerSecond: number;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
-  /** Where large payloads lie; null: in memory. */
+  /** The directory for large payloads; null: they are kept in memory, or in Redis in shared mode. */
   readonly spillDir: string | null;
   readonly allowedOrigins: readonly string[];
   readonly trustProxy: boolean;
   readonly introspection: Settings['INTROSPECTION'];
-  /** False: known documents take no shorter way, and nothing is made once for many. The bytes are the same either way. */
+  /**
+   * False switches off the fast path: shortcuts for known documents, and work shared by many subscribers. Responses
+   * have the same bytes.
+   */
   readonly fastPath: boolean;
   readonly logLevel: Settings['LOG_LEVEL'];
-  /** Sentences for the log: variables that look like settings and are none, settings that nothing acts on. */
+  /**
+   * Sentences for the log about variables with the prefix that are not settings, and settings without effect in this
+   * mode.
+   */
   readonly warnings: readonly string[];
 };
 
 /**
- * Reads variables `CALLBOARD_X` and flags `--x` (flags win). Throws one `invalid_argument` that names every fault at once. An empty
- * variable counts as unset.
+ * Reads the configuration from variables `CALLBOARD_X` and flags `--x`; flags take precedence. An empty variable counts
+ * as unset. Throws a single `invalid_argument` that names all faults.
  */
 export function readConfig(env: Environment, argv: readonly string[]): Config {
   const { given, faults } = collectGiven(env, argv);
@@ -97,38 +109,44 @@ export function readConfig(env: Environment, argv: readonly string[]): Config {
   return toConfig(parsed.data, policy, warningsOf(env, given));
 }
 
-/** Is this address only reachable from the machine itself? */
+/** Whether this host is reachable only from the machine itself. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** What settings ask of each other. Looked at apart from each one's own text, so that both kinds of fault are reported in one go. */
+/**
+ * Faults in combinations of settings. Checked on the texts, independently of the schema, so that both kinds of fault
+ * are reported together.
+ */
 function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): Fault[] {
   const faults: Fault[] = [];
   if (given.has('JWKS_URL')) {
     for (const name of ['ISSUER', 'AUDIENCE'] as const) {
-      if (!given.has(name)) faults.push({ parameter: shownAs(name), detail: 'is needed beside JWKS_URL' });
+      if (!given.has(name)) faults.push({ parameter: shownAs(name), detail: 'is required with JWKS_URL' });
     }
   }
   if (adminTokensOf(given).some(({ name, token }) => name !== null && token.length < NAMED_TOKEN_MIN)) {
     faults.push({
       parameter: shownAs('ADMIN_TOKEN'),
-      detail: 'expected at least 16 characters after a name and its "="',
+      detail: 'expected at least 16 characters in a token with a name',
     });
   }
   const host = given.get('HOST')?.text ?? '127.0.0.1';
   const shared = given.has('REDIS_URL');
   if (shared && !hasCredentials(given)) {
-    const detail = `the nodes of a deployment take the same credentials, so none are made up: set ${PREFIX}ADMIN_TOKEN and ${PREFIX}SECRET (or ${PREFIX}JWKS_URL), alike on each`;
+    const detail = `all nodes of a deployment need the same credentials, so none are generated: set ${PREFIX}ADMIN_TOKEN and ${PREFIX}SECRET (or ${PREFIX}JWKS_URL) to the same values on each node`;
     faults.push({ parameter: shownAs('REDIS_URL'), detail });
   }
   if (isLoopback(host)) return faults;
   if (!shared && !hasCredentials(given)) {
-    const detail = `${host} can be reached by others: set ADMIN_TOKEN, SECRET or JWKS_URL before listening there`;
+    const detail = `${host} is reachable from other machines: set ADMIN_TOKEN, SECRET or JWKS_URL before listening on it`;
     faults.push({ parameter: shownAs('HOST'), detail });
   }
   if (adminTokensOf(given).some(({ token }) => token.length < NAMED_TOKEN_MIN)) {
-    faults.push({ parameter: shownAs('ADMIN_TOKEN'), detail: `expected at least 16 characters each on ${host}` });
+    faults.push({
+      parameter: shownAs('ADMIN_TOKEN'),
+      detail: `expected at least 16 characters in each token when listening on ${host}`,
+    });
   }
   return faults;
 }
@@ -163,8 +181,9 @@ function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): s
   const shared = given.has('REDIS_URL');
   const idle = (shared ? DIRECT_ONLY : SHARED_ONLY)
     .filter((name) => given.has(name))
-    .map((name) => `${given.get(name)?.shownAs} has no effect ${shared ? 'beside' : 'without'} ${PREFIX}REDIS_URL.`);
-  // Not faults: container platforms add variables of this form by themselves, as CALLBOARD_SERVICE_HOST for a service of this name.
+    .map((name) => `${given.get(name)?.shownAs} has no effect ${shared ? 'with' : 'without'} ${PREFIX}REDIS_URL.`);
+  // Warnings and not faults, because container platforms add such variables by themselves: CALLBOARD_SERVICE_HOST for a
+  // service of this name.
   const strange = Object.keys(env)
     .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
     .map((key) => `${key} is not a setting and was ignored.`);

@@ -1,4 +1,6 @@
-/** The public names of the package for programs that embed a relay. Clients are in `callboard/runtime` and `callboard/caller`. */
+/**
+ * The public API for programs that embed a relay. Client libraries are in `callboard/runtime` and `callboard/caller`.
+ */
 import './require-node.ts';
 
 export {

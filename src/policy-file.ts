@@ -24,12 +24,13 @@ const FILE = z.strictObject({
   user_capacity: capacity.optional(),
 });
 
-/** The policy, or every fault in it: `parameter` is the path into the file, as `rules[0].effect`. */
+/** The policy, or null with all faults. A fault's `parameter` is the path in the file, such as `rules[0].effect`. */
 export type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly Fault[] };
 
 /**
- * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (scope of the caller's token),
- * `client_type` and `action`; `scopes` with `members` and `capacity`; `user_capacity` for whoever is in none.
+ * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a
+ * scope of the caller's token), `client_type` and `action`; `scopes` with `members` and `capacity`; `user_capacity` for
+ * users who are in no scope.
  */
 export function parsePolicyFile(text: string): PolicyRead {
   const value = parseText(text);
@@ -38,7 +39,7 @@ export function parsePolicyFile(text: string): PolicyRead {
   if (!parsed.success) return { policy: null, faults: parsed.error.issues.map(toFault) };
   const twice = repeated(parsed.data.scopes.map(({ id }) => id));
   if (twice !== undefined) {
-    return { policy: null, faults: [{ parameter: 'scopes', detail: `"${twice}" stands there twice` }] };
+    return { policy: null, faults: [{ parameter: 'scopes', detail: `"${twice}" appears twice` }] };
   }
   return { policy: toPolicy(parsed.data), faults: [] };
 }

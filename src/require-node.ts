@@ -1,5 +1,8 @@
 import { nodeFault } from './node-version.ts';
 
-/** Imported first by the package's entry: an old Node then fails with this sentence, and not with a missing function somewhere inside. */
+/**
+ * Imported first by the package's entry, so that an old Node fails with this sentence and not with a missing function
+ * elsewhere.
+ */
 const fault = nodeFault(process.versions.node);
 if (fault !== null) throw new Error(fault);

@@ -11,7 +11,7 @@ import {
 } from './core/shares/bounds.ts';
 
 const MIB = 1024 * 1024;
-/** The smallest bound of a share in bytes: one payload of the largest size must fit. */
+/** The smallest bound of a share in bytes: a payload of the largest size must fit. */
 const MIN_BYTES = MIB;
 const MAX_BYTES = 1024 * 1024 * MIB;
 const MAX_COUNT = 100_000_000;
@@ -27,7 +27,10 @@ export const whole = (min: number, max: number): z.ZodType<number, string> =>
 const bytes = whole(MIN_BYTES, MAX_BYTES).optional();
 const count = whole(1, MAX_COUNT).optional();
 
-/** Two settings for each share: what one user may always hold, and what all users together may. Unset: the defaults of the shares. */
+/**
+ * The settings for each share: the guarantee for one user and, if it has one, the total for all users. Unset: the
+ * share's default.
+ */
 export const SHARE_ROWS = {
   LINKS_SHARE: count,
   LINKS_MAX: count,
@@ -55,7 +58,7 @@ export const SHARE_ROWS = {
 export type ShareSetting = keyof typeof SHARE_ROWS;
 export type ShareSettings = { readonly [Name in ShareSetting]?: number | undefined };
 
-/** The settings of each share: its guarantee's, and its total's where it has one. */
+/** The names of the settings of each share: the guarantee, and the total or null. */
 export const SETTINGS_OF_SHARE: Readonly<Record<ShareName, readonly [ShareSetting, ShareSetting | null]>> = {
   links: ['LINKS_SHARE', 'LINKS_MAX'],
   advertised_bytes: ['ADVERTISED_SHARE_BYTES', 'ADVERTISED_MAX_BYTES'],
@@ -74,7 +77,7 @@ const SHARE_SETTINGS = Object.values(SETTINGS_OF_SHARE).flatMap(([guarantee, tot
   [guarantee, total ?? []].flat(),
 );
 
-/** The bounds that the settings give. */
+/** The bounds that are set, by share. */
 export function boundsGiven(settings: ShareSettings): GivenBounds {
   return Object.fromEntries(SHARE_NAMES.map((share) => [share, boundGiven(settings, share)]));
 }
@@ -84,7 +87,10 @@ function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBou
   return { ...given('guarantee', settings[guarantee]), ...(total && given('total', settings[total])) };
 }
 
-/** Guarantees that exceed their totals, each by the setting to blame. Texts that are no numbers are left to their own rows. */
+/**
+ * Faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are not numbers,
+ * which the schema reports.
+ */
 export function shareFaults(
   textOf: (name: ShareSetting) => string | undefined,
   spillInMemory: boolean,
@@ -99,7 +105,7 @@ export function shareFaults(
   });
 }
 
-/** In direct mode without a directory the spill store is memory, which is less. */
+/** The default bounds of shares that depend on other settings: a spill store in memory has smaller ones. */
 export function shareDefaults(spillInMemory: boolean): { readonly spilled_bytes: ShareBound } {
   return { spilled_bytes: spillInMemory ? SPILL_IN_MEMORY : SHARE_BOUNDS.spilled_bytes };
 }

@@ -11,7 +11,7 @@ import {
 import { RANGES, type Range } from './settings-ranges.ts';
 import { SHARE_ROWS, whole } from './settings-shares.ts';
 
-/** The prefix of every variable; the flag of `MAX_BODY_BYTES` is `--max-body-bytes`. */
+/** The prefix of all environment variables. The flag of the setting `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
 
 const ranged = ({ min, max }: Range) => whole(min, max);
@@ -29,17 +29,17 @@ const redisUrl = z.string().superRefine((text, context) => {
   if (message !== null) context.addIssue({ code: 'custom', message });
 });
 
-/** One row a setting: its name, how its text is read, and what it is when nobody sets it. */
+/** One row per setting: its name, the parser of its text, and its default. */
 export const SETTINGS = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535).default(4400),
   BASE_PATH: z
     .string()
-    .regex(/^(\/[A-Za-z0-9._~-]+)*\/?$/, 'expected a path as /callboard')
+    .regex(/^(\/[A-Za-z0-9._~-]+)*\/?$/, 'expected a path such as /callboard')
     .transform((path) => path.replace(/\/$/, ''))
     .default(''),
   ADMIN_TOKEN: list
-    .pipe(z.array(z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without space')))
+    .pipe(z.array(z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters without spaces')))
     .default([]),
   SECRET: z
     .string()
@@ -66,7 +66,11 @@ export const SETTINGS = z.object({
   ),
   MAX_BODY_BYTES: ranged(RANGES.maxBodyBytes).default(MAX_BODY_BYTES),
   ALLOWED_ORIGINS: list
-    .pipe(z.array(z.string().refine(isOrigin, 'expected exact origins as https://app.example, no path and no *')))
+    .pipe(
+      z.array(
+        z.string().refine(isOrigin, 'expected exact origins such as https://app.example, without a path and without *'),
+      ),
+    )
     .default([]),
   TRUST_PROXY: flag.default(false),
   INTROSPECTION: z.enum(['admin', 'all', 'off'], 'expected admin, all or off').default('admin'),
@@ -96,11 +100,12 @@ export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'FAST_PATH',
 ]);
 
-/** Settings that act only beside REDIS_URL, and those that act only without it. */
+/** Settings that have an effect only with REDIS_URL. */
 export const SHARED_ONLY: readonly SettingName[] = [
   ...(['PARTITIONS', 'DURABILITY', 'NAMESPACE', 'STRICT_MIGRATION'] as const),
   ...(['LEGACY_COMMAND_STREAM', 'LEGACY_PENDING'] as const),
 ];
+/** Settings that have an effect only without REDIS_URL. */
 export const DIRECT_ONLY: readonly SettingName[] = [
   ...(['HISTORY_SHARE_BYTES', 'HISTORY_MAX_BYTES', 'RESULT_SHARE_BYTES', 'RESULT_MAX_BYTES'] as const),
   ...(['QUEUED_SHARE_BYTES', 'QUEUED_MAX_BYTES', 'MARKS_SHARE', 'MARKS_MAX'] as const),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The version of the package, as package.json has it. */
+/** The version of the package, from package.json; `0.0.0` if it has none. */
 export const VERSION: string = readVersion();
 
 function readVersion(): string {

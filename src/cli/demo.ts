@@ -1,10 +1,10 @@
 import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 
-/** Beyond it the demo would only measure the machine. */
+/** The highest pace, in calls per second; above it the demo would only measure the machine. */
 const PACE_MAX = 50;
 
-/** Runs the demo until it is told to stop. */
+/** Runs the demo until the first stop signal. */
 export async function demo(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--pace', '--browser'] });
   const pace = readPace(own.get('--pace'));
@@ -26,5 +26,5 @@ function readPace(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const pace = Number(text);
   if (pace >= 0.1 && pace <= PACE_MAX) return pace;
-  throw new UsageError(`--pace: expected 0.1 to ${PACE_MAX} calls a second`);
+  throw new UsageError(`--pace: expected 0.1 to ${PACE_MAX} calls per second`);
 }

@@ -3,8 +3,9 @@ import { UsageError } from './io.ts';
 export type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };
 
 /**
- * Takes a command's own flags out of the line, so that the rest can be read as settings: `--user alice` and `--user=alice`. Flags in
- * `switches` take no value. Throws UsageError when a value is missing.
+ * Separates a command's own flags from the other arguments, which are then read as settings. Flags in `values` are
+ * written `--user alice` or `--user=alice`; flags in `switches` have no value. Throws UsageError when a value is
+ * missing.
  */
 export function splitFlags(
   argv: readonly string[],

@@ -9,15 +9,15 @@ export function helpText(): string {
   return `callboard relays commands between callers and connected clients.
 
   callboard serve [--json] [flags]    start the relay (127.0.0.1:4400)
-  callboard demo [--pace <calls a second>] [--browser <program>|none] [flags]
-                                      start a relay with clients that keep it busy
+  callboard demo [--pace <calls per second>] [--browser <program>|none] [flags]
+                                      start a relay with demo clients and traffic
   callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
-                                      sign a user's token with the secret
+                                      sign a user's token with the configured secret
   callboard spill-clean [flags]       remove expired payloads from the spill directory
   callboard schema                    print the GraphQL schema
   callboard help | --version
 
-Each flag is also a variable: --max-body-bytes is CALLBOARD_MAX_BODY_BYTES. Flags win.
+Each flag is also an environment variable: --max-body-bytes is CALLBOARD_MAX_BODY_BYTES. Flags take precedence.
 ${columns(flags)}
 `;
 }

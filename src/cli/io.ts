@@ -1,15 +1,15 @@
-/** What a command may touch of the process: given by bin.ts, and by tests. */
+/** The parts of the process that a command may use; provided by bin.ts, or by tests. */
 export type Io = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Standard output: what a command answers. */
+  /** Writes the output of a command to standard output. */
   readonly print: (text: string) => void;
-  /** Standard error: what went wrong. */
+  /** Writes errors to standard error. */
   readonly complain: (text: string) => void;
-  /** Runs the callback at the first signal to stop; the next one ends the process at once. */
+  /** Registers a callback for the first stop signal; the second signal ends the process at once. */
   readonly onStop: (stop: () => void) => void;
 };
 
-/** Thrown for wrong usage: exit code 2. */
+/** Wrong usage of the command line. The process exits with code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -5,7 +5,7 @@ import { EXIT, UsageError, type Io } from './io.ts';
 
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
-/** Loaded when asked for, so that `token` does not wait for a server that it does not start. */
+/** Commands are loaded on demand, so that `token` does not load the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./demo.ts')).demo,
@@ -14,7 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   schema: async () => (await import('./schema.ts')).schema,
 };
 
-/** Runs one command to its end and answers the exit code: 0, 1 when it failed, 2 for wrong usage. Never throws. */
+/** Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. Never throws. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv;
   if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return say(io, helpText());
@@ -38,7 +38,7 @@ function say(io: Io, text: string): number {
 
 function report(error: unknown, io: Io): number {
   if (error instanceof UsageError || (error instanceof CallboardError && error.code === 'invalid_argument')) {
-    io.complain(`callboard cannot start like this:\n${indent(error.message)}\nSee "callboard help".\n`);
+    io.complain(`Invalid usage or configuration:\n${indent(error.message)}\nSee "callboard help".\n`);
     return EXIT.usage;
   }
   if (error instanceof CallboardError && error.code === 'store_unavailable') {
@@ -51,7 +51,7 @@ function report(error: unknown, io: Io): number {
 }
 
 function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'no reason is known';
+  return cause instanceof Error ? cause.message : 'unknown reason';
 }
 
 function isTaken(error: unknown): error is Error {

@@ -6,11 +6,11 @@ import { createLog } from '../platform/log.ts';
 import { splitFlags } from './flags.ts';
 import type { Io } from './io.ts';
 
-/** The user that the token to try with names. */
+/** The user of the generated trial token. */
 const TRIAL_USER = 'demo';
 const TRIAL_SECONDS = 24 * 3600;
 
-/** Runs a relay until it is told to stop, then drains it. */
+/** Runs a relay until the first stop signal, then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { switches: ['--json'] });
   const config = readConfig(io.env, rest);
@@ -28,7 +28,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   log.info({}, 'stopped');
 }
 
-/** What was opened for it is closed again where it cannot listen. */
+/** Starts listening. If that fails, it closes the relay again and rethrows. */
 async function listen(callboard: Callboard, { host, port }: Config): Promise<string> {
   try {
     return await callboard.listen({ host, port });
@@ -68,7 +68,7 @@ function greeting(url: string, { core }: Callboard, credentials: Credentials | n
   const admin = credentials?.adminToken ?? '$CALLBOARD_ADMIN_TOKEN';
   const made = credentials
     ? `
-Nothing was configured, so these were made for this run:
+No credentials are configured. These were generated for this run:
   admin token  ${credentials.adminToken}
   secret       ${credentials.secret}
   user token   ${credentials.userToken}
@@ -76,7 +76,7 @@ Nothing was configured, so these were made for this run:
 `
     : '';
   return `callboard is listening at ${url} (${core.mode} mode, node ${core.nodeId})
-  open  ${url}/         what is here
+  open  ${url}/         overview
         ${url}/graphql  GraphQL
 ${made}
 Try:

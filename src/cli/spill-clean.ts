@@ -3,10 +3,11 @@ import { readConfig } from '../config.ts';
 import { createLog } from '../platform/log.ts';
 import { UsageError, type Io } from './io.ts';
 
-/** Removes expired payloads from the configured spill directory and says how many. It may run beside relays that use the directory. */
+/** Removes expired payloads from the configured spill directory and prints their number. May run beside relays. */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
   const { spillDir, logLevel } = readConfig(io.env, argv);
-  if (spillDir === null) throw new UsageError('CALLBOARD_SPILL_DIR: is needed: without one, payloads lie in memory');
+  if (spillDir === null)
+    throw new UsageError('CALLBOARD_SPILL_DIR: is required: without a directory, payloads are kept in memory');
   const removed = await cleanSpillDirectory(spillDir, createLog({ level: logLevel, secrets: [] }));
   io.print(`removed ${removed} expired ${removed === 1 ? 'payload' : 'payloads'}\n`);
 }

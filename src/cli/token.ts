@@ -8,7 +8,7 @@ const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'admin'];
 const TTL_DEFAULT = 3600;
 const TTL_MAX = 10 * 365 * 24 * 3600;
 
-/** Prints one token, signed HS256 with the configured secret, with the configured issuer and audience. */
+/** Prints one token, signed with HS256 and the configured secret, issuer and audience. */
 export async function token(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--user', '--scope', '--ttl'] });
   const faults: string[] = [];
@@ -18,14 +18,14 @@ export async function token(argv: readonly string[], io: Io): Promise<void> {
   const config = readConfig(io.env, rest);
   const { secret, issuer, audience } = config.auth;
   if (config.generated || secret === null) {
-    faults.push('CALLBOARD_SECRET: is needed to sign a token, and must be the one that the relay runs with');
+    faults.push('CALLBOARD_SECRET: is required to sign a token, and must be the secret that the relay uses');
   }
   if (faults.length > 0 || secret === null) throw new UsageError(faults.join('\n'));
   io.print(`${await signToken({ secret, user, scopes, ttlSeconds, now: Date.now(), issuer, audience })}\n`);
 }
 
 function readUser(text: string | undefined, faults: string[]): string {
-  if (text === undefined) faults.push('--user: is needed');
+  if (text === undefined) faults.push('--user: is required');
   try {
     return text === undefined ? '' : canonicalUser(text);
   } catch {

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The peer's address; a proxy's word for it only where a proxy is trusted. The nearest proxy appends the address that it saw: only the last one counts. */
+/**
+ * The peer's address. With `trustProxy`, it is the last value of X-Forwarded-For, because the nearest proxy appends the
+ * address that it saw; at most 64 characters of it are used.
+ */
 export function addressOf(request: IncomingMessage, trustProxy: boolean): string {
   const forwarded = trustProxy ? request.headers['x-forwarded-for'] : undefined;
   const text = Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '');
@@ -8,8 +11,8 @@ export function addressOf(request: IncomingMessage, trustProxy: boolean): string
 }
 
 /**
- * What one peer is counted as: its IPv4 address, or the /64 of its IPv6 address, of which a single machine has all. A text that is no address
- * counts as itself.
+ * The key under which a peer is counted: its IPv4 address, or the /64 network of its IPv6 address, because one machine
+ * usually owns a whole /64. A text that is not an address is its own key.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;

@@ -18,7 +18,7 @@ type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
 export type CallersOptions = { readonly core: Core; readonly wire: Wire; readonly conduct: Conduct };
 
-/** Whether the caller of one request left: an AbortSignal without what an EventTarget costs. Heard by at most one. */
+/** Aborts the wait of one request: an AbortSignal without the cost of an EventTarget. It has at most one listener. */
 class Leaving implements HangUp {
   aborted = false;
   #heard: (() => void) | null = null;
@@ -37,7 +37,7 @@ class Leaving implements HangUp {
   }
 }
 
-/** The requests of one caller's link that are not answered yet. Ending one ends its wait, never its command. */
+/** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
 export class Callers {
   readonly #options: CallersOptions;
   readonly #unanswered = new Map<string, Leaving>();
@@ -46,7 +46,7 @@ export class Callers {
     this.#options = options;
   }
 
-  /** Whether the frame may pass; where not, it was refused. */
+  /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
   allows(frame: CallerFrame): boolean {
     const { wire, conduct } = this.#options;
     const unanswered = this.#unanswered;
@@ -56,12 +56,15 @@ export class Callers {
     if (!conduct.unsolicited(about)) return false;
     const over = `At most ${CALLER_UNANSWERED} requests may be unanswered.`;
     if (known)
-      wire.refuse({ code: 'invalid_argument', message: 'ref: an earlier request of this ref is unanswered' }, about);
+      wire.refuse(
+        { code: 'invalid_argument', message: 'ref: an earlier request with this ref is still unanswered' },
+        about,
+      );
     else wire.refuse({ code: 'rate_limited', message: over, by: 'relay' }, about);
     return false;
   }
 
-  /** Throws or rejects with a CallboardError of core's, or BadPayload. */
+  /** Throws or rejects with a CallboardError from core, or with BadPayload. */
   take(frame: CallerFrame, who: Principal): Maybe<unknown> {
     const leaving = new Leaving();
     this.#unanswered.set(frame.ref, leaving);
@@ -72,7 +75,7 @@ export class Callers {
       () => andThen(this.#asked(frame, who, leaving), answered),
       (error) => {
         answered();
-        // Who left is not answered.
+        // A caller that left gets no answer.
         if (!leaving.aborted) throw error;
       },
     );
@@ -84,7 +87,7 @@ export class Callers {
     return frame.type === 'await' ? this.#await(frame, who, leaving) : this.#cancel(frame, who);
   }
 
-  /** Ends the wait of this ref, unanswered; the ref is free again. */
+  /** Ends the wait of this ref without an answer. The ref can then be used again. */
   leave(ref: string): void {
     const leaving = this.#unanswered.get(ref);
     this.#unanswered.delete(ref);
@@ -92,7 +95,7 @@ export class Callers {
     else this.#options.conduct.unsolicited({ frame: 'leave', ref });
   }
 
-  /** The link is gone: every wait ends. */
+  /** Ends every wait, because the link has closed. */
   leaveAll(): void {
     for (const leaving of this.#unanswered.values()) leaving.abort();
   }
@@ -167,7 +170,7 @@ export class Callers {
   }
 }
 
-/** Says each stage once, or the first one alone, as was asked for. Undefined: none was. */
+/** Sends each stage once, or only the first, as the request's `stages` says. Undefined: the request has no `stages`. */
 function tellerOf(wire: Wire, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let told: string | null = null;
@@ -178,7 +181,7 @@ function tellerOf(wire: Wire, { ref, stages }: Invoke | Await): OnStage | undefi
   };
 }
 
-/** Who wants the first stage alone need not listen any further. */
+/** A request for the first stage only needs `onAdmitted`, so it does not listen for later stages. */
 function listening({ stages }: Invoke | Await, tell: OnStage | undefined) {
   return stages === 'first' ? { onAdmitted: tell } : { onStage: tell };
 }

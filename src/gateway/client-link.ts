@@ -7,7 +7,7 @@ import type { Reports } from './reports.ts';
 import type { Wire } from './wire.ts';
 
 export interface SocketLinkOwner {
-  /** Core asked while the socket was behind, and waits to hear that it no longer is. */
+  /** Core read the backlog while the socket was behind; the owner reports to core when it no longer is. */
   askedBehind(): void;
 }
 

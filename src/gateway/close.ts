@@ -1,4 +1,7 @@
-/** Which close code stands for what, both ways, and what `bye` says of coming back. */
+/**
+ * Maps disconnect causes, close reasons and error codes to each other, and builds the `bye` frame with its reconnect
+ * delay.
+ */
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { Code } from '../core/errors.ts';
 import { CLOSE, type CloseReason } from '../protocol/close.ts';
@@ -34,7 +37,7 @@ const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
   internal: 'node_lost',
 };
 
-/** A `hello` that was refused closes its link; codes that are not named here mean that the hello itself was wrong. */
+/** The close reason after a refused `hello`. Any other code means that the hello itself was wrong: `protocol_error`. */
 const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
   unauthenticated: 'unauthenticated',
   invalid_user: 'unauthenticated',
@@ -49,7 +52,11 @@ const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
   internal: 'internal',
 };
 
-/** How long to stay away, milliseconds, where coming back at once would do harm. Of a node that stops, all links would come back at once. */
+/**
+ * How long the peer should wait before it reconnects, in milliseconds, where reconnecting at once would do harm.
+ * `draining` is random within one second, because all links of a stopping node would otherwise reconnect at the same
+ * time.
+ */
 const STAY_AWAY: Readonly<Partial<Record<CloseReason, () => number>>> = {
   rate_limited: () => 5_000,
   share_exceeded: () => 5_000,
@@ -72,7 +79,7 @@ export function reasonOfRefusal(code: Code): CloseReason {
   return REASON_OF_CODE[code] ?? 'protocol_error';
 }
 
-/** The last frame before a close. */
+/** The last frame that is sent before a close. */
 export function byeFor(reason: CloseReason): DownHeader {
   const { code, reconnect } = CLOSE[reason];
   return { type: 'bye', code, reason, reconnect: reconnect === 'yes', after_ms: STAY_AWAY[reason]?.() };

@@ -5,14 +5,19 @@ import type { About } from './refusal.ts';
 import type { Wire } from './wire.ts';
 
 const UNSOLICITED: Allowance = { perSecond: FRAME_RATE, burst: FRAME_BURST };
-/** Each command in the window has the allowance of a whole link, and no more: a runaway handler floods nobody. */
+/**
+ * Each of the IN_FLIGHT commands gets the allowance of a whole link, and no more, so a runaway handler floods nobody.
+ */
 const PROGRESS: Allowance = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BURST * IN_FLIGHT };
 
-/** How a peer behaves: counts what it should not send, refuses what is too much, closes the link of who goes on. */
+/**
+ * The frame limits of one link: counts unsolicited frames, refuses those over the limit, and closes a link that keeps
+ * sending.
+ */
 export class Conduct {
   readonly #wire: Wire;
   readonly #clock: Clock;
-  /** Each made with the first frame that it counts: most links are idle, and a bucket is full at first. */
+  /** Each is created with the first frame that it counts: most links are idle, and a new bucket is full. */
   #bad: BadFrames | null = null;
   #unsolicited: Bucket | null = null;
   #progress: Bucket | null = null;
@@ -22,17 +27,20 @@ export class Conduct {
     this.#clock = clock;
   }
 
-  /** A frame that nothing asked for. False: it was refused, and is not to be handled. */
+  /** Counts an unsolicited frame. False: the frame was refused and must not be handled. */
   unsolicited(about: About): boolean {
     return this.#take((this.#unsolicited ??= new Bucket(this.#clock, UNSOLICITED)), about);
   }
 
-  /** Progress of a command in flight. */
+  /** Counts a progress frame of a command in flight. False: the frame was refused and must not be handled. */
   progress(about: About): boolean {
     return this.#take((this.#progress ??= new Bucket(this.#clock, PROGRESS)), about);
   }
 
-  /** A frame that could not be understood; it is refused by name. */
+  /**
+   * Refuses a frame that is malformed or not allowed here, with `detail` as the reason; too many of them close the
+   * link.
+   */
   misunderstood(detail: string, about: About): void {
     if (!this.unsolicited(about)) return;
     this.#wire.refuse({ code: 'invalid_argument', message: detail }, about);

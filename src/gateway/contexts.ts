@@ -8,13 +8,19 @@ import type { Table } from '../protocol/fields.ts';
 import { CONTEXT, parseRow, WINDOW } from '../protocol/report.ts';
 import { arrayOf, flagIn, memberIn, objectOf, scalarOf } from './payload.ts';
 
-/** Rows and ids that one list of a report may hold: more than a client can have, so that what is too much is refused as that. */
+/**
+ * The most items that one list of a report may hold. It exceeds what a client may have, so a report over that limit is
+ * still read and gets `capacity_exceeded`.
+ */
 const ROWS = 2 * CLIENT_CONTEXTS;
 
-/** Reads the payload of `report`, all of it or nothing. Throws `invalid_argument` naming the member; members that it does not know are ignored. */
+/**
+ * Reads the payload of `report`, all or nothing. Throws `invalid_argument` naming the member. Unknown members are
+ * ignored.
+ */
 export function readReport(payload: string | null): Report {
   const json = payload === null ? null : checkedJson(payload);
-  if (json === null) return invalid('payload', 'JSON was expected, not nested too deeply');
+  if (json === null) return invalid('payload', 'expected JSON that is not nested too deeply');
   const members = objectOf('payload', json);
   return {
     contexts: readPart('contexts', memberIn(members, 'contexts'), { read: readContext, idOf: (row) => row.contextId }),
@@ -38,7 +44,8 @@ function readPart<T>(where: string, json: JsonText | null, { read, idOf }: Rows<
   const snapshot = flagIn(`${where}.snapshot`, memberIn(members, 'snapshot')) ?? false;
   const set = each('set', read);
   const removed = each('removed', readId);
-  if (snapshot && removed.length > 0) invalid(`${where}.removed`, 'a snapshot removes whatever it does not set');
+  if (snapshot && removed.length > 0)
+    invalid(`${where}.removed`, 'a snapshot removes every row that it does not set, so `removed` must be empty');
   checkOnce(where, [...set.map(idOf), ...removed]);
   return { snapshot, set, removed };
 }
@@ -81,12 +88,12 @@ function readWindow(where: string, item: JsonText): ReportedWindow {
   };
 }
 
-/** The fields that a table names, all of which are texts, numbers or words. */
+/** The values of the fields that the table names; each is a string, a number or a boolean. */
 function fieldsIn(members: Members, table: Table): Record<string, unknown> {
   return Object.fromEntries(Object.keys(table).map((field) => [field, scalarOf(members.get(field) ?? null)]));
 }
 
-/** A row's fault begins with its member, unless it is about the row itself. */
+/** A fault starts with the name of its member, unless it is about the row itself. */
 function invalidAt(where: string, fault: string): never {
   const [, member, detail] = /^(\w+): (.*)$/s.exec(fault) ?? [];
   return member === undefined ? invalid(where, fault) : invalid(`${where}.${member}`, detail ?? fault);
@@ -95,7 +102,7 @@ function invalidAt(where: string, fault: string): never {
 function checkOnce(where: string, ids: readonly string[]): void {
   const seen = new Set<string>();
   for (const one of ids) {
-    if (seen.has(one)) invalid(where, `${one} stands there twice`);
+    if (seen.has(one)) invalid(where, `${one} appears twice`);
     seen.add(one);
   }
 }

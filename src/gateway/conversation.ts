@@ -19,20 +19,20 @@ import type { ReportFrame, Reports } from './reports.ts';
 import { takeSite, type SiteFrame } from './sites.ts';
 import type { Wire } from './wire.ts';
 
-/** What is not said once or more for each command. */
+/** Frames other than those that are sent for each command. */
 type SeldomFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
 export type Ends = { readonly wire: Wire; readonly conduct: Conduct; readonly reports: Reports };
 
-/** `address`: the peer's. */
+/** `address`: the peer's address. */
 export type ConversationParts = { readonly parts: LinkParts; readonly ends: Ends; readonly address: string };
 
-/** What is said on a link between `welcome` and its end. Nothing here throws or rejects. */
+/** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class Conversation {
   readonly #parts: LinkParts;
   readonly #ends: Ends;
   readonly #address: string;
-  /** Made with the first request: most links of clients never ask. */
+  /** Created with the first request: most client links never send one. */
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
   readonly #kind: LinkKind;
@@ -53,7 +53,7 @@ export class Conversation {
     if (!session) parts.log.debug({ who: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 
-  /** Whether the token ran out, by the wall clock. */
+  /** Whether the token has expired, by the wall clock. */
   get expired(): boolean {
     const { expiresAt } = this.#principal;
     return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
@@ -101,13 +101,16 @@ export class Conversation {
     }
   }
 
-  /** The link is closing, but what its client reported before it heard so still counts. */
+  /**
+   * Takes a frame that arrives while the link is closing: ends that the client sent before it knew of the close still
+   * count.
+   */
   takeLate(frame: UpFrame): void {
     const isEnd = frame.type === 'result' || frame.type === 'error' || frame.type === 'cancelled';
     if (isEnd) this.#report(frame);
   }
 
-  /** A sign of life. */
+  /** Reports a sign of life to core. Closes the link with `node_lost` if it is no longer the bound one. */
   touch(): void {
     const session = this.#session;
     if (!session) return;
@@ -116,13 +119,13 @@ export class Conversation {
     });
   }
 
-  /** The socket took what had piled up. */
+  /** Tells core that the socket is no longer behind. */
   drained(): void {
     const session = this.#session;
     if (session) this.#run({}, () => session.drained());
   }
 
-  /** To be called once. Resolves when core knows. */
+  /** Ends the link's share, waits and session. Call it once. Resolves when core has recorded the end, or failed to. */
   async end(cause: DisconnectCause): Promise<void> {
     this.#holdings.release('links', 1);
     this.#callers?.leaveAll();
@@ -160,13 +163,13 @@ export class Conversation {
 
   async #renew(token: string): Promise<void> {
     const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), this.#kind);
-    if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token is of another user.');
+    if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
     if (this.#session?.result.connection.host) requireUser(renewed, 'host');
     this.#principal = renewed;
     this.#ends.wire.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
-  /** The answer goes the way of the commands, so the client has read each of them before it. */
+  /** `closed` is sent in order after the commands, so the client reads each command before it. */
   async #leave(): Promise<void> {
     const session = this.#clientSession('runs no commands');
     this.#leaving = true;
@@ -195,12 +198,12 @@ export class Conversation {
   }
 
   #clientSession(otherwise: string): LinkSession {
-    return this.#session ?? fail('forbidden', `This link is a caller alone: it ${otherwise}.`);
+    return this.#session ?? fail('forbidden', `This link has no client id: it ${otherwise}.`);
   }
 
-  /** For what a client may no longer say once it said `closing`: its connection counts as disconnected. */
+  /** The session for frames that are refused after `closing`, when the client's connection counts as disconnected. */
   #stayingSession(otherwise: string): LinkSession {
-    if (this.#leaving) fail('not_connected', 'This client said that it is closing.');
+    if (this.#leaving) fail('not_connected', 'This client has announced that it is closing.');
     return this.#clientSession(otherwise);
   }
 
@@ -221,7 +224,7 @@ export class Conversation {
   }
 }
 
-/** Null while the store is away: the link stays up, since nobody says that another is bound. */
+/** Null while the store is unavailable: the link stays up, because nothing shows that another link is bound. */
 async function isBound(session: LinkSession): Promise<boolean | null> {
   try {
     return await session.alive();

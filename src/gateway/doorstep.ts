@@ -8,18 +8,18 @@ export type Turned = {
   readonly status: number;
   readonly code: Code;
   readonly detail: string;
-  /** Which share is used up. */
+  /** The name of the share that is used up. */
   readonly share?: string;
-  /** Further header lines. */
+  /** Additional header lines, each `Name: value`. */
   readonly headers?: readonly string[];
 };
 
-/** How long a peer may take to close its side of a socket that was answered for the last time. */
+/** How long a peer may take to close its side of a socket after the last answer, in milliseconds. */
 const LINGER_MS = 1_000;
 
 /**
- * Answers over a bare socket as the other doors answer, problem+json, and closes it: at the latest after a second, whether or not the peer
- * does. What still comes from the peer is not kept.
+ * Rejects a request on a raw socket with a problem+json response, as the HTTP handlers do, and closes the socket: after
+ * one second at the latest, even if the peer does not close its side. Further bytes from the peer are discarded.
  */
 export function turnAway(socket: Duplex, { status, code, detail, share, headers = [] }: Turned, clock: Clock): void {
   const title = STATUS_CODES[status] ?? 'Refused';
@@ -39,11 +39,11 @@ export function turnAway(socket: Duplex, { status, code, detail, share, headers 
     clock.after(LINGER_MS, () => socket.destroy()),
   );
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // Bytes that nobody reads would make the system reset the connection, and the answer with it.
+  // Unread bytes would make the system reset the connection, and the peer would lose the response.
   socket.resume();
 }
 
-/** Whether the client offers the one subprotocol that this relay speaks. */
+/** Whether the client offers the subprotocol that this relay supports. */
 export function offersSubprotocol(request: IncomingMessage): boolean {
   const offered = request.headers['sec-websocket-protocol'] ?? '';
   return offered.split(',').some((name) => name.trim() === SUBPROTOCOL);

@@ -1,14 +1,17 @@
 import { Buffer } from 'node:buffer';
 
-/** RFC 6455, 5.2: a final frame of text, as a server sends it (unmasked). */
+/** RFC 6455, 5.2: the first byte of a final text frame. Frames of a server are not masked. */
 const FINAL_TEXT = 0x81;
-/** The longest payload whose length stands in the second byte; beyond, two bytes follow it, or eight. */
+/**
+ * The largest payload, in bytes, whose length fits in the second byte; up to MEDIUM two more bytes hold it, beyond that
+ * eight.
+ */
 const SHORT = 125;
 const MEDIUM = 0xffff;
 
 /**
- * The texts as WebSocket messages, one after another in one buffer: what is said in one turn costs one write, and no object a message.
- * For a connection without extensions. A lone surrogate becomes U+FFFD, as in any UTF-8.
+ * Encodes the texts as consecutive WebSocket messages in one buffer, so the frames of one turn cost one write and no
+ * object per message. For connections without extensions. A lone surrogate becomes U+FFFD, as in any UTF-8.
  */
 export function encodeTexts(texts: readonly string[]): Buffer {
   let total = 0;
@@ -26,7 +29,7 @@ export function encodeTexts(texts: readonly string[]): Buffer {
   return bytes;
 }
 
-/** Where the payload begins. */
+/** Returns the offset at which the payload begins. */
 function writeHead(bytes: Buffer, start: number, length: number): number {
   bytes[start] = FINAL_TEXT;
   if (length <= SHORT) return bytes.writeUInt8(length, start + 1);

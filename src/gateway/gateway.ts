@@ -26,26 +26,29 @@ export type GatewayOptions = OriginRule & {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Sockets at once that were not welcomed yet; default: as many as the total of the share `links`. */
+  /** The most sockets that may be open without `welcome` at the same time; default: the total of the share `links`. */
   readonly maxUnopened?: number;
-  /** What users may send a second; default INBOUND_BYTES_PER_SECOND for each. */
+  /** The inbound byte rates of users; default: INBOUND_BYTES_PER_SECOND for each user. */
   readonly inbound?: ByteRates;
-  /** Called once for each link that is welcomed, with its socket and whose it is. */
+  /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
 };
 
 export type CloseAllOptions = {
-  /** Closes the links one after another over this time, milliseconds, so that they do not all come back at once. Default 0. */
+  /** Spreads the closes over this time, in milliseconds, so that the peers do not all reconnect at once. Default 0. */
   readonly spreadMs?: number;
 };
 
 /** The WebSocket sessions of clients and callers. */
 export interface Gateway {
-  /** Takes over a request for `/connect` with its socket, answered in any case. */
+  /** Takes over an upgrade request for `/connect` and its socket. Every request gets a response. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Takes no new links, closes those there are, and resolves once all are gone and core knows. Final. */
+  /**
+   * Refuses new links, closes the open ones, and resolves when all sockets are gone and core has recorded it. Cannot be
+   * undone.
+   */
   closeAll(reason: CloseReason, options?: CloseAllOptions): Promise<void>;
-  /** Open sockets. */
+  /** The number of open sockets, welcomed or not. */
   readonly size: number;
 }
 
@@ -113,14 +116,14 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 const DRAINING = turned('draining', 'This node takes no new links.');
-const FULL = { ...turned('store_full', 'As many sockets as may be wait for their hello.'), share: 'links' };
-const FOREIGN = turned('forbidden', 'Pages of this origin may not connect.');
-const OTHER_PROTOCOL = turned('invalid_argument', `The subprotocol ${SUBPROTOCOL} must be offered.`);
+const FULL = { ...turned('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
+const FOREIGN = turned('forbidden', 'Pages of this origin are not allowed to connect.');
+const OTHER_PROTOCOL = turned('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
 
-/** What `ws` found wrong. */
+/** The answer to a handshake that `ws` rejects. */
 function badHandshake(error: Error, { method }: IncomingMessage): Turned {
   if (method !== 'GET')
-    return { ...turned('method_not_allowed', 'A WebSocket begins with GET.'), headers: ['Allow: GET'] };
+    return { ...turned('method_not_allowed', 'A WebSocket handshake must use GET.'), headers: ['Allow: GET'] };
   return { ...turned('invalid_argument', `${error.message}.`), headers: ['Sec-WebSocket-Version: 13'] };
 }
 

@@ -5,10 +5,13 @@ import { checkedJson, isArrayText, isObjectText, itemsOf, utf8Length, type JsonT
 import { ACTION_BYTES, CLIENT_ACTIONS, METADATA_BYTES } from '../core/limits.ts';
 import { flagIn, memberIn, objectOf, textIn } from './payload.ts';
 
-/** What a client says of itself, in the words in which it said it. */
+/** The metadata and actions that a client advertises; the JSON texts are exactly as received. */
 export type Advertisement = { readonly metadata: JsonText | null; readonly actions: readonly ActionAdvertisement[] };
 
-/** Reads the payload of `hello` and of `actions`. Throws `invalid_argument` naming the member; members that it does not know are ignored. */
+/**
+ * Reads the payload of `hello` and of `actions`. Throws `invalid_argument` naming the member. Unknown members are
+ * ignored.
+ */
 export function readAdvertisement(payload: string | null): Advertisement {
   if (payload === null) return { metadata: null, actions: [] };
   const members = objectOf('payload', checkedJson(payload) ?? invalid('payload', 'not JSON, or nested too deeply'));
@@ -21,18 +24,19 @@ export function readAdvertisement(payload: string | null): Advertisement {
 function readActions(json: JsonText | null): readonly ActionAdvertisement[] {
   if (json === null) return [];
   if (!isArrayText(json)) return invalid('actions', 'an array was expected');
-  const items = itemsOf(json, CLIENT_ACTIONS) ?? invalid('actions', `at most ${CLIENT_ACTIONS} can be advertised`);
+  const items =
+    itemsOf(json, CLIENT_ACTIONS) ?? invalid('actions', `at most ${CLIENT_ACTIONS} actions can be advertised`);
   const actions = items.map((item, index) => readAction(`actions[${index}]`, item));
   const names = new Set<string>();
   for (const { name } of actions) {
-    if (names.has(name)) invalid('actions', `${name} stands there twice`);
+    if (names.has(name)) invalid('actions', `${name} appears twice`);
     names.add(name);
   }
   return actions;
 }
 
 function readAction(where: string, item: JsonText): ActionAdvertisement {
-  if (utf8Length(item) > ACTION_BYTES) invalid(where, `at most ${ACTION_BYTES} bytes an action`);
+  if (utf8Length(item) > ACTION_BYTES) invalid(where, `at most ${ACTION_BYTES} bytes per action`);
   const members = objectOf(where, item);
   const text = (member: string): string | null => textIn(`${where}.${member}`, memberIn(members, member));
   return {
@@ -46,7 +50,7 @@ function readAction(where: string, item: JsonText): ActionAdvertisement {
   };
 }
 
-/** A JSON Schema is an object, or `true` or `false`; whether it means anything is the client's affair. */
+/** A JSON Schema is an object, `true` or `false`. The relay does not check that it is a valid schema. */
 function readSchema(where: string, json: JsonText | null): JsonText | null {
   const fits = json === null || json === 'true' || json === 'false' || isObjectText(json);
   return fits ? json : invalid(where, 'an object, true or false was expected');

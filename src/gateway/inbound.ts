@@ -13,8 +13,9 @@ export type InboundOptions = {
 };
 
 /**
- * Holds a link to its user's rate in bytes: above it the socket is not read for as long as the rate says, so the peer is slowed by its own
- * connection and no frame is lost. Frames that the socket had read before still come.
+ * Holds a link to its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
+ * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
+ * handled.
  */
 export class Inbound {
   readonly #options: InboundOptions;
@@ -25,24 +26,26 @@ export class Inbound {
     this.#options = options;
   }
 
-  /** Not read now. */
+  /** Whether reading is paused. */
   get paused(): boolean {
     return this.#cancel !== null;
   }
 
-  /** A frame of so many bytes came. */
+  /** Charges a received frame, in bytes, and pauses reading if the rate is exceeded. */
   charge(bytes: number): void {
     const wait = this.#options.held.rate.charge(bytes);
     if (wait > 0 && !this.#over && this.#cancel === null) this.#pause(wait);
   }
 
-  /** The link closes: what is still sent is read, its close frame among it. */
+  /**
+   * Resumes reading for good because the link is closing, so that the peer's last frames and its close frame are read.
+   */
   readOn(): void {
     this.#over = true;
     this.#resume();
   }
 
-  /** The socket is gone. Call it once. */
+  /** Resumes reading for good and releases the user's rate. Call it once, when the socket is gone. */
   release(): void {
     this.readOn();
     this.#options.held.release();
@@ -55,7 +58,7 @@ export class Inbound {
     this.#cancel = clock.after(ms, () => this.#look());
   }
 
-  /** Other links of the user may have sent since. */
+  /** Resumes, unless other links of the user have used up the rate in the meantime: then it waits again. */
   #look(): void {
     const wait = this.#options.held.rate.charge(0);
     if (wait > 0) this.#cancel = this.#options.clock.after(wait, () => this.#look());

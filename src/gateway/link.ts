@@ -18,19 +18,19 @@ import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
 import { Wire, type WireOwner } from './wire.ts';
 
-/** Ends after which reports that were under way are still taken. */
+/** Disconnect causes after which the link still takes ends that were in transit. */
 const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
-/** Where a link comes from. */
+/** The raw socket of a link and its peer's address. */
 export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
 
-/** One WebSocket of a client or a caller, from its upgrade to its end. Nothing that it receives makes it throw. */
+/** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner {
   readonly #parts: LinkParts;
   readonly #socket: Duplex;
   readonly #address: string;
   readonly #ws: LinkSocket;
-  /** The rate of its user; null before `welcome`, and for an administrator. */
+  /** The byte rate of the user; null before `welcome` and for an administrator. */
   #inbound: Inbound | null = null;
   readonly #wire: Wire;
   readonly #conduct: Conduct;
@@ -40,9 +40,9 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   #phase: 'hello' | 'opening' | Conversation = 'hello';
   #owesDrained = false;
   #hearsDrain = false;
-  /** How it ended; null while it lives. */
+  /** Why the link ended; null while it is open. */
   #end: DisconnectCause | null = null;
-  /** What must come to its end before the link is done. */
+  /** Must settle before the link reports itself done: the opening, or the recording of its end. */
   #pending: Promise<void> | null = null;
 
   constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: LinkParts) {
@@ -59,15 +59,18 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     ws.tell(this);
   }
 
-  /** Says `bye` and closes. */
+  /** Sends `bye` and closes. */
   close(reason: CloseReason): void {
     this.#wire.close(reason);
   }
 
-  /** The gateway's beat: pings, and closes what is silent, behind or expired. */
+  /**
+   * Runs once per gateway beat: sends pings, and closes the link if it is silent, behind for too long or its token
+   * expired.
+   */
   onBeat(): void {
     if (!this.#wire.open || this.#expired()) return;
-    // A peer that is not read cannot be heard.
+    // While reading is paused, the peer's frames cannot arrive: its silence does not count.
     if (this.#inbound?.paused) this.#pulse.hear(this.#parts.beat());
     const due = this.#pulse.due(this.#parts.beat(), this.#wire.behind);
     if (due === 'ping') this.#ping();
@@ -92,7 +95,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     this.#over(causeOfReason(reason));
   }
 
-  /** Only from now on is the socket listened to: most links are never behind. */
+  /** Adds the `drain` listener on first use only, because most links are never behind. */
   askedBehind(): void {
     this.#owesDrained = true;
     if (this.#hearsDrain) return;
@@ -144,12 +147,12 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   #take(frame: UpFrame, conversation: Conversation | null): void {
     if (frame.type === 'hello') {
       if (this.#phase === 'hello') this.#open(frame);
-      else this.#misunderstood('hello is sent once', aboutFrame(frame));
+      else this.#misunderstood('hello may be sent only once', aboutFrame(frame));
     } else if (conversation) conversation.take(frame);
-    else this.#misunderstood('nothing but hello may be sent before welcome', aboutFrame(frame));
+    else this.#misunderstood('only hello may be sent before welcome', aboutFrame(frame));
   }
 
-  /** A link that does not begin well has nothing to keep it up for. */
+  /** Before `hello` is accepted, one bad frame closes the link. */
   #misunderstood(detail: string, about: About): void {
     this.#conduct.misunderstood(detail, about);
     if (this.#phase === 'hello') this.close('protocol_error');
@@ -169,7 +172,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     const conversation = new Conversation({ parts: this.#parts, ends, address: this.#address }, opened);
     this.#phase = conversation;
     if (!opened.session) this.#parts.metrics.count('links_opened', 'caller');
-    // It may have ended while core was asked: core then learns it only now.
+    // If the link ended while core was opening the session, core learns of the end only now.
     if (this.#end !== null) return conversation.end(this.#end);
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#parts.onWelcome(this.#socket, opened.principal);
@@ -201,7 +204,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     if (conversation) this.#pending = conversation.end(cause);
   }
 
-  /** Lets go of the timer, too. */
+  /** Cancels the timer and drops the reference to it. */
   #stopHelloTimer(): void {
     this.#cancelHelloTimer?.();
     this.#cancelHelloTimer = null;
@@ -214,7 +217,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
   }
 
   #ping(): void {
-    // Before `welcome` nothing is said.
+    // No frame is sent before `welcome`.
     if (this.#conversation) this.#wire.send({ type: 'ping' });
   }
 

@@ -17,7 +17,7 @@ import { readAdvertisement } from './hello.ts';
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 export type LinkKind = 'client' | 'caller';
 
-/** `session` is null for a caller alone. `holdings` counts the link: it is released when the link ends. */
+/** `session` is null for a link without a client id. `holdings` counts the link; the link releases it when it ends. */
 export type Opened = {
   readonly holdings: Holdings;
   readonly principal: Principal;
@@ -25,12 +25,13 @@ export type Opened = {
   readonly welcome: DownHeader;
 };
 
-/** `address`: the peer's. */
+/** `address`: the peer's address. */
 type Entrance = { readonly core: Core; readonly authenticator: Authenticator; readonly address: string };
 
 /**
- * Checks the token first, then what it allows, then what the hello says, and binds a client. Throws CallboardError, also where the user (an
- * administrator by its name) has no room for another link; nothing is counted then.
+ * Checks the token, then its scopes, then the fields of the hello, claims the link's share, and binds a client. Throws
+ * CallboardError, also when the user (or the administrator, by name) may not hold another link. The share stays claimed
+ * only if the link opens.
  */
 export async function openLink(
   { core, authenticator, address }: Entrance,
@@ -47,8 +48,8 @@ export async function openLink(
   }
   const request = {
     clientId: hello.client_id ?? invalid('client_id', 'required'),
-    instanceId: hello.instance_id ?? invalid('instance_id', 'required of a client'),
-    clientType: hello.client_type ?? invalid('client_type', 'required of a client'),
+    instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
+    clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
     metadata,
     actions,
   };
@@ -72,7 +73,10 @@ export function kindOf(hello: HelloFrame): LinkKind {
   return hello.client_id === undefined ? 'caller' : 'client';
 }
 
-/** A client needs a user's token with `connect`; a caller alone, `invoke` or an administrator's. */
+/**
+ * A client needs a user's token with the scope `connect`. A caller needs the scope `invoke` or an administrator's
+ * token.
+ */
 export function admit(principal: Principal | null, kind: LinkKind): Principal {
   const who = requirePrincipal(principal);
   return kind === 'client' ? requireUser(who, 'connect') : requireScope(who, 'invoke');

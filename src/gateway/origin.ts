@@ -1,15 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 
 export type OriginRule = {
-  /** Origins besides the relay's own, each as a browser writes it (`https://app.example`). Null: only its own. */
+  /**
+   * Allowed origins besides the relay's own, each as a browser sends it (`https://app.example`). Null: only the relay's
+   * own.
+   */
   readonly allowedOrigins: readonly string[] | null;
-  /** Whether X-Forwarded-Proto and X-Forwarded-Host are a proxy's word. */
+  /** Whether to trust the forwarding headers of a proxy (X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host). */
   readonly trustProxy: boolean;
 };
 
 /**
- * Whether a page may open a link. Browsers always send `Origin` and cannot forge it, so its absence means that no browser asks. Compared
- * as text, exactly: `null`, suffixes, other ports and other spellings are all foreign.
+ * Whether the request's origin is allowed. Pages cannot forge `Origin`, and browsers always send it with a WebSocket
+ * handshake, so a handshake without it does not come from a browser. The comparison is an exact text match: `null`,
+ * suffixes, other ports and other spellings are all foreign.
  */
 export function originAllowed(request: IncomingMessage, rule: OriginRule): boolean {
   const { origin } = request.headers;
@@ -24,7 +28,7 @@ function ownOrigin(request: IncomingMessage, trustProxy: boolean): string | null
   return host ? `${scheme}://${host}` : null;
 }
 
-/** Proxies append: the first value is what the browser asked for. */
+/** The first value of a header to which proxies append: the value that the browser requested. */
 function first(header: string | string[] | undefined): string | null {
   const text = Array.isArray(header) ? header[0] : header;
   return text?.split(',')[0]?.trim() || null;

@@ -6,7 +6,7 @@ export interface Flushable {
   flush(): void;
 }
 
-/** Flushes what was handed in during this turn of the event loop, once, at its end. */
+/** Flushes each item that was added during this turn of the event loop, at the end of the turn. */
 export interface TurnEnd {
   add(item: Flushable): void;
 }
@@ -25,7 +25,7 @@ export function createTurnEnd(): TurnEnd {
   };
 }
 
-/** What one socket is still to be sent. The frames of one turn leave in one write. */
+/** The frames that wait to be written to one socket. All frames of one turn go out in one write. */
 export class Outbox implements Flushable {
   readonly #ws: WebSocket;
   readonly #socket: Duplex;
@@ -39,7 +39,7 @@ export class Outbox implements Flushable {
     this.#turnEnd = turnEnd;
   }
 
-  /** Bytes that the socket has not taken yet (those of this turn counted as characters). */
+  /** Bytes that the socket has not accepted yet. Frames of this turn count by their characters. */
   get backlog(): number {
     return this.#ws.bufferedAmount + this.#chars;
   }
@@ -51,14 +51,15 @@ export class Outbox implements Flushable {
     this.#turnEnd.add(this);
   }
 
-  /** Writes everything now. What a dying socket does not take is no news: its close says it. */
+  /** Writes all frames now. Drops them if the socket is closing or closed: its close event tells the link. */
   flush(): void {
     const frames = this.#frames;
     this.#frames = null;
     this.#chars = 0;
     if (!frames || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
-    // Past `ws`, which would make two chunks and a callback of each frame; nothing is compressed, so it holds nothing back either.
-    // Corked, since a large write that the kernel takes at once would else say no `drain`, for which the link waits.
+    // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
+    // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
+    // which the link waits.
     this.#socket.cork();
     this.#socket.write(encodeTexts(frames));
     this.#socket.uncork();

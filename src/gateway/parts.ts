@@ -8,15 +8,15 @@ import type { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
 import type { TurnEnd } from './outbox.ts';
 
-/** A link as its gateway holds it. */
+/** An open link, as the gateway uses it. */
 export interface OpenLink {
-  /** Says `bye` and closes. */
+  /** Sends `bye` and closes. */
   close(reason: CloseReason): void;
-  /** The gateway's beat. */
+  /** Called once per gateway beat (BEAT_MS). */
   onBeat(): void;
 }
 
-/** What every link of a gateway is made of. */
+/** What all links of a gateway share. */
 export type LinkParts = {
   readonly core: Core;
   readonly authenticator: Authenticator;
@@ -24,12 +24,15 @@ export type LinkParts = {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly turnEnd: TurnEnd;
-  /** Counts up once each BEAT_MS. */
+  /** The number of the current beat; it grows by one every BEAT_MS. */
   readonly beat: () => number;
-  /** What users may send a second. */
+  /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
-  /** Called once for each link that is welcomed, with its socket and whose it is. */
+  /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome: (socket: Duplex, principal: Principal) => void;
-  /** Called once for each link, when its socket is gone and core knows. One for all: no link holds a promise that it may end. */
+  /**
+   * Called once for each link, when its socket is gone and core has recorded it. One shared function, so no link holds
+   * a promise of its own.
+   */
   readonly onDone: (link: OpenLink) => void;
 };

@@ -10,14 +10,14 @@ import {
 } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 
-/** The frame's payload is not JSON: the frame was not understood, which counts against its sender. */
+/** The payload of a frame is not JSON. The frame counts as a bad frame of its sender. */
 export class BadPayload extends Error {
   constructor() {
     super('payload: not JSON, or nested too deeply');
   }
 }
 
-/** The payload to the letter, once it is known to be JSON. Throws BadPayload. */
+/** The payload, unchanged, after a check that it is JSON. Null: the frame has no payload. Throws BadPayload. */
 export function payloadOf({ payload }: { readonly payload: string | null }): JsonText | null {
   if (payload === null) return null;
   const json = checkedJson(payload);
@@ -25,37 +25,39 @@ export function payloadOf({ payload }: { readonly payload: string | null }): Jso
   return json;
 }
 
-/** Of a payload that the relay reads: its members, or those of an object in it. Throws `invalid_argument` naming it as `where`. */
+/**
+ * The members of a JSON object in a payload that the relay reads. Throws `invalid_argument` with the parameter `where`.
+ */
 export function objectOf(where: string, json: JsonText): Members {
   if (!isObjectText(json)) return invalid(where, 'an object was expected');
-  return membersOf(json, ENVELOPE_PARTS) ?? invalid(where, `at most ${ENVELOPE_PARTS} members are read`);
+  return membersOf(json, ENVELOPE_PARTS) ?? invalid(where, `at most ${ENVELOPE_PARTS} members are allowed`);
 }
 
-/** As `objectOf`, of an array of at most `most` items. */
+/** The items of a JSON array, at most `most` of them. Throws `invalid_argument` with the parameter `where`. */
 export function arrayOf(where: string, json: JsonText, most: number): readonly JsonText[] {
   if (!isArrayText(json)) return invalid(where, 'an array was expected');
-  return itemsOf(json, most) ?? invalid(where, `at most ${most} items are read`);
+  return itemsOf(json, most) ?? invalid(where, `at most ${most} items are allowed`);
 }
 
-/** Null stands for left out. */
+/** The value of a member; null if it is absent or JSON `null`. */
 export function memberIn(members: Members, name: string): JsonText | null {
   const json = members.get(name);
   return json === undefined || json === 'null' ? null : json;
 }
 
-/** Throws `invalid_argument`. */
+/** A string, or null. Throws `invalid_argument` with the parameter `where` for any other value. */
 export function textIn(where: string, json: JsonText | null): string | null {
   const value = scalarOf(json);
   return value === null || typeof value === 'string' ? value : invalid(where, 'a string was expected');
 }
 
-/** Throws `invalid_argument`. */
+/** A boolean, or null. Throws `invalid_argument` with the parameter `where` for any other value. */
 export function flagIn(where: string, json: JsonText | null): boolean | null {
   const value = scalarOf(json);
   return value === null || typeof value === 'boolean' ? value : invalid(where, 'true or false was expected');
 }
 
-/** The value of a text, a number or a word. Of an object or an array nothing is built: it is none of these. */
+/** The value of a JSON string, number, boolean or null. An object or array is not parsed: it yields an empty object. */
 export function scalarOf(json: JsonText | null): unknown {
   if (json === null) return null;
   return isObjectText(json) || isArrayText(json) ? {} : JSON.parse(json);

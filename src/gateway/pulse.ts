@@ -2,18 +2,18 @@ import { BACK_PRESSURE_MS, DEAD_MS, PING_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
 
 /**
- * Length of a beat. The gateway beats once for all its links, and a link counts in beats: after the process itself was held up, beats are
- * missing, so that nobody is thought dead whose frames only lie unread.
+ * Length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in beats:
+ * while the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
  */
 export const BEAT_MS = 1_000;
 const PING = PING_MS / BEAT_MS;
 const DEAD = DEAD_MS / BEAT_MS;
 const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
 
-/** What one link's time says should be done now. */
+/** What a link must do at this beat; a close reason means: close. */
 export type Due = 'nothing' | 'ping' | CloseReason;
 
-/** The heartbeat of one link: signs of life, silence, and for how long its socket has been behind. */
+/** The heartbeat of one link: when a frame last arrived, and for how long the socket has been behind. */
 export class Pulse {
   readonly #born: number;
   #heard: number;
@@ -25,7 +25,9 @@ export class Pulse {
     this.#heard = beat;
   }
 
-  /** A frame came. True for the first one of this beat: then the sign of life is worth noting. */
+  /**
+   * Records that a frame arrived. True for the first frame of this beat, for which the caller reports a sign of life.
+   */
   hear(beat: number): boolean {
     this.#heard = beat;
     const first = this.#touched !== beat;

@@ -3,10 +3,10 @@ import { BAD_FRAMES, BAD_FRAMES_MS } from '../core/limits.ts';
 
 export type Allowance = { readonly perSecond: number; readonly burst: number };
 
-/** `over`: not this one. `flood`: as many were refused since the bucket was last full as it holds; enough is enough. */
+/** `over`: refused. `flood`: refused, and since the bucket was last full at least `burst` requests were refused. */
 export type Taken = 'ok' | 'over' | 'flood';
 
-/** A token bucket, full at first. */
+/** A token bucket that starts full. */
 export class Bucket {
   readonly #clock: Clock;
   readonly #allowance: Allowance;
@@ -38,7 +38,7 @@ export class Bucket {
   #refill(): void {
     const { perSecond, burst } = this.#allowance;
     const now = this.#clock.now();
-    // A wall clock that was set back gives nothing, and takes nothing either.
+    // When the wall clock is set back, the bucket neither gains nor loses tokens.
     const elapsed = Math.max(0, now - this.#at);
     this.#at = now;
     this.#tokens = Math.min(burst, this.#tokens + (elapsed * perSecond) / 1000);
@@ -46,7 +46,7 @@ export class Bucket {
   }
 }
 
-/** Remembers when frames were not understood; says whether these were too many. */
+/** Counts bad frames in a sliding window. */
 export class BadFrames {
   readonly #clock: Clock;
   #times: number[] = [];
@@ -55,7 +55,7 @@ export class BadFrames {
     this.#clock = clock;
   }
 
-  /** True on the frame that makes BAD_FRAMES within BAD_FRAMES_MS. */
+  /** Adds one. True if there are now at least BAD_FRAMES within BAD_FRAMES_MS. */
   add(): boolean {
     const now = this.#clock.now();
     this.#times = [...this.#times.filter((at) => now - at < BAD_FRAMES_MS), now];

@@ -6,7 +6,10 @@ import { MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
 import { ID } from '../protocol/fields.ts';
 import type { DownHeader, UpFrame } from '../protocol/frames.ts';
 
-/** When a share that is used up may have room again: what a requester holds is given back by connections and commands that end. */
+/**
+ * Suggested retry delay for an exhausted share, in milliseconds: connections and commands that end release what they
+ * hold.
+ */
 const SHARE_RETRY_MS = 5_000;
 
 /** Why a frame is refused. */
@@ -15,11 +18,11 @@ export type Refusal = {
   readonly message: string;
   readonly retryAfterMs?: number | null | undefined;
   readonly by?: string | undefined;
-  /** Which share is used up. */
+  /** The name of the share that is used up. */
   readonly share?: string | undefined;
 };
 
-/** Which frame is refused, as far as it could be read. */
+/** The frame that is refused, as far as it could be read. */
 export type About = {
   readonly frame?: string | null | undefined;
   readonly ref?: string | null | undefined;
@@ -48,7 +51,10 @@ export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal
   };
 }
 
-/** What may be shown of an error. One that is not ours is masked: its id also stands in the log, beside it. */
+/**
+ * The refusal for an error. An error other than CallboardError is masked: the peer gets an id, and the log has the
+ * error under it.
+ */
 export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log; readonly metrics: Metrics }): Refusal {
   if (error instanceof CallboardError) {
     const { retryAfterMs, share } = error.details;
@@ -56,17 +62,17 @@ export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log;
     return { code: error.code, message: error.message, retryAfterMs: later, share };
   }
   const id = randomUUID();
-  log.error({ err: error, id }, 'a frame met an unexpected error');
+  log.error({ err: error, id }, 'unexpected error while handling a frame');
   metrics.count('errors_masked');
-  return { code: 'internal', message: `Something went wrong here; the log knows it as ${id}.` };
+  return { code: 'internal', message: `Internal error; the relay logged it with the id ${id}.` };
 }
 
-/** At most so many UTF-16 units, without half a character at the cut. */
+/** The first `max` UTF-16 units of the text. A lone surrogate, such as half a character at the cut, becomes U+FFFD. */
 export function clip(text: string, max: number): string {
   return text.slice(0, max).toWellFormed();
 }
 
-/** A reference that is no id cannot be echoed: the peer would not understand the refusal. */
+/** Only a valid id is echoed: with any other reference the refusal would not be a valid frame for the peer. */
 function idOrNothing(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && ID.test(text) ? text : undefined;
 }

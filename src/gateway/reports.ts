@@ -15,8 +15,9 @@ import type { Wire } from './wire.ts';
 export type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
 type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
 
-/** Codes that a client may end a command with; any other is its handler's own affair. */
+/** Error codes with which a client refuses a command. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
+/** Error codes that a client may end a command with; any other code becomes `handler_failed`. */
 const OWN_CODES: ReadonlySet<string> = new Set([
   ...CLIENT_REFUSALS,
   'handler_failed',
@@ -32,14 +33,17 @@ const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
   unknown: 'unknown',
 };
 
-/** Commands that a link remembers as written to it. Core has at most IN_FLIGHT unended; those that ended by their deadline fade. */
+/**
+ * How many commands a link remembers as written to it. Core has at most IN_FLIGHT of them unended; the others ended by
+ * their deadline, and the oldest are forgotten.
+ */
 const REMEMBERED = IN_FLIGHT * 8;
 
-/** What a client reports of its commands: acknowledgements, progress and ends. */
+/** Handles a client's reports about its commands: acknowledgements, progress and ends. */
 export class Reports {
   readonly #wire: Wire;
   readonly #conduct: Conduct;
-  /** Made with the first command. */
+  /** Created with the first command. */
   #window: Map<string, 'written' | 'acknowledged'> | null = null;
 
   constructor(wire: Wire, conduct: Conduct) {
@@ -47,7 +51,10 @@ export class Reports {
     this.#conduct = conduct;
   }
 
-  /** This command was written to the link, or to an earlier one that this link resumes: its reports are asked for. */
+  /**
+   * Notes that this command was written to the link, or to an earlier link that this one resumes, so its reports are
+   * solicited.
+   */
   expect({ commandId }: Command): void {
     const window = (this.#window ??= new Map());
     window.set(commandId, 'written');
@@ -58,7 +65,7 @@ export class Reports {
     }
   }
 
-  /** Whether the frame may pass; where not, it was refused. */
+  /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
   allows(frame: ReportFrame): boolean {
     const window = this.#window;
     const state = window?.get(frame.command_id);
@@ -70,7 +77,10 @@ export class Reports {
     return true;
   }
 
-  /** Throws or rejects with BadPayload, and with whatever the session does. In the same tick where the session answers so. */
+  /**
+   * Throws or rejects with BadPayload or with an error of the session. Synchronous when the session answers
+   * synchronously.
+   */
   take(frame: ReportFrame, session: LinkSession): Maybe<unknown> {
     const payload = payloadOf(frame);
     if (frame.type === 'ack') return session.ack(frame.command_id);
@@ -82,7 +92,7 @@ export class Reports {
     const { type: kind, command_id } = frame;
     const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
     const refused = error !== null && REFUSALS.has(error.code);
-    // What could not be recorded stays the client's: it may send it again.
+    // If the end could not be recorded, the client may send it again: the command stays in the window.
     const ended = orElse(
       () => session.end(command_id, { kind, payload, error, refused }),
       (reason) => {

@@ -16,11 +16,11 @@ export type Hosting = {
   readonly principal: Principal;
 };
 
-/** Registers or removes a site that the link's client hosts. Rejects with a CallboardError, or BadPayload. */
+/** Registers or removes a site that the link's client hosts. Rejects with a CallboardError or BadPayload. */
 export async function takeSite(frame: SiteFrame, { core, session, principal }: Hosting): Promise<void> {
   const { host, clientId } = session.result.connection;
   requireUser(principal, 'host');
-  if (!host) fail('forbidden', 'The token that this link began with lacked the scope "host".');
+  if (!host) fail('forbidden', 'The token in the hello of this link lacks the scope "host".');
   if (frame.op === 'remove') {
     if (!(await core.sites.remove(principal, frame.site_id))) notFound();
     return;
@@ -29,7 +29,7 @@ export async function takeSite(frame: SiteFrame, { core, session, principal }: H
   await core.sites.register(principal, { ...definition, siteId: frame.site_id, clientId });
 }
 
-/** Members that it does not know are ignored. */
+/** Reads a site definition. Unknown members are ignored. */
 function readDefinition(payload: JsonText | null): Omit<SiteDefinition, 'siteId' | 'clientId'> {
   const given = payload === null || payload.trim() === 'null' ? trustJson('{}') : payload;
   const members = objectOf('payload', given);

@@ -3,12 +3,12 @@ import { MAX_FRAME_BYTES } from '../core/limits.ts';
 import { CLOSE, type CloseReason } from '../protocol/close.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
 
-/** How long a peer may take to answer a close before its socket is cut. */
+/** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
-/** A frame of the largest size in pieces of 1 KiB; smaller pieces serve nobody but an attacker. */
+/** Enough for a frame of the largest size in fragments of 1 KiB; only an attacker needs smaller fragments. */
 const MAX_FRAGMENTS = 1024;
 
-/** What `ws` closes with when bytes break the rules of RFC 6455 or the bounds below, in our words. */
+/** Maps the codes that `ws` closes with, when bytes violate RFC 6455 or the bounds below, to our close reasons. */
 const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1009, 'frame_too_large'],
   [1002, 'protocol_error'],
@@ -17,11 +17,17 @@ const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1008, 'protocol_error'],
 ]);
 
-/** A server-side socket that asks its link how to close when what it received cannot be read, so that `bye` and our codes are sent then too. */
+/**
+ * A server-side socket that lets its link close it when received bytes cannot be read, so that `bye` and our codes are
+ * sent then too.
+ */
 export class LinkSocket extends WebSocket {
   #handler: SocketHandler | null = null;
 
-  /** From now on the handler is told. The listeners are shared by all sockets: ten thousand idle links hold none of their own. Call it once. */
+  /**
+   * Sends all further events to the handler. Call it once. All sockets share the listener functions, so an idle link
+   * holds none of its own.
+   */
   tell(handler: SocketHandler): void {
     this.#handler = handler;
     this.on('message', onMessage).on('close', onClose).on('error', onError).on('ping', onPing).on('pong', onPong);
@@ -32,10 +38,10 @@ export class LinkSocket extends WebSocket {
   }
 
   override close(code?: number, data?: string | Buffer): void {
-    // Only `ws` itself closes with a code and no data: on a fault of its receiver.
+    // Only `ws` itself closes with a code and without data: when its receiver fails.
     const reason = data === undefined ? REASON_OF_FAULT.get(code) : undefined;
     if (reason === undefined) {
-      // Called by `ws` as soon as the peer's close frame is read, which may be seconds before the socket is gone.
+      // `ws` calls this as soon as it reads the peer's close frame, which may be seconds before the socket is gone.
       this.#handler?.ending();
       super.close(code, data);
     } else if (this.#handler) this.#handler.unreadable(reason);
@@ -43,15 +49,15 @@ export class LinkSocket extends WebSocket {
   }
 }
 
-/** Whom a socket tells what comes over it. */
+/** Receives the events of a socket. */
 export interface SocketHandler {
   message(data: RawData, isBinary: boolean): void;
-  /** A ping or pong of the WebSocket itself. */
+  /** A WebSocket ping or pong control frame arrived. */
   control(frame: 'ping' | 'pong'): void;
-  /** What was received cannot be read: the handler closes. */
+  /** Received bytes cannot be read. The handler must close the socket. */
   unreadable(reason: CloseReason): void;
   failed(error: Error): void;
-  /** Either side has closed the WebSocket: the peer reads nothing that is written from now on. */
+  /** Either side has started to close the WebSocket: the peer does not read anything written after this. */
   ending(): void;
   /** The socket is gone. */
   gone(): void;
@@ -81,7 +87,7 @@ function handlerOf(socket: WebSocket): SocketHandler | null {
   return socket instanceof LinkSocket ? socket.handler : null;
 }
 
-/** What the types of `ws` do not name yet. */
+/** Adds `closeTimeout`, which the types of `ws` do not have yet. */
 type Options = ServerOptions<typeof LinkSocket> & { readonly closeTimeout: number };
 
 export function createSocketServer(): Server<typeof LinkSocket> {

@@ -24,7 +24,7 @@ export interface WireOwner {
   closing(reason: CloseReason): void;
 }
 
-/** The sending half of one link. Nothing here throws; once closed, nothing is sent any more. */
+/** The sending side of one link. Its methods do not throw, and send nothing after a close. */
 export class Wire {
   readonly #ws: LinkSocket;
   readonly #turnEnd: TurnEnd;
@@ -42,7 +42,7 @@ export class Wire {
     this.#outbox = new Outbox(ws, socket, turnEnd);
   }
 
-  /** False from the moment that either side closed. */
+  /** False as soon as either side closes. */
   get open(): boolean {
     return this.#open;
   }
@@ -51,7 +51,7 @@ export class Wire {
     return this.#open ? this.#outbox.backlog : 0;
   }
 
-  /** Whether so much waits that nothing further should be given. */
+  /** Whether so many bytes wait (BACK_PRESSURE_BYTES) that no further commands should be sent. */
   get behind(): boolean {
     return this.backlog >= BACK_PRESSURE_BYTES;
   }
@@ -69,8 +69,9 @@ export class Wire {
   }
 
   /**
-   * Says why and closes; the peer has a few seconds to agree. A drain closes at the end of the turn: what it waited for has just
-   * ended, and the answer to that is about to be sent. The first reason counts.
+   * Sends `bye` with the reason and closes; the peer has a few seconds to answer the close. The first reason counts.
+   * For `draining` the close happens at the end of the turn: the command that the drain waited for has just ended, and
+   * its answer is about to be sent.
    */
   close(reason: CloseReason): void {
     if (this.#closing) return;

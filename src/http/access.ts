@@ -4,21 +4,21 @@ import type { Log } from '../core/log.ts';
 import { emptyNotes, type RequestNotes } from '../graphql/request-notes.ts';
 import type { Visit } from './visit.ts';
 
-/** Paths that probes ask for all day. */
+/** Paths that health checks and scrapers poll; their requests are logged at the level debug. */
 const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
 const PATH_MAX = 512;
 
-/** `who` is filled in once it is known, the notes while the request is handled. */
+/** `who` is set once the request is authenticated; the handlers fill in the notes. */
 export type Access = RequestNotes & { who: Principal | null };
 
 /**
- * Writes one line when the answer is over, or its stream ended: with the command id, its outcome and a code where there is one. No headers
- * and no query: a ticket may stand in it.
+ * Writes one access log line when the response closes (for a stream: when it ends), with the command id, its outcome
+ * and an error code if there are any. The line has no headers and no query, because a query may contain a ticket.
  */
 export function logAccess(visit: Visit, log: Log): Access {
   const access: Access = { who: null, ...emptyNotes() };
   const started = performance.now();
-  // Taken apart here: a stream may be open for days, and what else the visit holds would be kept as long.
+  // Destructured here, because a stream may be open for days and the closure would keep the rest of the visit alive.
   const { id, method, path, address, response } = visit;
   response.on('close', () => {
     const fields = {
@@ -37,7 +37,7 @@ export function logAccess(visit: Visit, log: Log): Access {
   return access;
 }
 
-/** What is null is left out. */
+/** The notes that are not null. */
 function notesIn({ commandId, outcome, code }: RequestNotes): Partial<RequestNotes> {
   return {
     ...(commandId !== null && { commandId }),

@@ -6,12 +6,13 @@ import type { BearerAuthenticator } from './auth.ts';
 import type { Sockets } from './sockets.ts';
 import type { Visit } from './visit.ts';
 
-/** Says who asks, once for each request. */
+/** Authenticates a request. Called once per request. Null: the request has no token. */
 export type Admission = (visit: Visit) => Maybe<Principal | null>;
 
 /**
- * Only `Authorization: Bearer` counts; cookies and the query never do. Null: no token was shown. Throws `unauthenticated`, `invalid_user`
- * (401), and `rate_limited` for a bad token once too many were shown. The socket of a good one counts as authenticated.
+ * Reads the token from `Authorization: Bearer` only, never from cookies or the query. Throws `unauthenticated` or
+ * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. A valid token marks the
+ * socket as authenticated.
  */
 export function createAdmission(
   authenticator: BearerAuthenticator,
@@ -32,5 +33,5 @@ function bearerOf({ headers }: IncomingMessage): string | null {
   const { authorization } = headers;
   if (authorization === undefined) return null;
   const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
-  return token ?? fail('unauthenticated', 'Only "Authorization: Bearer <token>" is understood.');
+  return token ?? fail('unauthenticated', 'Only "Authorization: Bearer <token>" is supported.');
 }

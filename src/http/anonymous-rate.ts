@@ -6,15 +6,20 @@ import { createRecent } from './recent.ts';
 
 const ADDRESSES = 10_000;
 
-/** How often an address may ask for GraphQL without a token. */
+/** Limits GraphQL requests without a token, by address. */
 export type AnonymousRate = {
-  /** Counts one request of this address. Throws `rate_limited` with the time to wait, and then counts nothing. */
+  /**
+   * Counts one request of this address. Over the limit it throws `rate_limited` with the time to wait, and counts
+   * nothing.
+   */
   take(address: string): void;
 };
 
-/** A token bucket for each of at most 10 000 addresses; beyond, those that asked longest ago are forgotten. */
+/**
+ * Keeps one token bucket per address, for at most 10 000 addresses: beyond that it drops the least recently counted.
+ */
 export function createAnonymousRate(clock: Clock): AnonymousRate {
-  // A bucket that nobody took from for so long is full, so that it may be forgotten.
+  // After this time without requests a bucket is full again, so it may be dropped.
   const ms = Math.ceil((ANONYMOUS_BURST / ANONYMOUS_RATE) * 1000);
   const buckets = createRecent<{ readonly tokens: number; readonly at: number }>({ clock, size: ADDRESSES, ms });
   return {
@@ -24,7 +29,7 @@ export function createAnonymousRate(clock: Clock): AnonymousRate {
       const tokens = Math.min(ANONYMOUS_BURST, before + ((now - at) / 1000) * ANONYMOUS_RATE);
       if (tokens < 1) {
         const retryAfterMs = Math.ceil(((1 - tokens) / ANONYMOUS_RATE) * 1000);
-        fail('rate_limited', 'Too many GraphQL requests without a token came from this address.', { retryAfterMs });
+        fail('rate_limited', 'Too many GraphQL requests without a token from this address.', { retryAfterMs });
       }
       buckets.set(address, { tokens: tokens - 1, at: now });
     },

@@ -10,13 +10,13 @@ import type { Maybe } from '../core/maybe.ts';
 import { createRecent, type Recent } from './recent.ts';
 
 export type AuthOptions = {
-  /** Each a bare token or `name=token`; see `parseAdminToken`. */
+  /** Each is a bare token or `name=token`; see `parseAdminToken`. */
   readonly adminTokens: readonly string[];
-  /** Verifies HS256 and nothing else. */
+  /** The key for HS256, and for no other algorithm. Null: HS256 tokens are refused. */
   readonly secret: string | null;
-  /** Its keys verify asymmetric algorithms and nothing else; needs issuer and audience. */
+  /** URL of a key set for asymmetric algorithms, and for no others; requires `issuer` and `audience`. */
   readonly jwksUrl: string | null;
-  /** Required of every JWT, whatever key signed it, where they are given. */
+  /** If set, every JWT must have this issuer and audience, whichever key signed it. */
   readonly issuer: string | null;
   readonly audience: string | null;
   readonly clock: Clock;
@@ -24,8 +24,8 @@ export type AuthOptions = {
 
 export interface BearerAuthenticator extends Authenticator {
   /**
-   * The principal of a configured token, or of one that was verified in the last minute and has not expired; null otherwise. Verifies nothing
-   * costly.
+   * The principal of a configured token, or of a token that was verified within the last minute and has not expired;
+   * null otherwise. Does no costly verification.
    */
   recall(token: string): Maybe<Principal | null>;
 }
@@ -45,14 +45,15 @@ const ASYMMETRIC = [
 ];
 const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host']);
 const TOKEN_MAX_CHARS = 8192;
-/** How long a verified token is believed without verifying it again; never past its own end. */
+/** How long a verified token is cached, in milliseconds; never beyond its own expiry. */
 const BELIEVED_MS = 60_000;
 const BELIEVED_TOKENS = 10_000;
 
 type KeySource = { readonly algorithms: string[]; readonly key: Uint8Array | JWTVerifyGetKey };
 
 /**
- * core's Authenticator over configured admin tokens and JWTs. Configured tokens are compared first, in a time that says nothing about them. Throws `store_unavailable` when a key set is needed and cannot be fetched.
+ * Implements core's Authenticator with configured administrator tokens and JWTs. Configured tokens are compared first,
+ * in constant time. Throws `store_unavailable` when the key set is needed and cannot be fetched.
  */
 export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
   const believed = createRecent<Principal>({ clock: options.clock, size: BELIEVED_TOKENS, ms: BELIEVED_MS });
@@ -86,7 +87,10 @@ function believedOf(believed: Recent<Principal>, token: string, clock: Clock): P
   return principal.expiresAt !== null && principal.expiresAt <= clock.now() ? null : principal;
 }
 
-/** Compares digests, which have one length, with every configured token, found or not. */
+/**
+ * Compares digests, which all have the same length, with every configured token, even after a match, so timing reveals
+ * nothing.
+ */
 function createAdminCheck(texts: readonly string[]): (token: string) => AdminPrincipal | null {
   const admins = texts.map(parseAdminToken).map(({ name, token }, index) => {
     const principal: AdminPrincipal = { kind: 'admin', name: name ?? `token-${index + 1}`, expiresAt: null };
@@ -114,7 +118,7 @@ function keySources({ secret, jwksUrl }: AuthOptions): readonly KeySource[] {
   return sources;
 }
 
-/** The header's algorithm only chooses among the sources; each source is then held to its own algorithms. */
+/** The algorithm in the header only selects a key source; the source then accepts its own algorithms only. */
 async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<JWTPayload> {
   const algorithm = algorithmOf(token);
   const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken('algorithm');
@@ -164,12 +168,14 @@ function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): n
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/** What is wrong with the token is the asker's to mend, and said as far as it helps; a key set that does not answer is not. */
+/**
+ * An invalid token is the requester's fault (`unauthenticated`); an unavailable key set is not (`store_unavailable`).
+ */
 function refusalOf(error: unknown): CallboardError {
   if (error instanceof errors.JWTExpired)
     return new CallboardError('unauthenticated', 'The token has expired.', { tokenFault: 'expired' });
   if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || isFetchFailure(error)) {
-    return new CallboardError('store_unavailable', 'The keys to check this token cannot be read now.', {
+    return new CallboardError('store_unavailable', 'The keys that verify this token are unavailable at present.', {
       tokenFault: 'keys_unavailable',
       cause: error,
     });
@@ -178,7 +184,7 @@ function refusalOf(error: unknown): CallboardError {
   return new CallboardError('unauthenticated', 'The token is not valid.', { tokenFault, cause: error });
 }
 
-/** jose's classes of errors in the words of the log. */
+/** Maps jose's error classes to the reasons in the log and in the metrics. */
 function tokenFaultOf(error: errors.JOSEError): TokenFault {
   if (error instanceof errors.JWTClaimValidationFailed) return FAULT_OF_CLAIM.get(error.claim) ?? 'claims';
   if (error instanceof errors.JWSSignatureVerificationFailed) return 'signature';
@@ -193,7 +199,7 @@ const FAULT_OF_CLAIM: ReadonlyMap<string, TokenFault> = new Map<string, TokenFau
   ['aud', 'audience'],
 ]);
 
-/** jose uses its plain base class for an answer of the key set that is not a key set. */
+/** jose throws its base class when the response from the URL is not a key set. */
 function isFetchFailure(error: errors.JOSEError): boolean {
   return error.code === 'ERR_JOSE_GENERIC' || error instanceof errors.JWKSInvalid;
 }

@@ -1,11 +1,14 @@
 const LONGEST = 16 * 1024;
 const BODIES = 500;
 
-/** Bodies of requests that come again and again, parsed once. Keeps at most 500 of at most 16 KiB, the oldest go first. */
+/**
+ * A cache of parsed bodies for repeated requests: at most 500 bodies of at most 16 KiB each; the oldest is evicted
+ * first.
+ */
 export type Bodies = {
-  /** The body that these bytes were kept with; undefined: none. */
+  /** The body that was stored for these bytes, or undefined. */
   recall(bytes: Buffer): unknown;
-  /** Must be the JSON of these bytes, and must not be changed by anybody. */
+  /** Stores a body. It must be the parsed form of these bytes, and nobody may change it afterwards. */
   keep(bytes: Buffer, body: unknown): void;
 };
 

@@ -6,9 +6,10 @@ import { JSON_DEPTH } from '../core/limits.ts';
 import type { Maybe } from '../core/maybe.ts';
 
 /**
- * The JSON body of a request; undefined when it has none. Never holds more than `maxBytes`, whatever length was announced. Throws
- * `payload_too_large`, `unsupported_media_type` or `invalid_argument`; what is left of the body is then not read, so the connection
- * must be closed after the answer. `parse` reads the bytes. `unannounced` is told the bytes of a body without a length as they come.
+ * Reads the JSON body of a request and parses it with `parse`; undefined if there is no body. Buffers at most
+ * `maxBytes`, whatever Content-Length says. Throws `payload_too_large`, `unsupported_media_type` or `invalid_argument`;
+ * the rest of the body is then not read, so the connection must be closed after the response. For a body without
+ * Content-Length, `unannounced` is called with the size of each chunk as it arrives.
  */
 export function readBody<T>(
   request: IncomingMessage,
@@ -70,8 +71,8 @@ function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: numb
   const broken = (): void =>
     reject(new CallboardError('invalid_argument', 'The body ended before its announced length.'));
   const whole = (): void => {
-    // Every request closes: an error made then for nothing would cost more than the rest of its reading. And what an open stream began with
-    // would be kept, bytes and all, as long as anybody listens for more of it.
+    // Removes the listeners: every request emits `close`, and creating an unused error then would cost more than the
+    // rest of the read. The `data` listener would also keep the chunks in memory for as long as a stream is open.
     request.off('close', broken).off('data', take).off('error', broken);
     resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
   };
@@ -79,7 +80,7 @@ function collect(request: IncomingMessage, maxBytes: number, came?: (bytes: numb
   return promise;
 }
 
-/** The body as JSON text. Throws `invalid_argument`. */
+/** The body as JSON text. Throws `invalid_argument` if it is not UTF-8, not JSON, or nested too deeply. */
 export function parseBody(bytes: Buffer): JsonText {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   const text = bytes.toString('utf8');
@@ -89,7 +90,7 @@ export function parseBody(bytes: Buffer): JsonText {
 }
 
 function tooLarge(maxBytes: number): CallboardError {
-  return new CallboardError('payload_too_large', `A body may hold ${maxBytes} bytes.`);
+  return new CallboardError('payload_too_large', `A body may have at most ${maxBytes} bytes.`);
 }
 
 function malformed(detail: string): CallboardError {

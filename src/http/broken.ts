@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { turnAway, type Turned } from '../gateway/doorstep.ts';
 import { isAnswering } from './socket-progress.ts';
 
-/** What the HTTP parser, or a timeout, made of a socket. */
+/** An error of the HTTP parser, or a timeout of the server. */
 export type ParseError = Error & { readonly code?: string };
 
 const HEADERS_TOO_LARGE: Turned = {
@@ -19,7 +19,7 @@ const TOO_SLOW: Turned = {
 const NOT_HTTP: Turned = {
   status: 400,
   code: 'invalid_argument',
-  detail: 'This could not be read as an HTTP request.',
+  detail: 'The bytes are not a valid HTTP request.',
 };
 const TURNED: Readonly<Record<string, Turned>> = {
   HPE_HEADER_OVERFLOW: HEADERS_TOO_LARGE,
@@ -27,11 +27,11 @@ const TURNED: Readonly<Record<string, Turned>> = {
   ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
 };
 
-/** Answers what could not be read as a request, once for each socket, and closes. */
+/** Answers input that is not a valid request, once per socket, and closes the socket. */
 export function createBrokenAnswers(clock: Clock): (error: ParseError, socket: Duplex) => void {
   const answered = new WeakSet<Duplex>();
   return (error, socket) => {
-    // Each further piece of a broken request fails again; the answer under way must get through.
+    // Each further chunk of a broken request fails again; it must not interrupt the answer that is being sent.
     if (answered.has(socket)) return;
     if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
     answered.add(socket);

@@ -7,9 +7,9 @@ import type { Maybe } from '../core/maybe.ts';
 import type { Reply } from '../graphql/reply.ts';
 import type { RequestNotes } from '../graphql/request-notes.ts';
 
-/** The GraphQL ring as the front uses it. */
+/** What the request handler needs of GraphQL. */
 export interface GraphqlFace {
-  /** `body`: the JSON body as `readRequestBody` gives it, undefined when there was none. */
+  /** Handles one request. `body`: the result of `readRequestBody`; undefined if the request has no body. */
   handle(
     request: IncomingMessage,
     response: ServerResponse,
@@ -20,17 +20,17 @@ export interface GraphqlFace {
       readonly notes: RequestNotes;
     },
   ): Maybe<void>;
-  /** Whether the same object may be given again for the same bytes of a body. */
+  /** Whether later requests with the same body bytes may pass this same object. */
   knows(body: unknown): boolean;
-  /** Answers an error in GraphQL's form. */
+  /** Answers an error in the GraphQL response format. */
   refuse(response: ServerResponse, error: CallboardError): void;
   /** Ends all streams. */
   close(): Maybe<void>;
 }
 
-/** The REST ring as the front uses it. */
+/** What the request handler needs of REST. */
 export interface RestFace {
-  /** False when no route has this path: nothing was answered then. */
+  /** Handles one request. False: no route has this path, and no response was sent. */
   handle(
     request: IncomingMessage,
     response: ServerResponse,
@@ -48,7 +48,7 @@ export interface RestFace {
   readonly openapi: unknown;
 }
 
-/** The gateway as the front uses it. */
+/** What the request handler needs of the gateway. */
 export interface GatewayFace {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }

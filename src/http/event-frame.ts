@@ -1,4 +1,4 @@
-/** Frames of an event stream by https://html.spec.whatwg.org/multipage/server-sent-events.html, written so that no field ends early. */
+/** Encodes frames of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 
 const BREAKS = /[\r\n\u0000]/;
 
@@ -9,10 +9,13 @@ export type EventFrame = {
   readonly data: string;
 };
 
-/** Throws a TypeError where a field holds a CR, LF or NUL: it would begin a field of its own, or be dropped. */
+/**
+ * Throws a TypeError if a field contains CR, LF or NUL: a line break would start a new field, and a NUL may drop the
+ * field.
+ */
 export function eventFrame({ event, id, data }: EventFrame): string {
   for (const field of [event, id ?? '', data]) {
-    if (BREAKS.test(field)) throw new TypeError('A field of an event stream must not hold CR, LF or NUL.');
+    if (BREAKS.test(field)) throw new TypeError('A field of an event stream must not contain CR, LF or NUL.');
   }
   return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`;
 }

@@ -43,23 +43,28 @@ export type FacesOptions = {
   readonly origins: OriginRule;
   readonly introspection: Introspection;
   readonly clientFiles: URL;
-  /** Open sockets of one address over which no good token came; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
+  /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
   readonly unauthenticatedSockets?: number | undefined;
-  /** What one user may send a second, over links and bodies together; default INBOUND_BYTES_PER_SECOND. */
+  /**
+   * Bytes per second that one user may send, over links and request bodies together; default INBOUND_BYTES_PER_SECOND.
+   */
   readonly inboundBytesPerSecond?: number | undefined;
   readonly version: string;
-  /** Whether what is the same for many is made once for all of them; default true. The bytes are the same either way. */
+  /**
+   * Enables the fast path: known documents skip work, and what is the same for many subscribers is produced once.
+   * Default true. Responses have the same bytes either way.
+   */
   readonly fastPath?: boolean;
 };
 
-/** Every face of one relay behind one entrance. */
+/** The request handlers of one relay: HTTP, GraphQL, REST and links. */
 export type Faces = {
   readonly front: Front;
-  /** Says goodbye to links and ends streams. Resolves once they are gone, or after two seconds. */
+  /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
   close(): Promise<void>;
 };
 
-/** A peer that does not answer its close must not hold up the process. */
+/** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
 const GOODBYE_MS = 2_000;
 
 export function createFaces(options: FacesOptions): Faces {
@@ -88,13 +93,13 @@ export function createFaces(options: FacesOptions): Faces {
   };
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
   meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
-  meter.gauge('waiters', 'Callers that wait for a command.', () => countWaiters(core));
+  meter.gauge('waiters', 'Pending RPCs: waits of callers for a command.', () => countWaiters(core));
   meterShares(meter, core.shares);
   const admission = createAdmission(authenticator, sockets);
   const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
   const rest = createRest(options);
   const front = createFront({ ...options, admission, graphql, rest, gateway, siteEvents, sockets, inbound, unread });
-  meter.gauge('unauthenticated_sockets', 'Open sockets over which no good token came.', () => sockets.unauthenticated);
+  meter.gauge('unauthenticated_sockets', 'Open sockets without a valid token.', () => sockets.unauthenticated);
   return {
     front,
     async close() {
@@ -106,7 +111,7 @@ export function createFaces(options: FacesOptions): Faces {
   };
 }
 
-/** The front takes paths below the base path; only the description names it. */
+/** Adds the base path again: the request handler passes paths without it, but the REST routes contain it. */
 function createRest({ core, log, meter, basePath, version, fastPath = true }: FacesOptions): RestDoor {
   const door = createRestDoor({
     schema: wireSchema,
@@ -123,7 +128,7 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Fa
   };
 }
 
-/** Half of what the process may open stays for others, whatever strangers do. */
+/** Unauthenticated sockets may use at most half of the process' file descriptors. */
 function unauthenticatedSockets(): number {
   return Math.min(UNAUTHENTICATED_SOCKETS, Math.floor((descriptorLimit() ?? Infinity) / 2));
 }

@@ -1,17 +1,21 @@
 import type { Clock } from '../core/clock.ts';
 import { createRecent } from './recent.ts';
 
-/** How many failed tokens one address may show in a minute before their answers say `rate_limited`; and all addresses together. */
+/**
+ * Failed tokens per minute, of one address and of all together, above which failures are answered with `rate_limited`.
+ */
 export const FAILURES_A_MINUTE = 20;
 export const FAILURES_IN_ALL_A_MINUTE = 1_000;
 const ADDRESSES = 10_000;
 const WINDOW_MS = 60_000;
 
-/** Counts failed tokens by address and in all, in windows of a minute, over at most 10 000 addresses. */
+/** Counts failed tokens per address and in total, in windows of one minute, for at most 10 000 addresses. */
 export type Failures = {
-  /** Whether this address showed as many failed tokens in this minute as it may. */
+  /** Whether this address has reached its limit of failed tokens in the current minute. */
   over(address: string): boolean;
-  /** Counts one more. How long failures are answered with `rate_limited`, milliseconds; 0: not yet. */
+  /**
+   * Counts one failed token. Returns for how many milliseconds failures are answered with `rate_limited`; 0: not yet.
+   */
   count(address: string): number;
 };
 
@@ -33,7 +37,7 @@ export function createFailures(clock: Clock): Failures {
     over: (address) => (windows.get(address)?.count ?? 0) >= FAILURES_A_MINUTE,
     count(address) {
       const window = windowOf(address);
-      // A wall clock that was set back must not make the window longer.
+      // The window must not grow when the wall clock is set back.
       if (Math.abs(clock.now() - all.since) >= WINDOW_MS) all = fresh();
       window.count++;
       all.count++;

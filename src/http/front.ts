@@ -47,23 +47,23 @@ export type FrontOptions = {
   readonly clock: Clock;
   readonly basePath: string;
   readonly maxBodyBytes: number;
-  /** What users may send a second. */
+  /** The inbound byte rates of users. */
   readonly inbound: ByteRates;
   readonly origins: OriginRule;
   readonly clientFiles: URL;
 };
 
-/** The one entrance. No method throws, whatever comes. */
+/** Handles the events of the HTTP server. No method throws, whatever the input. */
 export type Front = {
   connection(socket: Socket): void;
   request(request: IncomingMessage, response: ServerResponse): void;
   /** A request with an `Expect` header that is not `100-continue`. */
   expectation(request: IncomingMessage, response: ServerResponse): void;
-  /** A CONNECT. */
+  /** A CONNECT request. */
   tunnel(request: IncomingMessage, socket: Duplex): void;
-  /** What could not be read as a request. */
+  /** Input that is not a valid request. */
   broken(error: ParseError, socket: Duplex): void;
-  /** Whether an Upgrade header is meant for the gateway; anywhere else it is ignored, as RFC 9110 allows. */
+  /** Whether the upgrade is a WebSocket for the gateway; any other Upgrade header is ignored, as RFC 9110 allows. */
   shouldUpgrade(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
@@ -140,7 +140,7 @@ function createRouter(options: FrontOptions): Router {
     const { request, path } = visit;
     requireHost(visit);
     const own = path === null ? undefined : house.get(path);
-    // Whoever answers in one piece writes the headers of the front with it.
+    // These responses need the default headers now; all others send them together with the response (`reply.json`).
     if (own || request.headers.origin !== undefined || path?.endsWith('/events')) asked.reply.open();
     if (crossOrigin(visit, origins)) return 'preflight';
     if (path === null) notFound();
@@ -151,7 +151,7 @@ function createRouter(options: FrontOptions): Router {
   };
 }
 
-/** The doors behind which askers are known. */
+/** Routes authenticated requests to GraphQL or REST. */
 function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: FrontOptions): Router {
   const bodies = createBodies();
   const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
@@ -200,12 +200,12 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Fron
   };
 }
 
-/** What was not meant to be thrown is logged under the request's id and shown as nothing but that id. */
+/** Masks an unexpected error: the log has it under the request's id, and the response has only that id. */
 function explain(error: unknown, { id, path }: Visit, { log, meter }: FrontOptions): CallboardError {
   if (error instanceof CallboardError) return error;
   meter.count('errors_masked');
   log.error({ id, path, error }, 'unexpected error');
-  return new CallboardError('internal', `Something went wrong here; the log knows it as ${id}.`);
+  return new CallboardError('internal', `Internal error; the relay logged it with the id ${id}.`);
 }
 
 function refuse({ request, response, path }: Visit, error: CallboardError, { graphql, rest }: FrontOptions): void {
@@ -214,7 +214,7 @@ function refuse({ request, response, path }: Visit, error: CallboardError, { gra
   if (error.details.retryAfterMs !== undefined) {
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(error.details.retryAfterMs / 1000))));
   }
-  // What is left of the body is not worth reading: the next request would only begin after it.
+  // The next request on this connection would start only after the rest of the body, which is not worth reading.
   if (!request.complete) response.setHeader('connection', 'close');
   if (isGraphql(path)) graphql.refuse(response, error);
   else rest.refuse(response, error);

@@ -5,8 +5,8 @@ import { isGrantToken } from '../core/sites/tokens.ts';
 import type { BearerAuthenticator } from './auth.ts';
 
 /**
- * Takes the tokens of grants, too: core is asked each time, so that a revoked one is good no more from that moment. A good one is recalled
- * like a token that was verified lately, since asking for it costs no more.
+ * Also accepts grant tokens. Core looks them up each time, so a revoked grant is refused at once. `recall` accepts them
+ * too, because the look-up costs no more than a recently verified token does.
  */
 export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
   return {

@@ -6,7 +6,7 @@ import { welcomePage } from './page.ts';
 import { CLIENT_FILES, createClientFiles } from './static.ts';
 import type { Visit } from './visit.ts';
 
-/** A route of the server's own. `open`: needs no token, and any page may ask for it. */
+/** A built-in route of the server. `open`: it needs no token, and pages of any origin may request it. */
 export type HouseRoute = {
   readonly open: boolean;
   handle(visit: Visit, who: Principal | null): Promise<void> | void;
@@ -17,11 +17,11 @@ export type HouseOptions = {
   readonly meter: Pick<Meter, 'expose'>;
   readonly openapi: unknown;
   readonly basePath: string;
-  /** Where the browser builds of the clients lie. */
+  /** The directory with the browser builds of the client libraries. */
   readonly clientFiles: URL;
 };
 
-/** What the server answers by itself, by path. All of it is read only. */
+/** The built-in routes of the server by path. All are read-only (GET and HEAD). */
 export function createHouse(options: HouseOptions): ReadonlyMap<string, HouseRoute> {
   const { core, meter, openapi, basePath, clientFiles } = options;
   const client = createClientFiles(clientFiles);
@@ -54,7 +54,7 @@ function sendPage({ response }: Visit, { html, policy }: ReturnType<typeof welco
   response.end(html);
 }
 
-/** A balancer reads the status, a person the code. */
+/** Load balancers read the status; the body names the error code, and the exhausted share if there is one. */
 async function sendReadiness(visit: Visit, core: Pick<Core, 'ready'>): Promise<void> {
   try {
     await core.ready();
@@ -76,7 +76,11 @@ async function sendMetrics(visit: Visit, who: Principal | null, meter: Pick<Mete
 function refuseWithoutUpgrade({ response }: Visit): void {
   response.setHeader('upgrade', 'websocket');
   response.setHeader('connection', 'Upgrade');
-  throw new CallboardError('invalid_argument', 'This path speaks WebSocket, subprotocol callboard.v1.', {
-    status: 426,
-  });
+  throw new CallboardError(
+    'invalid_argument',
+    'This path requires a WebSocket upgrade with the subprotocol callboard.v1.',
+    {
+      status: 426,
+    },
+  );
 }

@@ -4,22 +4,25 @@ import { fail } from '../core/errors.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { ByteRate, ByteRates } from '../core/shares/byte-rate.ts';
 
-/** Whose bodies are charged to which rate: a grant's to the owner of its session; an administrator's to none. */
+/**
+ * The rate that a request body is charged to: the user's, for a grant that of its session's owner. Null (not limited)
+ * for an administrator.
+ */
 export function rateOf(rates: ByteRates, who: Principal | null): ByteRate | null {
   if (who === null || who.kind === 'admin') return null;
   return rates.of(who.kind === 'user' ? who.userId : who.ownerId);
 }
 
 /**
- * Charges the announced length of a body before it is read. Throws `share_exceeded` (share `inbound`) while the rate is used up; nothing is
- * charged or read then. A length above `maxBytes` is refused by its reader, and charged to nobody.
+ * Charges the Content-Length of a body before the body is read. Throws `share_exceeded` (share `inbound`) while the
+ * rate is used up, and then charges nothing. A length above `maxBytes` is not charged, because `readBody` refuses it.
  */
 export function admitBody(rate: ByteRate, { headers }: IncomingMessage, { maxBytes, metrics }: AdmitOptions): void {
   const announced = Number(headers['content-length'] ?? 0);
   const retryAfterMs = rate.admit(announced <= maxBytes ? announced : 0);
   if (retryAfterMs === 0) return;
   metrics.count('inbound_limited', 'http');
-  fail('share_exceeded', 'This user sends more bytes a second than the relay takes.', {
+  fail('share_exceeded', 'This user sends more bytes per second than the relay accepts.', {
     share: 'inbound',
     retryAfterMs,
   });

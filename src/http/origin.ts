@@ -7,7 +7,7 @@ const REQUEST_HEADERS =
   'authorization, content-type, accept, last-event-id, x-callboard-csrf, x-graphql-event-stream-token';
 const EXPOSED = 'retry-after, www-authenticate, x-request-id';
 
-/** Lets pages of the allowed origins read the answer. Returns true when that was all: a preflight, now answered. */
+/** Adds CORS headers for allowed origins. Returns true if the request was a preflight, which is then answered. */
 export function crossOrigin({ request, response }: Visit, rule: OriginRule): boolean {
   const { origin } = request.headers;
   if (origin === undefined || !originAllowed(request, rule)) return false;
@@ -22,12 +22,12 @@ export function crossOrigin({ request, response }: Visit, rule: OriginRule): boo
 }
 
 /**
- * Refuses what a browser sends for a page of a foreign origin. Requests of programs carry neither header and pass: nothing here is
- * granted to a browser's ambient credentials anyway, since only the Authorization header counts.
+ * Refuses browser requests from pages of a foreign origin. Requests of other programs have neither `Origin` nor
+ * `Sec-Fetch-Site` and pass. A browser's ambient credentials grant nothing anyway, because only the Authorization
+ * header counts.
  */
 export function requireOwnPage({ request }: Visit, rule: OriginRule): void {
-  if (!originAllowed(request, rule)) fail('forbidden', 'Pages of this origin may not ask here.');
+  if (!originAllowed(request, rule)) fail('forbidden', 'Pages of this origin are not allowed to send requests.');
   const crossSite = request.headers['sec-fetch-site'] === 'cross-site';
-  if (crossSite && request.headers.origin === undefined)
-    fail('forbidden', 'Requests from other sites are not answered.');
+  if (crossSite && request.headers.origin === undefined) fail('forbidden', 'Cross-site requests are refused.');
 }

@@ -5,26 +5,26 @@ code{font-size:.95em}dt{margin-top:.75rem}dd{margin-left:1.5rem;opacity:.8}`;
 
 type Entry = { readonly path: string; readonly says: string; readonly open: boolean };
 const ENTRIES: readonly Entry[] = [
-  { path: '/graphql', says: 'GraphQL; in a browser an editor for it', open: true },
+  { path: '/graphql', says: 'GraphQL endpoint; shows an editor in a browser', open: true },
   { path: '/graphql/stream', says: 'GraphQL subscriptions, in both modes of graphql-sse', open: false },
-  { path: '/openapi.json', says: 'the REST routes, described', open: true },
+  { path: '/openapi.json', says: 'OpenAPI description of the REST routes', open: true },
   { path: '/connect', says: 'WebSocket for clients and callers, subprotocol callboard.v1', open: false },
   { path: '/clients/runtime.js', says: 'the client library for browsers', open: true },
   { path: '/clients/site.js', says: 'the library for viewers of a cooperative site', open: true },
   { path: '/site-sessions/{session_id}/events', says: 'server-sent events of a cooperative site', open: false },
-  { path: '/healthz', says: 'whether the process runs', open: true },
-  { path: '/readyz', says: 'whether it takes work', open: true },
+  { path: '/healthz', says: 'liveness: whether the process runs', open: true },
+  { path: '/readyz', says: 'readiness: whether the node accepts work', open: true },
   { path: '/metrics', says: 'Prometheus metrics (administrators)', open: false },
 ];
 
-/** The page at `/`: what is here. Needs no script and nothing from elsewhere. */
+/** The page at `/`, which lists the relay's paths. It needs no script and loads nothing from other origins. */
 export function welcomePage(basePath: string): { readonly html: string; readonly policy: string } {
   const rows = ENTRIES.map((entry) => row(entry, basePath)).join('\n');
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>callboard</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head>
 <body><h1>callboard</h1>
-<p>Relays commands between callers and connected clients, keeps the evidence, and shows an operator what is true.</p>
+<p>Relays commands between callers and connected clients, keeps the evidence, and shows operators the current state.</p>
 <dl>
 ${rows}
 </dl></body></html>

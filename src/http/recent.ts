@@ -1,6 +1,9 @@
 import type { Clock } from '../core/clock.ts';
 
-/** What was set lately, bounded: an entry lives `ms` from when it was set, and the oldest go when there are more than `size`. */
+/**
+ * A bounded TTL cache: an entry expires `ms` milliseconds after it was set, and the oldest is evicted beyond `size`
+ * entries.
+ */
 export type Recent<T> = { get(key: string): T | undefined; set(key: string, value: T): void; readonly size: number };
 
 export function createRecent<T>({ clock, size, ms }: { clock: Clock; size: number; ms: number }): Recent<T> {

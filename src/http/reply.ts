@@ -9,7 +9,7 @@ export type ReplyParts = {
   readonly refuse: (error: CallboardError) => void;
 };
 
-/** Doors may set stricter or milder ones of their own. */
+/** Default headers of every response. Handlers may override them. */
 const HEADERS = [
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
@@ -18,7 +18,9 @@ const HEADERS = [
 ] as const;
 const HEAD: readonly string[] = HEADERS.flat();
 
-/** Every answer carries the front's headers: set one by one by `open`, or written at once where the answer goes out whole. */
+/**
+ * Every response gets the default headers: `open` sets them one by one, `json` writes them together with the response.
+ */
 export function createReply({ id, request: { socket }, response }: Visit, { unread, refuse }: ReplyParts): Reply {
   let opened = false;
   const reply: Reply = {

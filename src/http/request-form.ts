@@ -1,4 +1,4 @@
-/** What every request must fulfil before it is routed, and how requests of another form are refused. */
+/** Checks that every request must pass before routing, and the refusals for requests that fail them. */
 import { fail } from '../core/errors.ts';
 import type { Turned } from '../gateway/doorstep.ts';
 import type { Visit } from './visit.ts';
@@ -23,13 +23,13 @@ function isHost(host: string): boolean {
 
 export function refuseExpectation({ response }: Visit): never {
   response.setHeader('connection', 'close');
-  fail('invalid_argument', 'Of expectations only 100-continue is understood.', { status: 417 });
+  fail('invalid_argument', 'Only the expectation 100-continue is supported.', { status: 417 });
 }
 
 export const NO_TUNNELS: Turned = {
   status: 405,
   code: 'method_not_allowed',
-  detail: 'This is no proxy.',
+  detail: 'This server is not a proxy.',
   headers: ['Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS'],
 };
 
@@ -44,5 +44,5 @@ export function isReading(method: string): boolean {
 export function requireReading({ method, response }: Visit): void {
   if (isReading(method)) return;
   response.setHeader('allow', 'GET, HEAD');
-  fail('method_not_allowed', 'This path can only be read.');
+  fail('method_not_allowed', 'This path supports GET and HEAD only.');
 }

@@ -3,21 +3,24 @@ import type { AddressInfo } from 'node:net';
 import type { Front } from './front.ts';
 
 const HEADERS_MS = 10_000;
-/** For reading a request; answers and streams may take longer. */
+/** The timeout for receiving a whole request, in milliseconds; responses and streams may take longer. */
 const REQUEST_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 const CHECK_MS = 5_000;
 const HEADERS_MAX = 100;
-/** How long answers that are under way may take once the server closes. */
+/** How long responses in progress may take after the server starts to close, in milliseconds. */
 const CLOSE_MS = 1_000;
 
 export type HttpServer = {
-  /** Resolves with the address once it takes connections; rejects when the port is taken. */
+  /**
+   * Resolves with the address when the server accepts connections; rejects if it cannot listen, for example on a port
+   * in use.
+   */
   listen(at: {
     readonly host: string;
     readonly port: number;
   }): Promise<{ readonly url: string; readonly port: number }>;
-  /** Takes no more connections, lets answers under way end for a second, then cuts them. Idempotent. */
+  /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */
   close(): Promise<void>;
 };
 
@@ -29,7 +32,7 @@ export function createHttpServer(front: Front): HttpServer {
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: CHECK_MS,
       shouldUpgradeCallback: front.shouldUpgrade,
-      // The front asks for it itself, and answers with a body.
+      // `requireHost` checks the header instead, so the refusal has a body.
       requireHostHeader: false,
     },
     front.request,

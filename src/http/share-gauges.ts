@@ -2,7 +2,9 @@ import { SHARE_NAMES, type ShareName } from '../core/shares/bounds.ts';
 import type { Shares } from '../core/shares/shares.ts';
 import type { Meter } from '../platform/metrics.ts';
 
-/** What this process holds of each share, what it may hold, and how many users are over their guarantee. */
+/**
+ * Registers gauges for each share of this process: the amount in use, the total, and the users over their guarantee.
+ */
 export function meterShares(meter: Pick<Meter, 'gauges'>, shares: Shares): void {
   const each = (read: (share: ShareName) => number | null) => ({
     label: 'share',
@@ -14,9 +16,13 @@ export function meterShares(meter: Pick<Meter, 'gauges'>, shares: Shares): void 
     },
   });
   const used = each((share) => shares.used(share));
-  meter.gauges('share_used', 'What all users together hold of each share, in bytes or as a count.', used);
+  meter.gauges('share_used', 'Amount of each share that all users together hold, in bytes or as a count.', used);
   const totals = each((share) => shares.bounds[share].total);
-  meter.gauges('share_total', 'What all users together may hold of each share that has a total.', totals);
+  meter.gauges(
+    'share_total',
+    'Limit of each share for all users together; shares without a total have no value.',
+    totals,
+  );
   const over = each((share) => [...shares.over(share)].length);
-  meter.gauges('share_users_over', 'Users who hold more than their guarantee of each share.', over);
+  meter.gauges('share_users_over', 'Number of users who hold more than their guarantee of each share.', over);
 }

@@ -18,8 +18,8 @@ import type { TokenGuard } from './token-guard.ts';
 import type { Visit } from './visit.ts';
 
 /**
- * Answers `GET /site-sessions/{session_id}/events` as a plain event stream. False: the path is another, and nothing was answered. Fills in
- * who asks.
+ * Answers `GET /site-sessions/{session_id}/events` with a plain event stream, and sets `access.who` to the requester.
+ * False: the request has another path, and no response was sent.
  */
 export type SiteEvents = (visit: Visit, access: { who: Principal | null }) => Maybe<boolean>;
 
@@ -30,11 +30,11 @@ export type SiteEventsOptions = {
   readonly admission: Admission;
   readonly guard: TokenGuard;
   readonly sockets: Pick<Sockets, 'authenticated'>;
-  /** Whether viewers who hear the same share a group; default true. The bytes are the same either way. */
+  /** Whether viewers who receive the same events share a group; default true. The bytes are the same either way. */
   readonly fastPath?: boolean;
 };
 
-/** A frame of an event is whole as it is encoded. */
+/** An encoded event is already a complete frame. */
 const BARE = { head: '', tail: '' };
 const DRAINING = new Chunk(closedFrame('draining'));
 const REPLACED = new Chunk(closedFrame('unauthenticated'));
@@ -45,7 +45,7 @@ export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
   const open = async (visit: Visit, sessionId: string, access: { who: Principal | null }): Promise<boolean> => {
     if (visit.method !== 'GET') {
       visit.response.setHeader('allow', 'GET');
-      fail('method_not_allowed', 'This path can only be listened to.');
+      fail('method_not_allowed', 'This path supports GET only.');
     }
     const query = new URLSearchParams(visit.query);
     const holder = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
@@ -60,10 +60,12 @@ export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
 }
 
 type Asked = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
-/** A ticket's stream is its only one. */
+/** `occupy` exists for a ticket only, which may have one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
-/** Null: another path. A session id that is not one names nothing. */
+/**
+ * The session id in the path; null for any other path. Throws `not_found` for an id with malformed percent-encoding.
+ */
 function sessionOf(path: string | null): string | null {
   if (!path?.startsWith('/site-sessions/')) return null;
   const [, raw] = PATH.exec(path) ?? [];
@@ -75,7 +77,7 @@ function sessionOf(path: string | null): string | null {
   }
 }
 
-/** A header wins over a ticket, which is then not redeemed. Bad tickets count as bad tokens do. */
+/** With a token in the header, the ticket is ignored and not redeemed. Invalid tickets count like invalid tokens. */
 async function holderOf(
   { core, admission, guard, sockets }: SiteEventsOptions,
   visit: Visit,
@@ -89,7 +91,7 @@ async function holderOf(
   return redeemed;
 }
 
-/** `names=a,b`. Unknown parameters are refused: a misspelt filter must not widen what is heard. */
+/** Reads `names=a,b`. Unknown parameters are refused, because a misspelt filter must not deliver more events. */
 function namesOf(query: URLSearchParams): readonly string[] | null {
   for (const name of query.keys()) {
     if (name !== 'names' && name !== 'ticket') invalid(name, 'unknown parameter');
@@ -108,7 +110,8 @@ async function answer(
   const { streams, core } = options;
   const place = new Place();
   try {
-    // First, so that an EventSource that comes back finds the place of its former stream free.
+    // Done first, because it closes the former stream of the ticket and frees its reservation for a reconnecting
+    // EventSource.
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
@@ -119,12 +122,12 @@ async function answer(
   } catch (error) {
     place.free();
     if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;
-    // An EventSource takes 204 for "do not come again".
+    // An EventSource does not reconnect after a 204.
     visit.response.writeHead(204).end();
   }
 }
 
-/** What a stream holds while it is open: one of its holder's places, and its ticket where it has one. */
+/** What an open stream holds: one of its holder's stream reservations, and its ticket if it has one. */
 class Place {
   release: (() => void) | undefined;
   leave: (() => void) | undefined;
@@ -136,7 +139,7 @@ class Place {
     if (this.#replaced) this.replaced();
   }
 
-  /** Another stream was opened with the same ticket. */
+  /** Ends this stream, because another one was opened with the same ticket. */
   replaced(): void {
     this.#replaced = true;
     this.#wire?.write(REPLACED);
@@ -149,7 +152,7 @@ class Place {
   }
 }
 
-/** One for all. */
+/** Shared by all streams, so that none allocates its own. */
 function nothing(): void {}
 
 function faceOf(log: Log): Face<SiteEvent> {

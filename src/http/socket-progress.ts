@@ -3,8 +3,9 @@ import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 
 /**
- * Bytes that the system has taken for the peer so far. One large write counts as it goes, which no public property of a socket shows: its
- * handle says what it was given and what of that still waits. Without a handle like that, whole writes count.
+ * Bytes that the operating system has accepted for the peer so far, including the finished part of a large write. No
+ * public property of a socket shows that part, so this reads the socket's handle: bytes given to it minus bytes that
+ * still wait in it. Without such a handle only whole writes count.
  */
 export function takenBytes(socket: Socket): number {
   const handle: unknown = Reflect.get(socket, '_handle');
@@ -13,7 +14,7 @@ export function takenBytes(socket: Socket): number {
   return given === null || waiting === null ? socket.bytesWritten - socket.writableLength : given - waiting;
 }
 
-/** Whether an answer of an earlier request is on its way over this socket: another would be read as part of it. */
+/** Whether a response is being sent over this socket: bytes of another response would be read as part of it. */
 export function isAnswering(socket: Duplex): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse && response.headersSent;

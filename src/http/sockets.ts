@@ -8,18 +8,21 @@ import { Bucket } from '../gateway/rate.ts';
 import { isEventStream } from '../graphql/sse-wire.ts';
 import { takenBytes } from './socket-progress.ts';
 
-/** How often it is looked for readers that take nothing. */
+/** How often stalled readers are looked for, in milliseconds. */
 const LOOK_MS = 1_000;
-/** Refused sockets that are logged; the next line says how many were not. */
+/** The rate of log lines about refused sockets; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 1, burst: 5 };
 
 export type SocketsOptions = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Unauthenticated sockets of one address at once; null: no such bound, as behind a proxy, whose address all share. */
+  /**
+   * The most unauthenticated sockets of one address; null: no bound, because behind a proxy all sockets have its
+   * address.
+   */
   readonly perAddress: number | null;
-  /** Unauthenticated sockets at once. */
+  /** The most unauthenticated sockets of all addresses together. */
   readonly inAll: number;
 };
 
@@ -27,16 +30,17 @@ export type SocketsOptions = {
 type Watched = {
   readonly address: string;
   authenticated: boolean;
-  /** Taken over by the gateway, which bounds what its peer leaves unread. */
+  /** The gateway has taken over the socket; it bounds the bytes that the peer leaves unread. */
   upgraded: boolean;
-  /** Bytes that the peer has taken, and since when it takes no more of what waits for it; null: nothing waits. */
+  /** Bytes that the system had accepted for the peer when `stalledSince` was set. */
   taken: number;
+  /** Since when the peer has read nothing although bytes wait; null: nothing waits, or the socket is not checked. */
   stalledSince: number | null;
 };
 
 /**
- * The sockets of the HTTP server. Those over which nobody has shown a good token are bounded; peers that read nothing of an answer for
- * READ_NOTHING_MS are cut. Links and event streams keep their own bounds for unread bytes.
+ * The sockets of the HTTP server. Bounds the number of sockets without a valid token, and closes sockets whose peer
+ * reads nothing of a response for READ_NOTHING_MS. Links and event streams have their own bounds on unread bytes.
  */
 export class Sockets {
   readonly #options: SocketsOptions;
@@ -44,7 +48,7 @@ export class Sockets {
   readonly #unauthenticated = new Map<string, number>();
   readonly #lines: Bucket;
   readonly #stop: Cancel;
-  /** One listener for all: an idle link holds none of its own. */
+  /** One listener for all sockets, so an idle link holds none of its own. */
   readonly #onClose: (this: Socket) => void;
   #inAll = 0;
   #suppressed = 0;
@@ -59,12 +63,15 @@ export class Sockets {
     };
   }
 
-  /** Unauthenticated sockets. */
+  /** The number of unauthenticated sockets. */
   get unauthenticated(): number {
     return this.#inAll;
   }
 
-  /** A socket was accepted. One beyond a bound is destroyed without an answer, which would cost what the bound is to save. */
+  /**
+   * Adds an accepted socket. A socket beyond a bound is destroyed without a response, whose cost the bound is meant to
+   * save.
+   */
   accepted(socket: Socket): void {
     const address = networkOf(socket.remoteAddress ?? '');
     const { perAddress, inAll } = this.#options;
@@ -77,7 +84,10 @@ export class Sockets {
     socket.on('close', this.#onClose);
   }
 
-  /** A good token or ticket came over it, or its link was welcomed: it counts no more. A welcomed link is not watched any further. */
+  /**
+   * Marks a socket over which a valid token or ticket arrived, or whose link was welcomed: it no longer counts. A
+   * welcomed link is no longer watched.
+   */
   authenticated(socket: Socket): void {
     const watched = this.#open.get(socket);
     if (!watched || watched.authenticated) return;
@@ -86,7 +96,10 @@ export class Sockets {
     if (watched.upgraded) this.#unwatch(socket);
   }
 
-  /** The gateway has it from now on. It counts as before until it is authenticated. */
+  /**
+   * Marks a socket that the gateway takes over. It still counts as unauthenticated until `authenticated` is called for
+   * it.
+   */
   upgraded(socket: Socket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
@@ -104,7 +117,7 @@ export class Sockets {
     if (this.#lines.take() !== 'ok') return void this.#suppressed++;
     const fields = { address, bound, ...(this.#suppressed > 0 && { suppressed: this.#suppressed }) };
     this.#suppressed = 0;
-    this.#options.log.warn(fields, 'a connection was refused: too many are open without a token');
+    this.#options.log.warn(fields, 'a connection was refused: too many are open without a valid token');
   }
 
   #cutStalled(): void {
@@ -124,7 +137,7 @@ export class Sockets {
 
   #cut(socket: Socket, { address }: Watched): void {
     this.#options.metrics.count('sockets_cut');
-    this.#options.log.info({ address }, 'a connection was cut: its peer reads nothing of its answer');
+    this.#options.log.info({ address }, 'a connection was closed: its peer does not read the response');
     socket.destroy();
   }
 

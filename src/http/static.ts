@@ -3,12 +3,15 @@ import { readFile, stat } from 'node:fs/promises';
 import { CallboardError } from '../core/errors.ts';
 import type { Visit } from './visit.ts';
 
-/** The browser builds that are served; nothing else of the folder can be asked for. */
+/** The browser builds that are served. No other file of the directory can be requested. */
 export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'site.js'];
 
 type Loaded = { readonly stamp: string; readonly bytes: Buffer; readonly etag: string };
 
-/** Serves the browser builds of the client libraries from `folder`. Read when first asked for, and again when they were built anew. */
+/**
+ * Serves the browser builds of the client libraries from `folder`. A file is read on first use, and again after it
+ * changes.
+ */
 export function createClientFiles(folder: URL): (visit: Visit, name: string) => Promise<void> {
   const loaded = new Map<string, Loaded>();
   const load = async (name: string): Promise<Loaded> => {
@@ -24,13 +27,13 @@ export function createClientFiles(folder: URL): (visit: Visit, name: string) => 
   };
   return async ({ request, response }, name) => {
     const file = await load(name).catch((cause: unknown) => {
-      const detail = `${name} is not built here: run "npm run build" on the relay's machine.`;
+      const detail = `${name} is not built: run "npm run build" on the relay's machine.`;
       throw new CallboardError('not_found', detail, { cause });
     });
-    // A page of any origin may load a library.
+    // Pages of any origin may load the libraries.
     if (!response.hasHeader('access-control-allow-origin')) response.setHeader('access-control-allow-origin', '*');
     response.setHeader('cross-origin-resource-policy', 'cross-origin');
-    // Asked again each time, which the etag makes cheap.
+    // Browsers revalidate on each load, which the ETag makes cheap.
     response.setHeader('cache-control', 'no-cache');
     response.setHeader('etag', file.etag);
     if (request.headers['if-none-match'] === file.etag) return void response.writeHead(304).end();

@@ -9,21 +9,25 @@ import type { BearerAuthenticator } from './auth.ts';
 import { createFailures } from './failures.ts';
 import { VerifyQueue } from './verify-queue.ts';
 
-/** Refused tokens that are logged one by one; the next line says how many were not. */
+/** Refused tokens that are logged one by one; the next line has the number of suppressed ones. */
 const LINES = { perSecond: 10, burst: 20 };
-/** Not the caller's doing: the key set does not answer, or does not know the key yet. */
+/** Faults that are not the caller's: the key set is unavailable, or does not have the key yet. */
 const NOT_COUNTED: ReadonlySet<TokenFault | undefined> = new Set<TokenFault>(['keys_unavailable', 'key_unknown']);
 
 export type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };
 
 /**
- * What happens when a token or a ticket is not good: it is counted by reason, logged by reason (never the token), and above a rate by
- * address or in all it is answered with `rate_limited`. What is good is served whatever else came from its address.
+ * Handles invalid tokens and tickets: counts them by reason, logs the reason (never the token), and answers them with
+ * `rate_limited` above a rate per address or in total. Valid tokens are always served, whatever else comes from the
+ * address.
  */
 export type TokenGuard = {
-  /** Checks a token or a ticket that this address showed. Throws what `work` throws, or `rate_limited` in its place. */
+  /**
+   * Runs `work`, which checks a token or ticket from this address. Throws what `work` throws, or `rate_limited`
+   * instead.
+   */
   check<T>(address: string, work: () => Promise<T>): Promise<T>;
-  /** The same authenticator with this guard; without an address nothing is counted. */
+  /** Wraps the authenticator with this guard. A call without an address is neither counted nor limited. */
   around(authenticator: BearerAuthenticator): Authenticator & BearerAuthenticator;
 };
 
@@ -40,7 +44,7 @@ export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): To
     if (NOT_COUNTED.has(tokenFault)) return error;
     const retryAfterMs = failures.count(address);
     if (retryAfterMs === 0) return error;
-    return new CallboardError('rate_limited', 'Too many bad tokens were shown.', { retryAfterMs });
+    return new CallboardError('rate_limited', 'Too many invalid tokens.', { retryAfterMs });
   };
   const check: TokenGuard['check'] = async (from, work) => {
     const address = networkOf(from);
@@ -64,7 +68,7 @@ export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): To
   };
 }
 
-/** Lines in the log, so many a second at most. */
+/** Writes log lines about refused tokens, at the rate LINES. */
 function createNotes({ clock, log }: Pick<TokenGuardOptions, 'clock' | 'log'>) {
   const bucket = new Bucket(clock, LINES);
   let suppressed = 0;
@@ -73,7 +77,7 @@ function createNotes({ clock, log }: Pick<TokenGuardOptions, 'clock' | 'log'>) {
     const fields = { reason, address, ...(suppressed > 0 && { suppressed }) };
     suppressed = 0;
     if (reason === 'keys_unavailable')
-      log.warn({ ...fields, err: error.cause }, 'the keys to check tokens cannot be read');
+      log.warn({ ...fields, err: error.cause }, 'the keys that verify tokens are unavailable');
     else log.info(fields, 'a token was refused');
   };
 }

@@ -1,19 +1,19 @@
 import { SignJWT } from 'jose';
 
 export type TokenRequest = {
-  /** At least 32 bytes: the deployment's SECRET. */
+  /** The secret of the deployment (setting SECRET), at least 32 bytes. */
   readonly secret: string;
-  /** A canonical user. */
+  /** A canonical user id. */
   readonly user: string;
   readonly scopes: readonly string[];
   readonly ttlSeconds: number;
-  /** Epoch milliseconds. */
+  /** The time of issue, in milliseconds since the Unix epoch. */
   readonly now: number;
   readonly issuer?: string | null;
   readonly audience?: string | null;
 };
 
-/** Signs a user's token as the relay verifies it: HS256, with `sub`, `scope`, `iat` and `exp`. */
+/** Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `iat` and `exp`, and `iss` and `aud` if given. */
 export function signToken(request: TokenRequest): Promise<string> {
   const issued = Math.floor(request.now / 1000);
   const token = new SignJWT({ scope: request.scopes.join(' ') })

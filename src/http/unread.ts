@@ -8,18 +8,18 @@ import { holderOf } from '../core/shares/holders.ts';
 import { SHARE_MESSAGE, type Holdings, type Shares } from '../core/shares/shares.ts';
 
 const SAMPLE_MS = 1_000;
-/** Smaller answers are counted by the samples alone. */
+/** Responses smaller than this are counted by the samples only. */
 const LARGE_BYTES = 64 * 1024;
 const RETRY_MS = 5_000;
 
-/** As much of a socket as is needed here. */
+/** The part of a socket that is used here. */
 export interface Writable {
   readonly writableLength: number;
   destroy(): unknown;
   on(event: 'close', listener: (this: Writable) => void): unknown;
 }
 
-/** Who the last request of a socket came from, as far as it is known yet. */
+/** The requester of a socket's last request; `who` is null before authentication and for a request without a token. */
 export type Requester = { readonly who: Principal | null };
 
 type Reader = { requester: Requester | null; holdings: Holdings | null; bytes: number };
@@ -32,17 +32,18 @@ export type UnreadOptions = {
 };
 
 /**
- * The share `unread_bytes`: what waits in the sockets of the server, answers, event streams and links alike, until its reader takes it. It counts for
- * the user of the last request of the socket (or of its link) and is looked at once a second, and after each large answer. Above three
- * quarters of the total, users over their guarantee lose the sockets that are furthest behind; above the total, everybody does.
+ * The share `unread_bytes`: bytes that wait in the sockets of the server (responses, event streams and links) until
+ * their peers read them. They count for the user of the socket's last request (or of its link). They are sampled once a
+ * second and after each large response. Above three quarters of the total, the sockets furthest behind are closed for
+ * users over their guarantee; above the total, for all users.
  */
 export class UnreadBytes {
   readonly #options: UnreadOptions;
   readonly #readers = new Map<Writable, Reader>();
   readonly #stop: Cancel;
-  /** One listener for all: an idle link holds none of its own. */
+  /** One listener for all sockets, so an idle link holds none of its own. */
   readonly #onClose: (this: Writable) => void;
-  /** Above it, users over their guarantee are cut and refused. */
+  /** In bytes. Above it, users over their guarantee lose sockets and are refused. */
   readonly #short: number;
 
   constructor(options: UnreadOptions) {
@@ -60,20 +61,23 @@ export class UnreadBytes {
     socket.on('close', this.#onClose);
   }
 
-  /** A request came over the socket, or its link was welcomed. */
+  /** Sets the requester of a socket: a request arrived over it, or its link was welcomed. */
   serves(socket: Writable, requester: Requester): void {
     const reader = this.#readers.get(socket);
     if (reader) reader.requester = requester;
   }
 
-  /** Throws `share_exceeded` where the requester left too much unread for being answered anything now. */
+  /** Throws `share_exceeded` if the share is short and the requester holds more than the guarantee. */
   requireRoom(who: Principal | null): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= this.#short) return;
     if (shares.of(holderOf(who)).held('unread_bytes') > shares.bounds.unread_bytes.guarantee) throw exceeded();
   }
 
-  /** The error to answer in place of so many bytes: the requester is over the share, or would be; null: they may be written. */
+  /**
+   * The error to send instead of a response of so many bytes, if the requester is or would be over the share; null: it
+   * may be sent.
+   */
   refusal(socket: Writable, bytes: number): CallboardError | null {
     const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
     if (!reader) return null;
@@ -81,7 +85,7 @@ export class UnreadBytes {
     return refused ? exceeded() : null;
   }
 
-  /** So many bytes were just written: counts what of them waits. */
+  /** Counts the socket's unread bytes after a large write, without waiting for the next sample. */
   wrote(socket: Writable, bytes: number): void {
     const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
     if (reader) this.#count(reader, socket.writableLength);
@@ -118,7 +122,7 @@ export class UnreadBytes {
     return holdings?.userId === holder ? holdings : this.#options.shares.of(holder);
   }
 
-  /** Those that are furthest behind first, until no more than `most` is unread. */
+  /** Closes sockets, those furthest behind first, until at most `most` bytes are unread. */
   #cutBehind(most: number, mayCut: (holdings: Holdings) => boolean): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= most) return;
@@ -133,7 +137,10 @@ export class UnreadBytes {
     const { log, metrics } = this.#options;
     const { bytes, holdings } = reader;
     metrics.count('unread_cut');
-    log.info({ holder: holdings?.userId, bytes }, 'a connection was cut: its user leaves more unread than their share');
+    log.info(
+      { holder: holdings?.userId, bytes },
+      'a connection was closed: its user leaves more bytes unread than the share allows',
+    );
     this.#forget(socket);
     socket.destroy();
   }

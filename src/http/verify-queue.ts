@@ -1,16 +1,18 @@
 import { fail } from '../core/errors.ts';
 
-/** Verifications of addresses over their rate that run at once: of the four threads that Node verifies with, half. */
+/** Concurrent verifications for addresses over their rate: half of the four threads that Node verifies with. */
 const RUNNING = 2;
-/** Verifications that one address may have waiting, and addresses that may have some. At 10 000 verified a second this is 0.1 s. */
+/**
+ * The most waiting verifications of one address (0.1 s of work at 10 000 per second), and the most addresses with any.
+ */
 const WAITING_PER_ADDRESS = 1_000;
 const ADDRESSES = 10_000;
 
 type Job = { readonly start: () => void };
 
 /**
- * Verifies tokens of addresses that showed too many bad ones, a few at a time and address by address in turn. So their load is bounded, others
- * never wait, and a good token among them is delayed and not refused.
+ * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. This bounds
+ * their load, other addresses never wait, and a valid token from such an address is delayed instead of refused.
  */
 export class VerifyQueue {
   readonly #waiting = new Map<string, Job[]>();
@@ -27,7 +29,7 @@ export class VerifyQueue {
     }
   }
 
-  /** Verifications that wait. */
+  /** The number of waiting verifications. */
   get size(): number {
     return this.#waiting.values().reduce((sum, jobs) => sum + jobs.length, 0);
   }
@@ -35,12 +37,12 @@ export class VerifyQueue {
   #turn(address: string): Promise<void> {
     const jobs = this.#waiting.get(address) ?? [];
     if (jobs.length >= WAITING_PER_ADDRESS || (jobs.length === 0 && this.#waiting.size >= ADDRESSES))
-      fail('rate_limited', 'Too many bad tokens came from this address.', { retryAfterMs: 1_000 });
+      fail('rate_limited', 'Too many invalid tokens from this address.', { retryAfterMs: 1_000 });
     this.#waiting.set(address, jobs);
     return new Promise((start) => void jobs.push({ start }));
   }
 
-  /** Gives the place that became free to the address whose last turn is longest ago. */
+  /** Starts the next job of the address whose last turn is longest ago, or frees the slot. */
   #next(): void {
     const [first] = this.#waiting;
     if (!first) return void this.#running--;

@@ -1,9 +1,9 @@
 import type { Cancel, Clock } from '../core/clock.ts';
 
-/** The longest time that a timer of Node takes; a longer one would fire at once. */
+/** The longest delay of a Node timer, in milliseconds; a longer one would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Wall time from Date; timers from the event loop, none of which keeps the process alive. */
+/** The wall clock of the process (epoch milliseconds), with timers that do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after,

@@ -2,9 +2,9 @@ import { createHash, createHmac, createSecretKey, hash, randomBytes, timingSafeE
 import type { Crypto } from '../core/crypto.ts';
 import { createUuids } from './uuid.ts';
 
-/** core's Crypto over node:crypto. `key` signs cursors; every node of a deployment needs the same one. */
+/** Implements core's Crypto with node:crypto. `key` signs cursors, so all nodes of a deployment need the same key. */
 export function createCrypto(key: string | Uint8Array): Crypto {
-  // As an object the key is read once; as bytes it would be at each signing.
+  // A KeyObject is parsed once; a key given as bytes would be parsed at each signing.
   const secret = createSecretKey(Buffer.from(key));
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return {
@@ -12,7 +12,8 @@ export function createCrypto(key: string | Uint8Array): Crypto {
     randomToken: () => randomBytes(32).toString('base64url'),
     sha256: (text) => hash('sha256', text, 'base64url'),
     sign: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
-    // Digests have one length, so nothing of the texts' lengths shows and timingSafeEqual cannot throw.
+    // Digests all have the same length, so timing does not reveal the length of the texts and timingSafeEqual cannot
+    // throw.
     equal: (a, b) => timingSafeEqual(digest(a), digest(b)),
     toBase64Url: (text) => Buffer.from(text, 'utf8').toString('base64url'),
     fromBase64Url(text) {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** How many files and sockets this process may have open, as Linux says it; null where it does not. */
+/**
+ * How many files and sockets this process may have open; null if unlimited or unknown (on systems other than Linux).
+ */
 export function descriptorLimit(): number | null {
   try {
     return readDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));
@@ -9,7 +11,7 @@ export function descriptorLimit(): number | null {
   }
 }
 
-/** The soft limit in the text of `/proc/<pid>/limits`. `unlimited` is null, like a text of another form. */
+/** The soft limit in the text of `/proc/<pid>/limits`; null if it is `unlimited` or the text cannot be parsed. */
 export function readDescriptorLimit(text: string): number | null {
   const [, soft] = /^Max open files +(\d+) /m.exec(text) ?? [];
   return soft === undefined ? null : Number(soft);

@@ -5,13 +5,16 @@ import { createScrubber } from './scrub.ts';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export type LogOptions = {
   readonly level: LogLevel;
-  /** Texts that must never be written whatever field or message they stand in: the configured tokens and secret. */
+  /** Texts that are redacted in every field and message: the configured tokens and secrets. */
   readonly secrets?: readonly string[];
-  /** Where lines go; standard error when absent, so that standard output stays for what a command answers. */
+  /** Receives the log lines. Default: standard error, because standard output is for the output of commands. */
   readonly sink?: { write(line: string): void };
 };
 
-/** core's Log over pino: one JSON line each. Fields that carry credentials or payloads are cut out before pino sees them. */
+/**
+ * Implements core's Log with pino, one JSON line per entry. Credentials and payloads are redacted before pino gets the
+ * fields.
+ */
 export function createLog({ level, secrets = [], sink }: LogOptions): Log {
   const scrub = createScrubber(secrets);
   const options: pino.LoggerOptions = {
@@ -29,7 +32,7 @@ export function createLog({ level, secrets = [], sink }: LogOptions): Log {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** The time as pino writes it; all but the milliseconds once a second. */
+/** Formats the time as pino expects it. Everything but the milliseconds is formatted once a second. */
 function createStamp(): () => string {
   let second = -1;
   let head = '';
@@ -44,10 +47,10 @@ function createStamp(): () => string {
   };
 }
 
-/** More than this is written at once; pino allows less than 16 KiB. */
+/** More bytes than this are written without waiting for the end of the tick. pino requires a value below 16 KiB. */
 const BATCH_BYTES = 8 * 1024;
 
-/** Standard error, written once for all lines of a tick. What is left when the process ends is written then. */
+/** Writes to standard error, once per tick for all its lines. The rest is written when the process exits. */
 function createBatches(): { write(line: string): void } {
   const destination = pino.destination({ dest: 2, sync: true, minLength: BATCH_BYTES });
   let planned = false;
@@ -56,7 +59,7 @@ function createBatches(): { write(line: string): void } {
     try {
       destination.flushSync();
     } catch (error) {
-      // As it says of any write: it forgives a reader that has gone.
+      // Emitted as for any failed write, so that pino's own handler ignores a closed reader (EPIPE).
       destination.emit('error', error);
     }
   };

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
 import { COUNTERS, type CounterName, type Metrics } from '../core/metrics.ts';
 
-/** What the one label of a counter says. A counter that is not here has none. */
+/** The name of each counter's label. Counters that are not listed have no label. */
 const LABELS: Partial<Record<CounterName, string>> = {
   commands_refused: 'code',
   commands_ended: 'outcome',
@@ -15,20 +15,24 @@ const LABELS: Partial<Record<CounterName, string>> = {
   sockets_refused: 'bound',
   tokens_refused: 'reason',
 };
-/** Every label comes from a closed set; should one ever not, the rest of it is counted together. */
+/** Label values come from closed sets. As a safeguard, values beyond this number are counted as `other`. */
 const LABELS_MAX = 64;
 
 export type Meter = Metrics & {
-  /** Adds a gauge that is read anew for each exposition. A reader that throws leaves the gauge as it was. */
+  /** Adds a gauge that is read for each exposition. If `read` throws or rejects, the gauge keeps its last value. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
-  /** As `gauge`, with one value for each value of one label, out of a closed set. */
+  /**
+   * Adds a gauge with one label, whose values come from a closed set. `read` yields pairs of label value and number.
+   */
   gauges(name: string, help: string, of: { readonly label: string; read(): Iterable<readonly [string, number]> }): void;
-  /** The exposition in Prometheus' text format. */
+  /** All metrics in the Prometheus text format. */
   expose(): Promise<{ readonly contentType: string; readonly text: string }>;
   close(): void;
 };
 
-/** core's Metrics over a registry of its own, with the process' metrics beside them. */
+/**
+ * Implements core's Metrics with a Prometheus registry of its own, which also has the default metrics of the process.
+ */
 export function createMetrics(): Meter {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -69,7 +73,7 @@ type Tally = {
   values(): IteratorObject<[string, number]>;
 };
 
-/** Counting is adding one to a number: the registry is told when it is read. */
+/** A counter whose increments only change a number in memory; the registry gets the values when it is read. */
 function createTally(registry: Registry, name: string, help: string): Tally {
   const labelName = labelOf(name);
   const cells = new Map<string | undefined, { count: number }>();
@@ -106,6 +110,6 @@ async function setFrom(gauge: Gauge, read: () => number | Promise<number>): Prom
   try {
     gauge.set(await read());
   } catch {
-    // The exposition is worth more than one gauge of it.
+    // One failing gauge must not make the whole exposition fail.
   }
 }

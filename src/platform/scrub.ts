@@ -1,24 +1,29 @@
 const GONE = '[redacted]';
-/** Names of fields that hold credentials or what users sent. Compared without case and separators. */
+/** Names of fields that contain credentials or user data. Compared in lower case and without separators. */
 const CLOSED = new Set([
   ...['authorization', 'cookie', 'setcookie', 'token', 'admintoken', 'granttoken', 'secret', 'password', 'ticket'],
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
 const JWT = /eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g;
-/** Tokens and tickets of a site's sessions, wherever they stand. */
+/** Grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
-/** Whatever one of the above could be found in. Most texts hold none of it, and this asks at once. */
+/** A quick check whether any of the patterns above can match. Most texts do not match it. */
 const SUSPECT = /bearer|eyJ|cb[gt]_|[?&]/i;
 const DEPTH = 4;
 const TEXT_MAX = 4096;
 const ITEMS_MAX = 50;
 
 export type Scrubber = {
-  /** The text without anything that looks like a credential, and not longer than 4096 characters. */
+  /**
+   * The first 4096 characters of the text (and `…` if it is longer), with everything that looks like a credential
+   * redacted.
+   */
   text(text: string): string;
-  /** A copy that is safe to write: closed fields emptied, errors unfolded, depth and length bounded. Never throws. */
+  /**
+   * A copy that is safe to log: sensitive fields redacted, errors expanded, depth and lengths bounded. Never throws.
+   */
   fields(fields: Record<string, unknown>): Record<string, unknown>;
 };
 
@@ -54,7 +59,7 @@ export function createScrubber(secrets: readonly string[]): Scrubber {
   return { text, fields: (fields) => members(fields, DEPTH) };
 }
 
-/** A name from outside may be any, even one that assigning treats in its own way. */
+/** Skips `__proto__`, which a name from outside may be: assigning it would set the prototype. */
 function put(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value;
 }
@@ -66,7 +71,7 @@ function isClosed(key: string): boolean {
   const known = judged.get(key);
   if (known !== undefined) return known;
   const closed = CLOSED.has(key.toLowerCase().replaceAll(/[^a-z]/g, ''));
-  // Names of our own fields soon fill it; names from outside must not.
+  // Bounded, because names from outside must not fill it. The names of our own fields are few.
   if (judged.size < JUDGED_MAX) judged.set(key, closed);
   return closed;
 }

@@ -1,15 +1,16 @@
 import { randomFillSync } from 'node:crypto';
 
-/** How much chance is asked of the system at once, bytes. */
+/** How many random bytes are requested from the system at once. */
 const POOL = 4096;
-/** Where each byte's two digits stand. */
+/** The position of each byte's two digits in the text. */
 const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
 const DASH = 0x2d;
 
 /**
- * Makes version 7 UUIDs (RFC 9562): 48 bits of the time in milliseconds, 74 bits of chance. A quarter of what `randomUUIDv7` takes, which puts its text
- * together out of twenty pieces that the text goes on holding: 700 bytes for each id that is kept.
+ * Creates a generator of version 7 UUIDs (RFC 9562): 48 bits of time in milliseconds and 74 random bits. It takes a
+ * quarter of the time of `randomUUIDv7`, whose text is a concatenation of twenty pieces that stay in memory: 700 bytes
+ * for each id that is kept.
  */
 export function createUuids(now: () => number = Date.now): () => string {
   const pool = Buffer.allocUnsafeSlow(POOL);
@@ -21,7 +22,7 @@ export function createUuids(now: () => number = Date.now): () => string {
     text[place + 1] = DIGITS[byte & 0x0f] ?? 0;
   };
   let written = -1;
-  /** Ids of one millisecond share these digits. */
+  /** Writes the digits of the time, which all ids of one millisecond share. */
   const putTime = (time: number): void => {
     if (time === written) return;
     written = time;

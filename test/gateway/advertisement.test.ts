@@ -44,7 +44,7 @@ describe('what a client says of itself', () => {
     ['{"actions":[{"name":7}]}', /^actions\[0\]\.name: a string/],
     ['{"actions":[{"name":"9lives"}]}', /^actions\[0\]\.name: expected a letter/],
     ['{"actions":[{"name":"a b"}]}', /^actions\[0\]\.name/],
-    ['{"actions":[{"name":"a"},{"name":"b"},{"name":"a"}]}', /^actions: a stands there twice/],
+    ['{"actions":[{"name":"a"},{"name":"b"},{"name":"a"}]}', /^actions: a appears twice/],
     ['{"actions":[{"name":"a","summary":1}]}', /^actions\[0\]\.summary: a string/],
     ['{"actions":[{"name":"a","description":{}}]}', /^actions\[0\]\.description: a string/],
     ['{"actions":[{"name":"a","version":1.5}]}', /^actions\[0\]\.version: a string/],

@@ -248,7 +248,7 @@ describe('configuration', () => {
       [...shared, ...legacy].map((flag) => flag.split('=')[0]),
     );
     expect(readConfig({ CALLBOARD_REDIS_URL: 'redis://h', ...CREDENTIALS }, argv).warnings).toEqual([
-      '--history-max-bytes has no effect beside CALLBOARD_REDIS_URL.',
+      '--history-max-bytes has no effect with CALLBOARD_REDIS_URL.',
     ]);
   });
 

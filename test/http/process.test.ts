@@ -155,11 +155,11 @@ describe('the other commands', () => {
   it.each([
     [['token', '--user', 'a'], 'CALLBOARD_SECRET'],
     [['token', '--user', 'a/b', '--scope', 'fly', '--ttl', '0'], '--ttl'],
-    [['token'], '--user: is needed'],
+    [['token'], '--user: is required'],
     [['fly'], 'There is no command "fly"'],
     [['constructor'], 'There is no command'],
     [['schema', '--x'], 'takes no flags'],
-    [['spill-clean'], 'CALLBOARD_SPILL_DIR: is needed'],
+    [['spill-clean'], 'CALLBOARD_SPILL_DIR: is required'],
     [['spill-clean', '--nonsense'], 'is not a known flag'],
   ])('%j is wrong usage', async (argv, expected) => {
     let said = '';

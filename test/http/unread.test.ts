@@ -125,7 +125,7 @@ describe('a relay whose answers are not read', () => {
           // Slower than the second of the samples: the bytes must have come to rest.
           await clock.advance(SECOND / 5);
           expect(shares.used('unread_bytes')).toBeLessThanOrEqual(bound.total);
-          return at.lines.some((line) => line.includes('leaves more unread than their share'));
+          return at.lines.some((line) => line.includes('leaves more bytes unread than the share allows'));
         },
         { timeout: 15_000 },
       )
