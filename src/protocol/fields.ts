@@ -79,7 +79,7 @@ const CHECKS: Readonly<Record<Kind, Check>> = {
   user: { expected: '1 to 128 characters', test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
   text: textOf(0, 1024),
   // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
-  prose: { expected: 'a text', test: (v) => typeof v === 'string' },
+  prose: { expected: 'a string', test: (v) => typeof v === 'string' },
   token: textOf(1, 8192),
   int: { expected: 'an integer', test: (v) => Number.isSafeInteger(v) },
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
@@ -103,7 +103,7 @@ function oneOf(words: readonly unknown[]): Check {
 }
 
 function textOf(min: number, max: number): Check {
-  const expected = min === 0 ? `a text of at most ${max} characters` : `a text of ${min} to ${max} characters`;
+  const expected = min === 0 ? `a string of at most ${max} characters` : `a string of ${min} to ${max} characters`;
   return { expected, test: (v) => typeof v === 'string' && v.length >= min && v.length <= max };
 }
 

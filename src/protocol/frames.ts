@@ -260,7 +260,7 @@ function parse(forms: Forms, text: string): unknown {
   const { header, payload } = raw;
   const { type } = header;
   const form = forms.get(type);
-  if (!form) return faultOf(`type: there is no frame ${JSON.stringify(type)}`, type, refOf(header));
+  if (!form) return faultOf(`type: unknown frame ${JSON.stringify(type)}`, type, refOf(header));
   const frame: Record<string, unknown> = { type, payload };
   for (const member of form.members) {
     // No field has the name of a member of Object.prototype, so this reads only own members of the header.
