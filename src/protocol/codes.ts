@@ -87,5 +87,5 @@ export const CLIENT_REFUSALS = [
   'unknown_action',
 ] as const satisfies readonly Code[];
 
-/** The longest error message that the relay shows or accepts, in characters. */
+/** The longest error message, in characters. Longer messages are truncated. */
 export const MAX_ERROR_MESSAGE = 256;
