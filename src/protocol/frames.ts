@@ -1,7 +1,4 @@
-/**
- * The frames of PROTOCOL.md by name: those that a client or caller sends (`UP`), and those that the relay sends
- * (`DOWN`).
- */
+/** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
 import { faultIn, ID, membersOf, type Fields, type Member, type Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
@@ -12,10 +9,7 @@ export const UP = {
    * without it the peer is a caller. Payload: `{ metadata?, actions? }`.
    */
   hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
-  /**
-   * A renewed token of the same user. The relay answers `renewed`, or `refused`; after `refused` the link stays open
-   * until its old token expires.
-   */
+  /** A new token of the same user. Answer: `renewed`, or `refused`; the link then lives until its old token expires. */
   auth: { token: 'token' },
   /** The client received the command and will handle it. */
   ack: { command_id: 'id' },
@@ -29,23 +23,14 @@ export const UP = {
   cancelled: { command_id: 'id' },
   /** Replaces all advertisements of the client. Payload: `{ actions }`. */
   actions: {},
-  /**
-   * The execution contexts and windows of this client. Payload: `{ contexts?, windows? }`, each
-   * `{ snapshot?, set?, removed? }`; report.ts defines the rows.
-   */
+  /** Payload: `{ contexts?, windows? }`, each `{ snapshot?, set?, removed? }`. The rows are those of report.ts. */
   report: {},
-  /**
-   * Registers a cooperative site (`op`: `register`, with its definition as payload) or removes it (`remove`). The relay
-   * answers `site_ack` or `refused`.
-   */
+  /** Registers a cooperative site (payload: its definition) or removes it. Answer: `site_ack` or `refused`. */
   site: { ref: 'id', op: 'siteOp', site_id: 'id' },
   /** The client leaves: the relay dispatches nothing more on this link and answers `closed`. */
   closing: {},
   pong: {},
-  /**
-   * Payload: the params; `{}` when absent. The relay answers `outcome`, preceded by `stage` frames if requested, or
-   * `refused`. Each answer carries this `ref`.
-   */
+  /** Payload: the params; `{}` when absent. Answers by `ref`: `outcome`, after requested `stage`s, or `refused`. */
   invoke: {
     ref: 'id',
     user_id: 'user?',
@@ -71,10 +56,7 @@ export const UP = {
     within_ms: 'int?',
   },
   cancel: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', reason: 'text?' },
-  /**
-   * Ends the caller's wait of this `ref`, never its command. The relay does not answer, even when there is no such
-   * wait.
-   */
+  /** Ends the caller's wait of this `ref`, never its command. Not answered, even when there is no such wait. */
   leave: { ref: 'id' },
 } as const satisfies Record<string, Table>;
 
@@ -101,9 +83,7 @@ export const DOWN = {
   },
   /** The relay accepted the new token of `auth`. */
   renewed: { token_expires_at: 'int?' },
-  /**
-   * Run this command. Payload: the params. `remaining_ms` is the time left until the deadline, by the relay's clock.
-   */
+  /** Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock. */
   command: {
     command_id: 'id',
     action: 'name',
@@ -113,9 +93,7 @@ export const DOWN = {
   },
   /** To a client: stop this command. */
   cancel: { command_id: 'id', reason: 'text?' },
-  /**
-   * The relay has handled the end that the client reported, so the client may forget it. `recorded`: one of RECORDED.
-   */
+  /** The relay has handled the end that the client reported. The client may forget it. `recorded`: one of RECORDED. */
   result_ack: { command_id: 'id', recorded: 'text' },
   /** To a client: the relay carried out its `site` of this `ref`. */
   site_ack: { ref: 'id' },
@@ -134,10 +112,7 @@ export const DOWN = {
   },
   /** To a caller: the result of its `cancel`. */
   receipt: { ref: 'id', command_id: 'id', state: 'text' },
-  /**
-   * The relay refused a frame, named by `frame` and its `ref` or `command_id`; `code` and `message` give the reason.
-   * The link stays open unless `bye` follows.
-   */
+  /** The relay refused `frame`, identified by its `ref` or `command_id`. The link stays open unless `bye` follows. */
   refused: {
     code: 'text',
     message: 'text',
@@ -149,17 +124,12 @@ export const DOWN = {
     /** The share that is used up, when the code is `share_exceeded` or `store_full`. */
     share: 'text?',
   },
-  /**
-   * To a client: the answer to `closing`. No further command is written to this link. Payload: `{ commands }`, the ids
-   * of the link's commands that have not ended.
-   */
+  /** Answers `closing`: no further command follows. Payload: `{ commands }`, the ids of those that have not ended. */
   closed: {},
   /** Another instance of this client replaced this one. */
   replaced: { instance_id: 'id' },
   ping: {},
-  /**
-   * Last frame before the relay closes the socket: the close code, whether to reconnect, and after how long at least.
-   */
+  /** Last frame before the relay closes the socket: the close code, whether to reconnect, and the minimum delay. */
   bye: { code: 'int', reason: 'text', reconnect: 'bool', after_ms: 'int?' },
 } as const satisfies Record<string, Table>;
 
@@ -201,9 +171,7 @@ export type DownFrame = FrameOf<typeof DOWN>;
 export type UpHeader = { [K in UpType]: { readonly type: K } & Fields<(typeof UP)[K]> }[UpType];
 export type DownHeader = { [K in DownType]: { readonly type: K } & Fields<(typeof DOWN)[K]> }[DownType];
 
-/**
- * Returns a frame or a fault; never throws. The payload is not checked: the code that uses it checks that it is JSON.
- */
+/** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
 export function parseUp(text: string): UpFrame | FrameFault {
   return (parseReport(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
