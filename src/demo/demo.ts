@@ -117,7 +117,7 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   const library = await fetch(`${relay.url}/clients/runtime.js`, { method: 'HEAD' });
   if (!library.ok) return { kind: 'unbuilt' };
   server.show(relay.url, () => relay.token(PAGE.userId));
-  if (browser === null) return { kind: 'by-hand', why: 'was not asked for', url: server.url };
+  if (browser === null) return { kind: 'by-hand', why: 'no browser was requested', url: server.url };
   const program = browser ?? findBrowser(env['PATH']);
   if (program === null) return { kind: 'by-hand', why: 'no Chromium was found', url: server.url };
   return { kind: 'browser', program };

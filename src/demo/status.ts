@@ -69,7 +69,7 @@ export function statusLine(now: Now, metrics: string): string {
     ended.join(', '),
     `${refused} refused, ${late} late, ${lost} links lost`,
     `${now.busy} of ${now.workers} workers busy`,
-    `${now.duplicates} of ${now.seen} messages came twice`,
+    `${now.duplicates} of ${now.seen} messages were duplicates`,
   ].join(' | ');
 }
 

@@ -40,7 +40,7 @@ export class Shelf<T> {
     }
     const rows = this.#read(set, 'set');
     const both = removed.find((id) => rows.has(id));
-    if (both !== undefined) throw new TypeError(`${this.#options.kind}: ${both} is set and removed`);
+    if (both !== undefined) throw new TypeError(`${this.#options.kind}: ${both} is both set and removed`);
     this.#keep(rows, removed);
   }
 
@@ -75,7 +75,7 @@ export class Shelf<T> {
     const rows = new Map<string, string>();
     for (const [i, one] of given.entries()) {
       const { id, json } = row(one, `${list === 'rows' ? kind : `${kind}.set`}[${i}]`);
-      if (rows.has(id)) throw new TypeError(`${kind}: ${id} stands there twice`);
+      if (rows.has(id)) throw new TypeError(`${kind}: ${id} appears twice`);
       rows.set(id, json);
     }
     return rows;
