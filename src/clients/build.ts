@@ -1,4 +1,4 @@
-/** Builds the client libraries for browsers: `node src/clients/build.ts` writes them to dist/clients. Development only, never shipped. */
+/** Builds the client libraries for browsers. `node src/clients/build.ts` writes them to dist/clients. Not shipped. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,9 @@ export type Built = { readonly file: string; readonly bytes: number; readonly gz
 
 const LIBRARIES = ['runtime', 'caller', 'site'] as const;
 
-/** Writes `<library>.js` for each: one minified ES module that imports nothing. Resolves with their sizes. */
+/**
+ * Writes `<library>.js` for each library: one minified ES module without imports. Resolves with their sizes in bytes.
+ */
 export async function buildClients(folder: string): Promise<readonly Built[]> {
   const built: Built[] = [];
   for (const library of LIBRARIES) {
@@ -27,7 +29,7 @@ async function bundle(library: string, folder: string): Promise<void> {
     logLevel: 'error',
     build: {
       outDir: folder,
-      // The folder holds the other libraries too.
+      // The folder also holds the other libraries.
       emptyOutDir: false,
       target: 'es2022',
       sourcemap: false,
@@ -36,7 +38,7 @@ async function bundle(library: string, folder: string): Promise<void> {
         formats: ['es'],
         fileName: () => `${library}.js`,
       },
-      // Said to the bundler itself: in library mode vite would keep the white space.
+      // Set on the bundler itself: in library mode, vite keeps white space.
       rolldownOptions: { output: { codeSplitting: false, minify: true } },
     },
   });

@@ -26,23 +26,23 @@ const ARGS = [
   '--disable-sync',
   '--disable-breakpad',
   '--disable-dev-shm-usage',
-  // It ends with the pipe, so that it cannot outlive the demo however that ends.
+  // The browser ends when this pipe closes, so it cannot outlive the demo, even after a crash.
   '--remote-debugging-pipe',
 ];
 const LEAVE_MS = 3_000;
 
-/** The first Chromium on the path or in the usual places; null where there is none. */
+/** The first Chromium on the path or in the usual folders; null when there is none. */
 export function findBrowser(path: string | undefined): string | null {
   const folders = [...(path ?? '').split(delimiter).filter((folder) => folder !== ''), ...PLACES];
   const files = folders.flatMap((folder) => [...NAMES, ...MAC_NAMES].map((name) => join(folder, name)));
   return files.find(isProgram) ?? null;
 }
 
-/** Opens a page in a browser without a window, with a profile of its own that is removed afterwards. */
+/** Opens a page in a headless browser with a temporary profile, which is removed when the browser ends. */
 export function startBrowser(program: string, url: string): Run {
   const profile = mkdtempSync(join(tmpdir(), 'callboard-demo-'));
   const args = [...ARGS, `--user-data-dir=${profile}`, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), url];
-  // In a group of its own: a Ctrl-C is the demo's to hear, which ends the browser in its turn.
+  // A process group of its own: Ctrl-C reaches only the demo, which then ends the browser.
   const detached = process.platform !== 'win32';
   const child = spawn(program, args, { detached, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   for (const pipe of child.stdio) pipe?.on('error', () => {});

@@ -1,18 +1,19 @@
 import type { RuntimeOptions } from '../clients/runtime/index.ts';
 
 /**
- * What makes a client interesting. `deploys`: another process takes its place now and then, while its link is still up. `drops`: its
- * socket breaks now and then, and it resumes. `sleeps`: it goes away and comes back as a new instance. `falls`: its process dies.
+ * How a client behaves. `deploys`: from time to time a new process replaces it while its link is still up. `drops`: its
+ * socket breaks from time to time, and it resumes. `sleeps`: it disconnects and reconnects as a new instance. `falls`:
+ * its process exits without closing its link.
  */
 export type Habit = 'deploys' | 'drops' | 'sleeps' | 'falls';
 
-/** One client that runs in a process of its own. */
+/** One client in a separate process. */
 export type Member = {
   readonly userId: string;
   readonly clientId: string;
   readonly clientType: RuntimeOptions['clientType'];
   readonly habit: Habit;
-  /** For a reader, after "alice's ops-console (console):". */
+  /** A description for the greeting. */
   readonly about: string;
 };
 
@@ -22,32 +23,32 @@ export const CAST: readonly Member[] = [
     clientId: 'ops-console',
     clientType: 'console',
     habit: 'deploys',
-    about: 'is replaced by a new instance now and then',
+    about: 'is replaced by a new instance from time to time',
   },
   {
     userId: 'alice',
     clientId: 'phone',
     clientType: 'mobile',
     habit: 'sleeps',
-    about: 'sleeps now and then: calls wait for it; asks before it takes a photo',
+    about: 'sleeps from time to time, and calls wait for it; asks before it takes a photo',
   },
   {
     userId: 'bob',
     clientId: 'kiosk',
     clientType: 'web',
     habit: 'drops',
-    about: 'has a bad network: drops and resumes; workers in two of its windows build reports',
+    about: 'loses its link and resumes; workers in two of its windows build reports',
   },
   {
     userId: 'bob',
     clientId: 'printer',
     clientType: 'console',
     habit: 'falls',
-    about: 'prints one page at a time, falls over and is started again',
+    about: 'prints one page at a time, crashes and is started again',
   },
 ];
 
-/** The client that lives in a page. */
+/** The client that runs in a web page. */
 export const PAGE = { userId: 'carol', clientId: 'page', clientType: 'browser' } as const;
 
 export function memberOf(clientId: string): Member | undefined {

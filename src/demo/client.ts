@@ -1,4 +1,4 @@
-/** One client in a process of its own, started by the demo with `fork`. Everything it needs to know comes as a message. */
+/** The program of one client process, which the demo starts with `fork`. Its configuration arrives as messages. */
 import { createRuntime, type Runtime } from '../clients/runtime/index.ts';
 import { memberOf, type Habit, type Member } from './cast.ts';
 import { flakySocket } from './flaky-socket.ts';
@@ -11,7 +11,7 @@ const NETWORK_LASTS_MS = 14_000;
 const AWAKE_MS = 16_000;
 const ASLEEP_MS = 7_000;
 const FALLS_AFTER_MS = 45_000;
-/** What it takes to let handlers finish before the process ends. */
+/** How long running handlers may take before the process exits. */
 const LEAVE_MS = 1_500;
 
 type Part = { readonly member: Member; readonly start: Start; readonly role: Role; readonly pause: Pause };
@@ -24,7 +24,7 @@ function say(message: Said): void {
   if (process.connected) process.send?.(message);
 }
 
-/** Asked before each connection and each renewal. */
+/** Requests a token from the demo. Called before each connection and each renewal. */
 function wantToken(): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   giveToken.push(resolve);
@@ -43,7 +43,7 @@ function connect({ member, start, role }: Part): Runtime {
     ...(habit === 'drops' && { WebSocket: flakySocket(() => roughly(NETWORK_LASTS_MS) / start.tempo) }),
     onStatus(status) {
       if (status.state === 'connected') say({ type: 'connected' });
-      // Replaced by another instance: there is nothing left to do here.
+      // The relay closed the link permanently, for example because another instance replaced this one.
       else if (status.state === 'closed' && status.reason !== 'client_closed') void leave();
     },
   });
@@ -52,7 +52,7 @@ function connect({ member, start, role }: Part): Runtime {
   return fresh;
 }
 
-/** From now on the relay is told of the place and of each of its changes. */
+/** Reports the place to the relay, now and after each change. */
 function show(place: Place, to: Runtime): void {
   const report = (): void => {
     to.reportContexts(place.contexts());
@@ -111,7 +111,7 @@ process.on('message', (message) => {
     giveToken = [];
   }
 });
-// The demo is gone, so there is nobody to play for.
+// The demo has ended.
 process.on('disconnect', () => void leave());
-// A Ctrl-C reaches the whole group: the demo hears it too, and tells each client in its turn.
+// Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each client itself.
 process.on('SIGINT', () => {});

@@ -19,37 +19,37 @@ import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Flags of the relay. */
+  /** Command-line flags of the relay. */
   readonly argv: readonly string[];
   readonly print: (text: string) => void;
-  /** When it resolves, the demo ends. */
+  /** The demo ends when this resolves. */
   readonly stopped: Promise<void>;
-  /** Scenes a second; all else is as much faster or slower. */
+  /** Scenes per second. All other delays scale with it. Default PACE. */
   readonly pace?: number;
-  /** The Chromium to start; null for none, and one that is found when absent. */
+  /** The Chromium to start; null starts none. When absent, the demo looks for one. */
   readonly browser?: string | null;
 };
 
-/** Calm enough to read along. */
+/** Default scenes per second, slow enough to read along. */
 export const PACE = 2;
 const STATUS_MS = 10_000;
 const DEPLOY_MS = 30_000;
 const BOARD_TASK_MS = 20_000;
-/** How long the first call waits for the clients. */
+/** How long the demo waits for its clients before the first call. Milliseconds. */
 const CURTAIN_MS = 5_000;
 const DRAIN_MS = 2_000;
 const TOKEN_SECONDS = 3600;
 
 /**
- * Runs a relay in this process, clients in processes of their own and a page in a browser, and keeps calls going until it is stopped; then
- * everything that it started is over. Rejects with what `readConfig` or listening refuse.
+ * Runs a relay in this process, clients in separate processes and a page in a browser, and makes calls until `stopped`
+ * resolves. Everything that it started has ended when it resolves. Rejects with the error of `readConfig` or `listen`.
  */
 export async function runDemo(options: DemoOptions): Promise<void> {
   const { env, argv, print, stopped, pace = PACE } = options;
   const tempo = pace / PACE;
   const config = demoConfig(readConfig({ CALLBOARD_LOG_LEVEL: 'warn', ...env }, argv));
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
-  // Ended in reverse order: calls first, the relay last.
+  // The parts end in reverse order: calls first, the relay last.
   await using parts = new AsyncDisposableStack();
   const pageServer = parts.use(await startPageServer());
   const ownEnv = withoutSettings(env);
@@ -63,7 +63,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   if (page.kind === 'browser') parts.use(new Keeper(() => startBrowser(page.program, pageServer.url)));
   const clients = CAST.map((member) => parts.use(startMember(member, stage)));
   parts.defer(() => callboard.drain(DRAIN_MS));
-  // It leaves while the relay is still there.
+  // The board closes its link before the relay drains.
   parts.defer(() => board[Symbol.asyncDispose]());
   const boardPages = page.kind === 'unbuilt' ? [] : await joinBoard(board, options, stage);
   const watched = boardPages.find(({ name }) => name === 'all');
@@ -82,7 +82,10 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 
 type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
 
-/** Adds credentials of this run: what is configured is not printed, and tokens can be signed whatever verifies those of others. */
+/**
+ * Adds credentials for this run: an admin token, so that no configured one is printed, and a secret, so that the demo
+ * can sign tokens even if the configuration verifies other tokens in another way.
+ */
 function demoConfig(config: Config): DemoConfig {
   const made = randomBytes(24).toString('base64url');
   const adminToken = config.generated ? (config.auth.adminTokens[0] ?? made) : made;
@@ -105,7 +108,7 @@ function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
     });
 }
 
-/** The clients need none of the relay's settings, least of all its credentials. */
+/** The child processes do not receive the relay's settings, which include its credentials. */
 function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));
 }
@@ -114,13 +117,13 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   const library = await fetch(`${relay.url}/clients/runtime.js`, { method: 'HEAD' });
   if (!library.ok) return { kind: 'unbuilt' };
   server.show(relay.url, () => relay.token(PAGE.userId));
-  if (browser === null) return { kind: 'by-hand', why: 'was not asked for', url: server.url };
+  if (browser === null) return { kind: 'by-hand', why: 'no browser was requested', url: server.url };
   const program = browser ?? findBrowser(env['PATH']);
   if (program === null) return { kind: 'by-hand', why: 'no Chromium was found', url: server.url };
   return { kind: 'browser', program };
 }
 
-/** Its viewers' pages; none when it cannot be shown: all else goes on. */
+/** The pages of the board's viewers; none when the board fails, which does not stop the rest of the demo. */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,
@@ -147,7 +150,7 @@ function startMember(member: Member, { relay, ...stage }: MemberStage): Keeper<C
   return keeper;
 }
 
-/** Until the keeper is closed. */
+/** Replaces the client from time to time until the keeper is closed. */
 async function deploy(keeper: Keeper<ClientRun>, tempo: number): Promise<void> {
   const pause = pauseAt(tempo);
   const due = (): Promise<boolean> =>

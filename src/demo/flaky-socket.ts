@@ -1,7 +1,10 @@
 import { WebSocket } from 'ws';
 import type { SocketConstructor } from '../clients/runtime/index.ts';
 
-/** A WebSocket whose network fails: each one is cut without a goodbye some time after it was opened. */
+/**
+ * A WebSocket with an unreliable network: each socket is terminated without a close frame some time after it was
+ * created.
+ */
 export function flakySocket(livesMs: () => number): SocketConstructor {
   return class FlakySocket extends WebSocket {
     constructor(url: string, protocols: string) {

@@ -3,7 +3,7 @@ import type { BoardPage } from './board/start.ts';
 import { CAST, PAGE } from './cast.ts';
 import type { Relay } from './relay.ts';
 
-/** What became of carol's page. */
+/** How carol's page runs: in a browser, opened by the user, or not at all because the library is not built. */
 export type PagePlan =
   | { readonly kind: 'browser'; readonly program: string }
   | { readonly kind: 'by-hand'; readonly why: string; readonly url: string }
@@ -13,16 +13,16 @@ const NESTED =
   '{ users { nodes { id connections { nodes { clientId status actions { items { name summary } } } } workers { idle { id } assigned { id taskId } } browserWindows { nodes { id draining busyCount } } pendingRpcs { nodes { clientId action stage ageMs } } streams { nodes { suffix messageCount } } } } }';
 const EVENTS = 'subscription { connectionEvents { change cause at connection { userId clientId instanceId } } }';
 
-/** What the demo prints when everybody is on stage. */
+/** The text that the demo prints after its clients have been started. */
 export function greeting({ url, adminToken }: Relay, page: PagePlan, board: readonly BoardPage[]): string {
   return `callboard demo: a relay and its clients, kept busy until you stop it (Ctrl-C).
 
-  open         ${url}/         what is here
+  open         ${url}/         overview
                ${url}/graphql  GraphQL, with an editor
   admin token  ${adminToken}
                (in the editor's headers: {"authorization": "Bearer ${adminToken}"})
 
-On stage:
+Clients:
 ${[...CAST.map(({ about, ...member }) => row(member, about)), row(PAGE, aboutPage(page)), ...boardRows(board, page)].join('\n')}
 
 Try, in another terminal:
@@ -34,7 +34,7 @@ ${commands({ url, adminToken })
 
 type Command = { readonly about: string; readonly command: string };
 
-/** Each for one line of a shell. */
+/** Example commands, one shell line each. */
 function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): readonly Command[] {
   const curl = `curl -sS -H 'authorization: Bearer ${adminToken}'`;
   const ask = (query: string): string => `-H 'content-type: application/json' -d '${JSON.stringify({ query })}'`;
@@ -42,15 +42,15 @@ function commands({ url, adminToken }: Pick<Relay, 'url' | 'adminToken'>): reado
     { about: "REST: alice's connections, streams and waiting calls", command: `${curl} ${url}/users/alice` },
     { about: 'GraphQL: all of it in one nested query', command: `${curl} ${ask(NESTED)} ${url}/graphql` },
     {
-      about: 'SSE: clients that come, go, resume and are replaced, as it happens',
+      about: 'SSE: clients that connect, disconnect, resume and are replaced, live',
       command: `${curl} -N -H 'accept: text/event-stream' ${ask(EVENTS)} ${url}/graphql`,
     },
     {
-      about: "REST: bob's workers, idle and with the task that each is assigned to now",
+      about: "REST: bob's workers, idle or with their assigned task",
       command: `${curl} '${url}/workers?user_id=bob'`,
     },
     {
-      about: 'REST: what was ingested lately, and how much of it twice',
+      about: 'REST: messages and duplicates ingested in the last hour',
       command: `${curl} '${url}/dedup/stats?window_seconds=3600'`,
     },
   ];
@@ -62,7 +62,7 @@ function row({ userId, clientId, clientType }: Named, about: string): string {
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
 }
 
-/** Each page is for somebody who was let in, without any credential of the relay. */
+/** Rows for the board's pages. Each page is for one viewer, who needs no credential of the relay. */
 function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string[] {
   if (board.length === 0) return [];
   const viewers = page.kind === 'browser' ? 'both are in a real page; open one too' : 'open it';
@@ -71,7 +71,7 @@ function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string
 }
 
 function aboutPage(page: PagePlan): string {
-  if (page.kind === 'browser') return `lives in a real page (${page.program})`;
-  if (page.kind === 'by-hand') return `${page.why}: open ${page.url} to put it on stage`;
-  return 'is not here: the browser library is not built (npm run build)';
+  if (page.kind === 'browser') return `runs in a real page (${page.program})`;
+  if (page.kind === 'by-hand') return `${page.why}: open ${page.url} to start it`;
+  return 'is missing: the browser library is not built (npm run build)';
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Relay } from './relay.ts';
 
-/** An event as a device or an application's own server sends it. */
+/** An event from a device or from an application's server. */
 export type DemoEvent = {
-  /** The same again is the same event. */
+  /** Identifies the event: a second event with this id is a duplicate. */
   readonly messageId: string;
   readonly streamSuffix: string;
   readonly clientId: string;
@@ -16,7 +16,10 @@ const ANSWER = z.object({
   items: z.array(z.object({ retained: z.boolean(), duplicate: z.boolean(), error: z.unknown() })),
 });
 
-/** Sends events of a user over HTTP until the signal is aborted. Rejects unless each was retained, now or before. */
+/**
+ * Returns a function that sends a user's events over HTTP until the signal is aborted. It rejects unless each event was
+ * retained, now or earlier.
+ */
 export function createIngest({ url, token }: Relay, signal: AbortSignal) {
   return async (userId: string, events: readonly DemoEvent[]): Promise<void> => {
     const headers = { authorization: `Bearer ${await token(userId, ['host'])}`, 'content-type': 'application/json' };

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One run of a program that is kept alive. `end` asks it to stop, sees to it that it does, and never rejects. */
+/** One run of a supervised program. `end` asks the program to stop, kills it if necessary, and never rejects. */
 export type Run = { readonly ended: Promise<void>; end(): Promise<void> };
 
-/** Milliseconds; `sleep` rejects when the signal is aborted. */
+/** Times are milliseconds. `sleep` rejects when the signal is aborted. */
 export type KeeperClock = { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
 
 const systemClock: KeeperClock = {
@@ -13,16 +13,16 @@ const systemClock: KeeperClock = {
 
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 30_000;
-/** A run that lasted this long was no failure to start. */
+/** A run that lasted this long resets the backoff. */
 const STABLE_MS = 10_000;
 
-/** Keeps one run going: one that ends by itself is started again, after longer and longer waits while runs stay short. */
+/** Keeps one run going. A run that ends by itself is started again, with exponential backoff while runs stay short. */
 export class Keeper<R extends Run> implements AsyncDisposable {
   readonly #start: () => R;
   readonly #clock: KeeperClock;
   readonly #live = new Set<R>();
   readonly #closing = new AbortController();
-  /** A run that is ended on purpose: another one takes its place anyway. */
+  /** The run that `replace` is ending. Its end does not trigger a restart, because `replace` starts the next run. */
   #leaving: R | null = null;
   #short = 0;
   #current: R;
@@ -37,14 +37,14 @@ export class Keeper<R extends Run> implements AsyncDisposable {
     return this.#current;
   }
 
-  /** Aborted once no run is started any more. */
+  /** Aborted when the keeper is closed and starts no more runs. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
   /**
-   * Ends the present run, and starts another one in its place as soon as it is over: a run that leaves in good order hands over all that it has not
-   * begun. Resolves when the new run is started.
+   * Ends the current run and starts another one when it has ended. A run that shuts down gracefully leaves its queued
+   * commands to the next one. Resolves when the new run has started.
    */
   async replace(): Promise<void> {
     const old = this.#current;
@@ -55,7 +55,7 @@ export class Keeper<R extends Run> implements AsyncDisposable {
     if (!this.#closing.signal.aborted) this.#current = this.#launch();
   }
 
-  /** Ends every run; none is started any more. */
+  /** Ends every run and starts no more. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     await Promise.all([...this.#live].map((run) => run.end()));

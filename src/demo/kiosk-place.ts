@@ -3,11 +3,11 @@ import { windowOf, type Place } from './place.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
 const RENEW_EVERY_MS = 20_000;
-/** How long an emptied window is still there. */
+/** How long a window without tasks stays open. */
 const LINGER_MS = 3_000;
 const HALL = 'hall';
 
-/** The kiosk: the screen in the entrance hall, and behind it the windows of the workers. */
+/** The kiosk's windows: the screen in the entrance hall, and the windows of the workers. */
 export function kioskPlace(pool: WorkerPool): Place {
   const screen = { contextId: 'hall-screen', windowId: HALL, title: 'Welcome' } as const;
   return {
@@ -17,7 +17,9 @@ export function kioskPlace(pool: WorkerPool): Place {
   };
 }
 
-/** Drains one window of workers after the other and puts a new one in its place, as one does with what grows when it is used for long. */
+/**
+ * Replaces one window of workers after the other: drains it and opens a new one, as one does with leaking processes.
+ */
 export async function renewDesks(pool: WorkerPool, pause: Pause, signal: AbortSignal): Promise<never> {
   for (;;) {
     await pause(roughly(RENEW_EVERY_MS), signal);

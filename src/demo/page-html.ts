@@ -1,7 +1,7 @@
 import { PAGE } from './cast.ts';
 import { connectUrl } from './relay.ts';
 
-/** Carol's page: an ordinary page that imports the relay's browser library and becomes a client. */
+/** Carol's page: an ordinary web page that imports the relay's browser library and becomes a client. */
 export function pageHtml(relayUrl: string): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Carol's reading list</title>
@@ -13,7 +13,7 @@ body { font: 17px/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto
 </style></head>
 <body>
 <h1>Carol's reading list</h1>
-<p>This page is a client of callboard: it is connected from within a browser, and it does what it is asked to.</p>
+<p>This page is a client of callboard: it connects from a browser and runs the commands that it receives.</p>
 <ul><li>How to wait without holding on</li><li>What a receipt proves, and what not</li><li>A short history of the callboard</li></ul>
 <p>On a stage, the callboard is where everybody looks before they go on.</p>
 <h2>Link: <span id="status">…</span></h2>
@@ -25,7 +25,7 @@ ${pageScript(relayUrl)}
 `;
 }
 
-/** What the page can do, in the browser's own language. */
+/** The page's actions, as JavaScript for the browser. */
 const ACTIONS = `const selector = { type: 'string', minLength: 1, maxLength: 100 };
 const schema = (properties, required = []) => ({ type: 'object', properties, required, additionalProperties: false });
 const byId = (id) => document.getElementById(id);
@@ -46,7 +46,7 @@ const actions = [
   },
   {
     name: 'page.highlight',
-    summary: 'Highlights what a CSS selector matches, for a moment.',
+    summary: 'Highlights the elements that match a CSS selector for 1.5 seconds.',
     version: '1.1.0',
     schema: schema({ selector }, ['selector']),
     run({ selector }) {
@@ -58,7 +58,7 @@ const actions = [
   },
   {
     name: 'page.count-words',
-    summary: 'Counts the words of the page, or of what a CSS selector matches first.',
+    summary: 'Counts the words of the page, or of the first element that matches a CSS selector.',
     version: '1.0.0',
     schema: schema({ selector }),
     run({ selector = 'body' }) {
@@ -69,7 +69,7 @@ const actions = [
   },
 ];`;
 
-/** What the page reports of itself: the window that it is in, as far as a page can see it, and its own tab. */
+/** The page's report: its window, as far as a page can see it, and its own tab. */
 const PLACE = `const windowId = 'window-' + crypto.randomUUID().slice(0, 8);
 
 function report() {
@@ -93,7 +93,7 @@ ${ACTIONS}
 
 async function token() {
   const answer = await fetch('token');
-  if (!answer.ok) throw new Error('There is no token now.');
+  if (!answer.ok) throw new Error('No token is available.');
   return answer.text();
 }
 
@@ -121,7 +121,7 @@ ${PLACE}
 runtime.connect();`;
 }
 
-/** As a literal that cannot end the script that it stands in. */
+/** A JavaScript literal that is safe inside a script element: it contains no `<`. */
 function literal(text: string): string {
   return JSON.stringify(text).replaceAll('<', '\\u003c');
 }

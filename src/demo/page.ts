@@ -3,17 +3,17 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { pageHtml } from './page-html.ts';
 
 export type PageServer = AsyncDisposable & {
-  /** As a browser writes it: what the relay must allow. */
+  /** The origin that the relay must allow. */
   readonly origin: string;
-  /** The page's address. It holds a key, since whoever can open the page can have its token. */
+  /** The page's address. It contains a secret key, because anyone who can open the page can get its token. */
   readonly url: string;
-  /** From now on the page is there. `relayUrl`: the relay's base address. */
+  /** Starts serving the page. `relayUrl` is the relay's base address. */
   show(relayUrl: string, token: () => Promise<string>): void;
 };
 
 type Show = { readonly html: string; readonly token: () => Promise<string> };
 
-/** Serves carol's page on a free port of this machine, as an application's own server would. */
+/** Serves carol's page on a free port of this machine, like an application's own server. */
 export async function startPageServer(): Promise<PageServer> {
   const key = randomBytes(12).toString('base64url');
   let show: Show | null = null;

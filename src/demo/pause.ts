@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits so many milliseconds, divided by the demo's tempo. Rejects with an AbortError as soon as the signal is aborted. */
+/** Waits `ms` milliseconds divided by the demo's tempo. Rejects with an AbortError as soon as the signal is aborted. */
 export type Pause = (ms: number, signal?: AbortSignal) => Promise<void>;
 
-/** Tempo 1 is the demo's calm pace; 5 is five times as fast. */
+/** Tempo 1 is the default speed; 5 is five times as fast. */
 export function pauseAt(tempo: number): Pause {
   return (ms, signal) => sleep(ms / tempo, undefined, signal ? { signal } : {});
 }
 
-/** Between three quarters and five quarters of it: nothing in the demo happens like clockwork. */
+/** A random time from 75 to 125 percent of `ms`, so that the demo is not regular. */
 export function roughly(ms: number): number {
   return ms * (0.75 + Math.random() / 2);
 }

@@ -10,23 +10,23 @@ export type ClientProcessOptions = {
   /** The relay's `/connect`. */
   readonly url: string;
   readonly tempo: number;
-  /** The process' variables. */
+  /** The environment of the process. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A token for this user, asked for before each connection. */
+  /** Returns a token for a user. Called before each connection. */
   readonly token: (userId: string) => Promise<string>;
   readonly log: Log;
 };
 
-/** `connected` resolves when the client was welcomed for the first time; it may never be. */
+/** `connected` resolves after the client's first `welcome`; it may never resolve. */
 export type ClientRun = Run & { readonly connected: Promise<void> };
 
-/** TypeScript in the development tree, JavaScript in the package: as this file. */
+/** The extension is that of this file: TypeScript in the development tree, JavaScript in the package. */
 const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
-/** What a process may take to leave by itself. */
+/** How long a process may take to exit before it is killed. Milliseconds. */
 const LEAVE_MS = 3_000;
 const LAST_WORDS = 4_000;
 
-/** Starts one client of the cast in a process of its own. */
+/** Starts one client of the cast in a separate process. */
 export function startClient(options: ClientProcessOptions): ClientRun {
   const { member, url, tempo, env } = options;
   const child = fork(PROGRAM, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
@@ -59,7 +59,7 @@ async function giveToken(child: ChildProcess, { member, token }: ClientProcessOp
   tell(child, { type: 'token', token: await token(member.userId) });
 }
 
-/** What a process that is just ending does not hear is of no use to it. */
+/** Sends a message. Errors are ignored: a process that is exiting does not need it. */
 function tell(child: ChildProcess, message: Told): void {
   if (child.connected) child.send(message, () => {});
 }

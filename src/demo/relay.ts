@@ -1,15 +1,15 @@
 type Scope = 'connect' | 'invoke' | 'host';
 
-/** A relay as the demo's parts know it: by its address and with credentials, as anybody outside would. */
+/** The relay as the parts of the demo use it: an address and credentials, as for any outside program. */
 export type Relay = {
   /** The base address. */
   readonly url: string;
   readonly adminToken: string;
-  /** A fresh token of this user, that may connect and invoke unless other scopes are given. */
+  /** A fresh token of this user. Default scopes: `connect` and `invoke`. */
   token(userId: string, scopes?: readonly Scope[]): Promise<string>;
 };
 
-/** Where clients connect. */
+/** The WebSocket URL for clients. */
 export function connectUrl(relayUrl: string): string {
   return `${relayUrl.replace(/^http/, 'ws')}/connect`;
 }

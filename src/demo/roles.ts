@@ -8,12 +8,12 @@ import type { Pause } from './pause.ts';
 import { stillPlace, type Place } from './place.ts';
 import { createWorkerPool } from './worker-pool.ts';
 
-/** What a client can do and what it asks itself before it does it. */
+/** A client's actions with its local checks, its reported contexts, and its background work. */
 export type Role = {
   readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
-  /** What it reports of where it can do things. */
+  /** The contexts and windows that the client reports. */
   readonly place?: Place;
-  /** What goes on by itself until the signal is aborted; then it rejects with an AbortError. */
+  /** Background work until the signal is aborted; then it rejects with an AbortError. */
   readonly life?: (signal: AbortSignal) => Promise<never>;
 };
 
@@ -50,9 +50,9 @@ function playKiosk(pause: Pause): Role {
   };
 }
 
-/** Throws RangeError for a client that the cast does not have. */
+/** Throws RangeError for a client without a role. */
 export function roleOf(clientId: string, pause: Pause): Role {
   const role = Object.hasOwn(ROLES, clientId) ? ROLES[clientId] : undefined;
-  if (!role) throw new RangeError(`Nobody plays ${clientId}.`);
+  if (!role) throw new RangeError(`There is no role for ${clientId}.`);
   return role(pause);
 }

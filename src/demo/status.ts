@@ -11,7 +11,7 @@ export type StatusOptions = {
   readonly signal: AbortSignal;
 };
 
-/** Prints one line on how the relay does, again and again until the signal is aborted. Never rejects. */
+/** Prints one status line about the relay every `everyMs` milliseconds until the signal is aborted. Never rejects. */
 export async function tellStatus({ relay, everyMs, print, signal }: StatusOptions): Promise<void> {
   while (!signal.aborted) {
     await sleep(everyMs, undefined, { signal }).catch(() => {});
@@ -20,7 +20,7 @@ export async function tellStatus({ relay, everyMs, print, signal }: StatusOption
   }
 }
 
-/** As an operator would ask: by the admin client and by the metrics. */
+/** Reads the state as an operator would: with the admin client and from the metrics. */
 async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Promise<string> {
   const stoppable: typeof fetch = (to, init) => fetch(to, { ...init, signal });
   const admin = createAdmin({ url, token: adminToken, retries: 0, fetch: stoppable });
@@ -50,12 +50,12 @@ type Now = {
   readonly waiting: number;
   readonly workers: number;
   readonly busy: number;
-  /** By the deduplicator within the last hour. */
+  /** Messages that the deduplicator saw in the last hour. */
   readonly seen: number;
   readonly duplicates: number;
 };
 
-/** `metrics`: the exposition in Prometheus' text format. */
+/** The status line. `metrics` is the exposition in Prometheus' text format. */
 export function statusLine(now: Now, metrics: string): string {
   const ended = OUTCOMES.map((outcome) => {
     const count = total(metrics, `callboard_commands_ended_total{outcome="${outcome}"}`);
@@ -69,11 +69,11 @@ export function statusLine(now: Now, metrics: string): string {
     ended.join(', '),
     `${refused} refused, ${late} late, ${lost} links lost`,
     `${now.busy} of ${now.workers} workers busy`,
-    `${now.duplicates} of ${now.seen} messages came twice`,
+    `${now.duplicates} of ${now.seen} messages were duplicates`,
   ].join(' | ');
 }
 
-/** The sum of the samples whose name begins so. */
+/** The sum of the samples whose lines begin with `prefix`. */
 function total(metrics: string, prefix: string): number {
   const lines = metrics.split('\n').filter((line) => line.startsWith(prefix));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);

@@ -11,17 +11,17 @@ import type { Scene, Stage } from './scenes/scene.ts';
 
 export type TrafficOptions = {
   readonly relay: Relay;
-  /** Scenes a second. */
+  /** Scenes per second. */
   readonly pace: number;
   readonly tempo: number;
   readonly log: Log;
 };
 
-/** Scenes that are played at once: while so many wait, no other begins. */
+/** The most scenes that run at the same time. */
 const AT_ONCE = 24;
 const PROGRAM: readonly Scene[] = [...ALICE, ...BOB, ...CAROL].flatMap(([times, scene]) => Array(times).fill(scene));
 
-/** Plays the scenes in ever new order until it is disposed of; then no call of it is left. */
+/** Plays the scenes in random order until it is disposed of. After the disposal, no call is pending. */
 export function startTraffic(options: TrafficOptions): AsyncDisposable {
   const { pace, tempo, log } = options;
   const stopping = new AbortController();
@@ -50,7 +50,7 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
   };
 }
 
-/** alice asks over HTTP, the others over links. */
+/** alice's calls go over HTTP, the others' over links. */
 function createCallers({ url, token }: Relay): ReadonlyMap<string, Caller> {
   return new Map([
     ['alice', createHttpCaller({ url, token: () => token('alice') })],
@@ -61,7 +61,7 @@ function createCallers({ url, token }: Relay): ReadonlyMap<string, Caller> {
 
 type Play = { play(scene: Scene): void; beat(): Promise<void>; isFull(): boolean };
 
-/** Until a beat is cut short. Each round holds the whole program, so that nothing is left out for long. */
+/** Runs until `beat` rejects. Each round contains the whole program, so that every scene is played regularly. */
 async function playAll({ play, beat, isFull }: Play): Promise<never> {
   let round: Scene[] = [];
   for (;;) {
@@ -74,7 +74,7 @@ async function playAll({ play, beat, isFull }: Play): Promise<never> {
   }
 }
 
-/** A refusal is part of the play. Anything else that a scene did not expect is a fault of ours. */
+/** A refusal (CallerError) is expected. Any other error is a fault of the demo and is logged. */
 async function playScene(scene: Scene, stage: Stage, log: Log): Promise<void> {
   try {
     await scene(stage);
@@ -91,5 +91,5 @@ function shuffled(scenes: readonly Scene[]): Scene[] {
 }
 
 function neverCast(userId: string): never {
-  throw new RangeError(`${userId} does not play in this.`);
+  throw new RangeError(`The demo has no user ${userId}.`);
 }

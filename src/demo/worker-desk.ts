@@ -1,7 +1,7 @@
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 import { windowOf } from './place.ts';
 
-/** What does one task at a time. */
+/** A worker. It does one task at a time. */
 export type Worker = {
   readonly contextId: string;
   readonly windowId: string;
@@ -9,7 +9,7 @@ export type Worker = {
   tasksDone: number;
 };
 
-/** A window with workers in it. `emptied` is called when it is draining and the last task ended. */
+/** A window of workers. `emptied` is called when the window is draining and its last task ends. */
 export type Desk = {
   readonly windowId: string;
   readonly workers: readonly Worker[];
@@ -25,7 +25,7 @@ export function openDesk(number: number, workers: number): Desk {
   return { windowId, workers: Array.from({ length: workers }, worker), draining: false, emptied() {} };
 }
 
-/** Resolves when no task is left in a desk that is draining. */
+/** Resolves when a draining window has no tasks. */
 export function emptied(desk: Desk): Promise<void> {
   if (isEmpty(desk)) return Promise.resolve();
   return new Promise((resolve) => (desk.emptied = resolve));
@@ -35,7 +35,7 @@ export function isEmpty({ workers }: Desk): boolean {
   return workers.every(({ taskId }) => taskId === null);
 }
 
-/** A worker that has nothing left to do in a window that is to go is closed. */
+/** The contexts of a window. In a draining window, idle workers are left out, which closes them. */
 export function deskContexts({ draining, workers }: Desk): readonly ReportedContext[] {
   return workers.filter(({ taskId }) => !draining || taskId !== null).map(contextOf);
 }

@@ -9,16 +9,16 @@ export type WorkerPoolOptions = {
   readonly workersInEach: number;
 };
 
-/** Windows with workers in them, of which each does one task at a time. */
+/** Windows of workers. Each worker does one task at a time. */
 export interface WorkerPool extends Place {
   /**
-   * Does the task's work on a worker, once one is idle, and settles as the work does. Rejects with the signal's reason when it is aborted
-   * before; then the work was not begun.
+   * Waits for an idle worker, assigns the task to it and runs `work`. Settles like `work`. Rejects with the signal's
+   * reason if the signal is aborted before a worker is idle; `work` is then not called.
    */
   run<T>(task: Task, work: () => Promise<T>): Promise<T>;
   /**
-   * Gives the oldest window no more tasks, waits until it has none left and for `rest`, and opens another in its place. Rejects as `rest`
-   * does, with the window still draining.
+   * Drains the oldest window: assigns no more tasks to it, waits until it has none, awaits `rest`, and replaces it with
+   * a new window. Rejects if `rest` rejects; the window is then still draining.
    */
   renew(rest: () => Promise<void>): Promise<void>;
 }
@@ -32,7 +32,7 @@ class DeskPool implements WorkerPool {
   #opened = 0;
   #desks: readonly Desk[];
   #changed = (): void => {};
-  /** Who takes the next idle worker, those first who waited longest. */
+  /** Tasks that wait for an idle worker, oldest first. */
   readonly #waiting = new Set<(worker: Worker) => void>();
 
   constructor({ windows, workersInEach }: WorkerPoolOptions) {
@@ -78,7 +78,7 @@ class DeskPool implements WorkerPool {
     return openDesk(++this.#opened, this.#workersInEach);
   }
 
-  /** Assigned as soon as it is found, so that nobody else is given it meanwhile. */
+  /** Sets `taskId` at the moment a worker is found, so that no other task gets the same worker. */
   #assign({ taskId, signal }: Task): Promise<Worker> {
     const { promise, resolve, reject } = Promise.withResolvers<Worker>();
     const take = (worker: Worker): void => {

@@ -1,7 +1,8 @@
 /**
- * The close codes of a link, 4400 to 4499. `reconnect`: `yes` come back with jitter; `renew` come back only with another token than the one
- * that was refused; `no` stay away. Only for `yes` does `bye` say `reconnect: true`, since in the other cases coming back as before would do the
- * same again.
+ * The WebSocket close codes of a link, 4400 to 4499. `reconnect` tells the client what to do:
+ * `yes`: reconnect with jitter. `renew`: reconnect only with a token other than the one that the relay refused.
+ * `no`: do not reconnect. `bye` says `reconnect: true` only for `yes`, because in the other two cases an unchanged
+ * reconnect would fail in the same way.
  */
 export const CLOSE = {
   protocol_error: { code: 4400, reconnect: 'no' },
@@ -27,7 +28,7 @@ const BY_CODE = new Map<number, CloseReason>(
   Object.entries(CLOSE).map(([reason, row]) => [row.code, reason as CloseReason]),
 );
 
-/** Undefined for a code that is not in the table: a client then reconnects, as after any lost socket. */
+/** Undefined for a code that is not in the table. A client then reconnects, as after any lost socket. */
 export function closeReasonOf(code: number): CloseReason | undefined {
   return BY_CODE.get(code);
 }

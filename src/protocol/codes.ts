@@ -1,16 +1,17 @@
 /**
- * The closed table of callboard's error codes: every refusal, failure and terminal reason that leaves the relay carries one of
- * them, on every face. Clients share this table, so it imports nothing.
+ * The complete table of callboard's error codes and their HTTP statuses. Every refusal, failure and terminal reason
+ * that the relay reports carries one of these codes, over GraphQL, REST and links alike. Clients share this table, so
+ * it imports nothing.
  */
 export const CODES = {
-  // The request is wrong.
+  // The request is invalid.
   invalid_argument: 400,
   invalid_cursor: 400,
   invalid_user: 400,
   reserved_parameter: 400,
   reserved_stream: 400,
   too_complex: 400,
-  // Who asks.
+  // The requester is unknown or not permitted.
   unauthenticated: 401,
   forbidden: 403,
   policy_denied: 403,
@@ -18,7 +19,7 @@ export const CODES = {
   site_action_denied: 403,
   site_mode_denied: 403,
   site_capability_denied: 403,
-  // What is asked for.
+  // The requested resource is missing, in conflict or not in a usable state.
   not_found: 404,
   action_not_advertised: 404,
   method_not_allowed: 405,
@@ -30,27 +31,28 @@ export const CODES = {
   session_inactive: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
-  // How much.
+  // A limit is reached.
   capacity_exceeded: 429,
   queue_full: 429,
   rate_limited: 429,
-  /** One user holds more than their guarantee of something while the relay is short of it; the member `share` names it. */
+  /** The user holds more than their guarantee of a resource that the relay is short of. `share` names the resource. */
   share_exceeded: 429,
-  // The relay.
+  // The relay cannot answer.
   internal: 500,
   store_unavailable: 503,
   draining: 503,
-  /** The relay's total of something is used up; the member `share` names it. */
+  /** The relay's total of a resource is used up. The member `share` names the resource. */
   store_full: 503,
   runtime_disconnected: 503,
-  // Ends of a command that was admitted.
+  // Terminal reasons of an admitted command that the relay decides.
   connect_timeout: 504,
   queue_timeout: 504,
   response_timeout: 504,
   instance_replaced: 504,
   node_lost: 504,
   store_lost: 504,
-  // Ends that the client reported: they stand inside a 200 answer with outcome `failed`, or (cancelled) beside it.
+  // Terminal reasons that the client reports. They appear in a response of status 200 with the outcome `failed`;
+  // `cancelled` appears with the outcome `cancelled`.
   client_denied: 200,
   approval_denied: 200,
   arguments_invalid: 200,
@@ -60,14 +62,14 @@ export const CODES = {
   result_unavailable: 200,
   /** The handler took longer than its client allows. */
   client_timeout: 200,
-  /** The command ended as its outcome says; its result is no longer retained. */
+  /** The command ended with the given outcome, but its result is no longer retained. */
   result_expired: 200,
   cancelled: 200,
 } as const satisfies Record<string, number>;
 
 export type Code = keyof typeof CODES;
 
-/** The HTTP status of a code. `invalid_user` is 400 for a parameter; the token check answers 401 itself. */
+/** The HTTP status of a code. `invalid_user` is 400 for a parameter; the token check sends 401 itself. */
 export function statusOf(code: Code): number {
   return CODES[code];
 }
@@ -76,7 +78,7 @@ export function isCode(value: unknown): value is Code {
   return typeof value === 'string' && Object.hasOwn(CODES, value);
 }
 
-/** Codes by which a client says that it refused a command before its handler ran. */
+/** Codes with which a client reports that it refused a command before its handler ran. */
 export const CLIENT_REFUSALS = [
   'client_denied',
   'approval_denied',
@@ -85,5 +87,5 @@ export const CLIENT_REFUSALS = [
   'unknown_action',
 ] as const satisfies readonly Code[];
 
-/** Characters of an error's message on any face; its code is one of the table ("a bounded diagnostic code and message"). */
+/** The longest error message, in characters. Longer messages are truncated. */
 export const MAX_ERROR_MESSAGE = 256;

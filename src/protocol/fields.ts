@@ -1,6 +1,6 @@
 /**
- * The vocabulary in which the frame tables are written: each word is one kind of header field, with `?` where it may be left out.
- * A table gives both the parser (`readFields`) and the type (`Fields`), so that the two cannot differ.
+ * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
+ * (`checkFields`) and the type (`Fields`) are derived from one table, so the two cannot differ.
  */
 export type Kind =
   | 'id'
@@ -39,7 +39,7 @@ export type WireSiteOp = (typeof SITE_OPS)[number];
 export const STAGES_TOLD = ['first', 'all'] as const;
 export type WireStages = (typeof STAGES_TOLD)[number];
 
-/** What a kind holds where that is not just any string. */
+/** The value types of the kinds that are not plain strings. */
 type Values = {
   int: number;
   count: number;
@@ -54,7 +54,7 @@ type Values = {
 };
 type ValueOf<K> = K extends keyof Values ? Values[K] : string;
 
-/** The header that a table describes. An optional member may stand there as undefined: JSON leaves it out. */
+/** The header that a table describes. An optional member may be undefined: JSON.stringify omits it. */
 export type Fields<T extends Table> = {
   readonly [F in keyof T as T[F] extends `${string}?` ? never : F]: ValueOf<T[F]>;
 } & {
@@ -78,8 +78,8 @@ const CHECKS: Readonly<Record<Kind, Check>> = {
   },
   user: { expected: '1 to 128 characters', test: (v) => typeof v === 'string' && v.length > 0 && v.length <= 128 },
   text: textOf(0, 1024),
-  // Cut by whoever takes it: a long complaint must not cost its sender the frame.
-  prose: { expected: 'a text', test: (v) => typeof v === 'string' },
+  // Unbounded here: the receiver truncates it, so that a long message does not make its frame invalid.
+  prose: { expected: 'a string', test: (v) => typeof v === 'string' },
   token: textOf(1, 8192),
   int: { expected: 'an integer', test: (v) => Number.isSafeInteger(v) },
   bool: { expected: 'true or false', test: (v) => typeof v === 'boolean' },
@@ -103,14 +103,14 @@ function oneOf(words: readonly unknown[]): Check {
 }
 
 function textOf(min: number, max: number): Check {
-  const expected = min === 0 ? `a text of at most ${max} characters` : `a text of ${min} to ${max} characters`;
+  const expected = min === 0 ? `a string of at most ${max} characters` : `a string of ${min} to ${max} characters`;
   return { expected, test: (v) => typeof v === 'string' && v.length >= min && v.length <= max };
 }
 
-/** One field of a table, ready to be checked. */
+/** One field of a table with its check. */
 export type Member = { readonly field: string; readonly optional: boolean; readonly check: Check };
 
-/** A table as a list, so that nothing of its words is taken apart for each header. */
+/** A table as a list of members, cached so that its specs are not parsed again for each header. */
 export function membersOf(table: Table): readonly Member[] {
   const known = MEMBERS.get(table);
   if (known) return known;
@@ -125,8 +125,9 @@ export function membersOf(table: Table): readonly Member[] {
 const MEMBERS = new WeakMap<Table, readonly Member[]>();
 
 /**
- * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may say more.
- * A field that is null counts as left out. Returns the fault in words, or null when all holds.
+ * Checks a header against its table. Fields that the table does not name are ignored, so that a newer peer may add
+ * fields. A field that is null counts as absent. Returns a description of the first fault, or null when the header is
+ * valid.
  */
 export function checkFields(table: Table, header: Readonly<Record<string, unknown>>): string | null {
   for (const member of membersOf(table)) {
@@ -137,7 +138,7 @@ export function checkFields(table: Table, header: Readonly<Record<string, unknow
   return null;
 }
 
-/** What is wrong with this value of the field, in words; null where nothing is. */
+/** A description of what is wrong with this value of the field; null when the value is valid. */
 export function faultIn({ field, optional, check }: Member, value: unknown): string | null {
   if (value === undefined || value === null) return optional ? null : `${field}: required`;
   return check.test(value) ? null : `${field}: expected ${check.expected}`;

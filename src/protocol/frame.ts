@@ -1,15 +1,15 @@
 import { ownSlice } from './json.ts';
 
 /**
- * One text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The payload is never
- * written anew by the relay, so it is cut off as text here and only checked to be JSON by whoever must.
+ * One text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The relay
+ * never serializes the payload again, so it stays text here. The code that uses the payload checks that it is JSON.
  */
 export type RawFrame = {
   readonly header: Record<string, unknown> & { readonly type: string };
   readonly payload: string | null;
 };
 
-/** What was wrong with a frame; `frame` is its type where that much could be read, `ref` its reference likewise. */
+/** What is wrong with a frame. `frame` is its type and `ref` its reference; each is null when it could not be read. */
 export type FrameFault = {
   readonly fault: 'invalid_argument';
   readonly detail: string;
@@ -19,7 +19,7 @@ export type FrameFault = {
 
 export const SUBPROTOCOL = 'callboard.v1';
 
-/** Total: every text gives a frame or a fault, never an exception. */
+/** Returns a frame or a fault for every text; never throws. */
 export function splitFrame(text: string): RawFrame | FrameFault {
   const cut = text.indexOf('\n');
   const head = cut < 0 ? text : text.slice(0, cut);
@@ -31,7 +31,9 @@ export function splitFrame(text: string): RawFrame | FrameFault {
   return { header: header as RawFrame['header'], payload };
 }
 
-/** The text of a frame. `payload` must be JSON text; raw newlines inside it are harmless, since only the first one cuts. */
+/**
+ * The text of a frame. `payload` must be JSON text. It may contain newlines: only the frame's first newline separates.
+ */
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);
   return payload === null ? head : `${head}\n${payload}`;

@@ -1,33 +1,36 @@
-/** The frames of PROTOCOL.md, name by name: what a client or caller sends (`UP`), what the relay sends (`DOWN`). */
+/** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
 import { faultIn, ID, membersOf, type Fields, type Member, type Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
-/** Client or caller to relay. A payload is allowed where PAYLOAD says so, and then it is the frame's second part. */
+/** Client or caller to relay. Only the frames in WITH_PAYLOAD may have a payload, the frame's second part. */
 export const UP = {
-  /** First frame of a link. With `client_id`, a client (then `instance_id` and `client_type` are required); without, a caller. Payload: `{ metadata?, actions? }`. */
+  /**
+   * First frame of a link. With `client_id` the peer is a client, and `instance_id` and `client_type` are required;
+   * without it the peer is a caller. Payload: `{ metadata?, actions? }`.
+   */
   hello: { token: 'token', client_id: 'id?', instance_id: 'id?', client_type: 'clientType?' },
-  /** A renewed token of the same user. Answered by `renewed`, or by `refused` (the link then lives on until its old token ends). */
+  /** A new token of the same user. Answer: `renewed`, or `refused`; the link then lives until its old token expires. */
   auth: { token: 'token' },
-  /** The command was received and will be handled. */
+  /** The client received the command and will handle it. */
   ack: { command_id: 'id' },
-  /** Payload: anything. */
+  /** Progress of a running command. Payload: any JSON. */
   progress: { command_id: 'id' },
-  /** The handler returned. Payload: the result (left out: null). */
+  /** The handler returned. Payload: the result; null when absent. */
   result: { command_id: 'id' },
-  /** The handler failed, or the client refused (code of the client's refusals). */
+  /** The handler failed, or the client refused the command; then `code` is one of CLIENT_REFUSALS. */
   error: { command_id: 'id', code: 'prose', message: 'prose?' },
-  /** The client stopped the command because it was asked to. Payload: a partial result, if any. */
+  /** The client stopped the command after a `cancel`. Payload: a partial result, if any. */
   cancelled: { command_id: 'id' },
-  /** Changed advertisements, all of them. Payload: `{ actions }`. */
+  /** Replaces all advertisements of the client. Payload: `{ actions }`. */
   actions: {},
-  /** Where execution can happen at this client now. Payload: `{ contexts?, windows? }`, each `{ snapshot?, set?, removed? }`; rows as in report.ts. */
+  /** Payload: `{ contexts?, windows? }`, each `{ snapshot?, set?, removed? }`. The rows are those of report.ts. */
   report: {},
-  /** Hosts a cooperative site (`op`: `register`, with its definition as payload) or gives it up (`remove`). Answered by `site_ack` or `refused`. */
+  /** Registers a cooperative site (payload: its definition) or removes it. Answer: `site_ack` or `refused`. */
   site: { ref: 'id', op: 'siteOp', site_id: 'id' },
-  /** The client leaves: dispatch nothing more on this link. Answered by `closed`. */
+  /** The client leaves: the relay dispatches nothing more on this link and answers `closed`. */
   closing: {},
   pong: {},
-  /** Payload: the params (left out: {}). Answered by `outcome`, after `stage` where asked for, or by `refused`, each with this `ref`. */
+  /** Payload: the params; `{}` when absent. Answers by `ref`: `outcome`, after requested `stage`s, or `refused`. */
   invoke: {
     ref: 'id',
     user_id: 'user?',
@@ -36,7 +39,7 @@ export const UP = {
     instance_id: 'id?',
     command_id: 'id?',
     wait_for: 'waitFor?',
-    /** Which `stage` frames are wanted: the first one, or all. Left out: none. */
+    /** Which `stage` frames the caller wants: the first one, or all. None when absent. */
     stages: 'stages?',
     connect_within_ms: 'int?',
     respond_within_ms: 'int?',
@@ -53,15 +56,16 @@ export const UP = {
     within_ms: 'int?',
   },
   cancel: { ref: 'id', user_id: 'user?', client_id: 'id', command_id: 'id', reason: 'text?' },
-  /** The caller stops waiting: ends the wait of this `ref`, never its command. Not answered, also when there is no such wait. */
+  /** Ends the caller's wait of this `ref`, never its command. Not answered, even when there is no such wait. */
   leave: { ref: 'id' },
 } as const satisfies Record<string, Table>;
 
 /** Relay to client or caller. */
 export const DOWN = {
   /**
-   * The link is open. `epoch` is a number that grows with each connection of the client (by one or more); `resumed` says that the same instance
-   * came back. Times are milliseconds, `token_expires_at` epoch milliseconds. `client_id` is left out for a caller alone.
+   * The link is open. `epoch` is a number that grows by one or more with each connection of the client. `resumed`: the
+   * same instance reconnected. Members ending in `_ms` are durations in milliseconds; `token_expires_at` is epoch
+   * milliseconds. `client_id` is absent for a caller.
    */
   welcome: {
     node_id: 'id',
@@ -77,9 +81,9 @@ export const DOWN = {
     idempotency_window_ms: 'int?',
     token_expires_at: 'int?',
   },
-  /** The new token of `auth` is in force. */
+  /** The relay accepted the new token of `auth`. */
   renewed: { token_expires_at: 'int?' },
-  /** Run this. Payload: the params. `remaining_ms` is what is left until the deadline by the relay's clock. */
+  /** Run this command. Payload: the params. `remaining_ms`: time left until the deadline, by the relay's clock. */
   command: {
     command_id: 'id',
     action: 'name',
@@ -89,13 +93,13 @@ export const DOWN = {
   },
   /** To a client: stop this command. */
   cancel: { command_id: 'id', reason: 'text?' },
-  /** The end of this command that the client reported was taken: the client may forget it. `recorded`: one of RECORDED. */
+  /** The relay has handled the end that the client reported. The client may forget it. `recorded`: one of RECORDED. */
   result_ack: { command_id: 'id', recorded: 'text' },
-  /** To a client: its `site` of this `ref` was done. */
+  /** To a client: the relay carried out its `site` of this `ref`. */
   site_ack: { ref: 'id' },
-  /** To a caller: how far its command has come. */
+  /** To a caller: the stage that its command reached. */
   stage: { ref: 'id', command_id: 'id', stage: 'text' },
-  /** To a caller: its wait is over. Without `outcome`, the command still lives. Payload: the result. */
+  /** To a caller: its wait is over. Without `outcome`, the command has not ended. Payload: the result. */
   outcome: {
     ref: 'id',
     command_id: 'id',
@@ -106,9 +110,9 @@ export const DOWN = {
     error_code: 'text?',
     error_message: 'text?',
   },
-  /** To a caller: what became of its cancel. */
+  /** To a caller: the result of its `cancel`. */
   receipt: { ref: 'id', command_id: 'id', state: 'text' },
-  /** A frame was refused: which (`frame`, and its `ref` or `command_id`), and why. The link stays up unless `bye` follows. */
+  /** The relay refused `frame`, identified by its `ref` or `command_id`. The link stays open unless `bye` follows. */
   refused: {
     code: 'text',
     message: 'text',
@@ -117,26 +121,27 @@ export const DOWN = {
     command_id: 'id?',
     retry_after_ms: 'int?',
     by: 'text?',
-    /** Which share is used up, where the code is `share_exceeded` or `store_full`. */
+    /** The share that is used up, when the code is `share_exceeded` or `store_full`. */
     share: 'text?',
   },
-  /** To a client: its `closing` was done, and no further command is written to this link. Payload: `{ commands }`, the ids of those that have not ended. */
+  /** Answers `closing`: no further command follows. Payload: `{ commands }`, the ids of those that have not ended. */
   closed: {},
-  /** Another instance of this client took over. */
+  /** Another instance of this client replaced this one. */
   replaced: { instance_id: 'id' },
   ping: {},
-  /** Last frame before the relay closes: the close code, whether to come back, and after how long. */
+  /** Last frame before the relay closes the socket: the close code, whether to reconnect, and the minimum delay. */
   bye: { code: 'int', reason: 'text', reconnect: 'bool', after_ms: 'int?' },
 } as const satisfies Record<string, Table>;
 
 /**
- * What became of a reported end. `recorded`: it ended the command. `duplicate`: known already. `late`: the command had ended otherwise,
- * `fenced`: it is bound to another instance; both kept as evidence only. `unknown`: there is no such command.
+ * What the relay did with a reported end. `recorded`: it ended the command. `duplicate`: the relay already knew this
+ * end. `late`: the command had already ended in another way. `fenced`: the command is bound to another instance. Late
+ * and fenced ends are kept as evidence only. `unknown`: there is no such command.
  */
 export const RECORDED = ['recorded', 'duplicate', 'late', 'fenced', 'unknown'] as const;
 export type Recorded = (typeof RECORDED)[number];
 
-/** Frames whose second part is read; on any other, a payload is a fault. */
+/** Frames that may have a payload; on any other frame, a payload is a fault. */
 const WITH_PAYLOAD = new Set([
   'hello',
   'progress',
@@ -166,12 +171,12 @@ export type DownFrame = FrameOf<typeof DOWN>;
 export type UpHeader = { [K in UpType]: { readonly type: K } & Fields<(typeof UP)[K]> }[UpType];
 export type DownHeader = { [K in DownType]: { readonly type: K } & Fields<(typeof DOWN)[K]> }[DownType];
 
-/** Total. The payload is not looked into: whoever uses it checks that it is JSON. */
+/** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
 export function parseUp(text: string): UpFrame | FrameFault {
   return (parseReport(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
 
-/** Total. */
+/** Like `parseUp`, for frames of the relay. */
 export function parseDown(text: string): DownFrame | FrameFault {
   return parse(DOWN_FORMS, text) as DownFrame | FrameFault;
 }
@@ -186,8 +191,9 @@ const REPORT_HEADS = [
 ] as const;
 
 /**
- * The two frames that come for each command, where they are written without a space and nothing more is said: an id holds nothing that JSON
- * escapes, so such a header says just what it shows. Null: any other text, which is read as JSON.
+ * Fast path for the two frames that a client sends for each command, written without spaces and without other members.
+ * An id contains no character that JSON escapes, so the id can be sliced from the text. Null for any other text, which
+ * `parse` then reads as JSON.
  */
 function parseReport(text: string): Extract<UpFrame, { type: 'ack' | 'result' }> | null {
   for (const { type, head, takesPayload } of REPORT_HEADS) {
@@ -222,10 +228,10 @@ function parse(forms: Forms, text: string): unknown {
   const { header, payload } = raw;
   const { type } = header;
   const form = forms.get(type);
-  if (!form) return faultOf(`type: there is no frame ${JSON.stringify(type)}`, type, refOf(header));
+  if (!form) return faultOf(`type: unknown frame ${JSON.stringify(type)}`, type, refOf(header));
   const frame: Record<string, unknown> = { type, payload };
   for (const member of form.members) {
-    // No field is called as anything that every object has, so what is read here is the header's own.
+    // No field has the name of a member of Object.prototype, so this reads only own members of the header.
     const value = header[member.field];
     const wrong = faultIn(member, value);
     if (wrong !== null) return faultOf(wrong, type, refOf(header));

@@ -1,12 +1,15 @@
 /**
- * The one scanner of JSON text. It accepts what JSON.parse accepts, up to JSON_DEPTH levels, builds no values, and takes time linear in the
- * length of the text.
+ * The only scanner of JSON text. It accepts what JSON.parse accepts, up to JSON_DEPTH levels, builds no values, and
+ * takes time linear in the length of the text.
  */
 
 /** Levels of objects and arrays that a JSON text may have. */
 export const JSON_DEPTH = 200;
 
-/** In the place of an end: the text is no JSON, is nested too deep, or the scan was stopped. All are negative. */
+/**
+ * Returned instead of an end position. SYNTAX: the text is not JSON. DEPTH: it is nested too deep. STOPPED: the
+ * callback stopped the scan. All are negative.
+ */
 export const SYNTAX = -1;
 export const DEPTH = -2;
 export const STOPPED = -3;
@@ -28,13 +31,17 @@ const UPPER_E = 0x45;
 const LOWER_U = 0x75;
 
 /**
- * Reads the value of a member, or an item, that begins at `from`; `nameStart` and `nameEnd` are the places of the member's name, quotes included.
- * Returns where it ends, or what ends the scan.
+ * Reads the member value (or, for ReadItem, the array item) that begins at `from`. `nameStart` (included) and `nameEnd`
+ * (excluded) delimit the member's name, quotes included. Returns the position after the value, or a negative code that
+ * ends the scan.
  */
 export type ReadMember = (nameStart: number, nameEnd: number, from: number) => number;
 export type ReadItem = (from: number) => number;
 
-/** Where the value that begins at `at` ends; `depth`: levels around it. All of it is checked. */
+/**
+ * Checks the value that begins at `at` and returns the position after it, or SYNTAX or DEPTH. `depth` is the number of
+ * levels around the value.
+ */
 export function endOfValue(text: string, at: number, depth: number): number {
   const unit = text.charCodeAt(at);
   if (unit === QUOTE) return endOfString(text, at);
@@ -43,7 +50,7 @@ export function endOfValue(text: string, at: number, depth: number): number {
   return endOfScalar(text, at);
 }
 
-/** As `endOfValue`, of a number or a word. */
+/** Like `endOfValue`, for a number, `true`, `false` or `null`. */
 export function endOfScalar(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   if (unit === MINUS || isDigit(unit)) return endOfNumber(text, at);
@@ -53,7 +60,9 @@ export function endOfScalar(text: string, at: number): number {
 
 const WORDS = ['true', 'false', 'null'];
 
-/** As `endOfValue`, of an object. `depth` counts it. `read` null: its members are only checked. */
+/**
+ * Like `endOfValue`, for an object. `depth` includes the object itself. With `read` null, the members are only checked.
+ */
 export function endOfObject(text: string, start: number, depth: number, read: ReadMember | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
@@ -74,7 +83,7 @@ export function endOfObject(text: string, start: number, depth: number, read: Re
   }
 }
 
-/** As `endOfObject`, of an array. */
+/** Like `endOfObject`, for an array. */
 export function endOfArray(text: string, start: number, depth: number, read: ReadItem | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
@@ -124,12 +133,12 @@ function endOfDigits(text: string, start: number): number {
   return at === start ? SYNTAX : at;
 }
 
-/** Where the next token begins. */
+/** The position of the next character that is not white space. */
 export function skipSpace(text: string, start: number): number {
   let at = start;
   for (;;) {
     const unit = text.charCodeAt(at);
-    // The end of the text is no number, and no less than anything.
+    // charCodeAt gives NaN at the end of the text, and `NaN <= 0x20` is false, so the loop ends there.
     if (!(unit <= 0x20) || (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09)) return at;
     at++;
   }
@@ -143,7 +152,7 @@ function isHex(unit: number): boolean {
   return isDigit(unit) || (unit >= 0x41 && unit <= 0x46) || (unit >= 0x61 && unit <= 0x66);
 }
 
-/** What may follow a backslash, besides `u`. */
+/** Whether the character may follow a backslash; `u` is handled separately. */
 function isEscape(unit: number): boolean {
   return unit === QUOTE || unit === BACKSLASH || '/bfnrt'.includes(String.fromCharCode(unit));
 }

@@ -1,6 +1,9 @@
 import type { JsonText } from './json.ts';
 
-/** A JSON value that stays as it is written, among values of this program. `writeJson` writes its text; JSON.stringify would write it anew. */
+/**
+ * JSON text in the place of a value. `writeJson` writes the text unchanged; JSON.stringify would parse and serialize it
+ * again, and so lose digits.
+ */
 export class RawJson {
   readonly text: JsonText;
 
@@ -13,7 +16,9 @@ export class RawJson {
   }
 }
 
-/** The text that JSON.stringify gives, with the text of each RawJson in its place. Undefined for what is no JSON value. */
+/**
+ * Like JSON.stringify, but writes the text of each RawJson unchanged. Undefined for a value that JSON cannot express.
+ */
 export function writeJson(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (value instanceof RawJson) return value.text;
@@ -29,7 +34,10 @@ export function writeJson(value: unknown): string | undefined {
 
 const BREAKS = /[\r\n]/;
 
-/** JSON in one line. Outside of its strings, where a line break cannot stand as it is, each becomes a space. */
+/**
+ * The JSON in one line: each run of line breaks becomes a space. JSON strings contain no raw line breaks, so no value
+ * changes.
+ */
 export function inOneLine(json: string): string {
   return BREAKS.test(json) ? json.replace(/[\r\n]+/g, ' ') : json;
 }

@@ -1,6 +1,6 @@
 /**
- * JSON text that passes through: it is checked, and parts of it are cut out as they are written, so that numbers, member order and white space
- * stay.
+ * Checks JSON text and cuts parts out of it without parsing and serializing, so that numbers, member order and white
+ * space stay as they were written.
  */
 import {
   BRACE,
@@ -17,40 +17,47 @@ import {
   STOPPED,
 } from './json-scan.ts';
 
-/** JSON text that was checked, or that this process wrote. */
+/** JSON text that was checked, or that this process serialized. */
 export type JsonText = string & { readonly __json: true };
 
-/** Marks a text that was checked already, or that JSON.stringify has just written. */
+/** Marks a text as JSON without a check: the caller has checked it, or JSON.stringify has just written it. */
 export function trustJson(text: string): JsonText {
   return text as JsonText;
 }
 
 /**
- * A part of a text. One that is small beside its text is copied: a plain slice would keep the whole text in memory as long as it is kept itself,
- * so that few counted bytes could hold many.
+ * A part of a text. A part that is shorter than half of a text of over 1024 characters is copied. A plain slice would
+ * keep the whole text in memory for as long as the part lives, so the counted bytes would be far below the real ones.
  */
 export function ownSlice(text: string, from: number, to: number): string {
   const part = text.slice(from, to);
   return text.length > 1024 && 2 * part.length < text.length ? ` ${part}`.slice(1) : part;
 }
 
-/** Why a text is refused: it is not JSON (`syntax`), it has more than JSON_DEPTH levels (`depth`), or an object has too many members (`members`). */
+/**
+ * Why a text is refused. `syntax`: it is not JSON. `depth`: more than JSON_DEPTH levels. `members`: too many members.
+ */
 export type JsonFault = 'syntax' | 'depth' | 'members';
 
-/** What is wrong with this text; null when it is JSON. */
+/** What is wrong with this text; null when it is valid JSON. */
 export function jsonFault(text: string): JsonFault | null {
   return faultOf(text, endOfValue(text, skipSpace(text, 0), 0));
 }
 
-/** Null when the text is not JSON, or has more than JSON_DEPTH levels. */
+/** The text as JsonText; null when it is not JSON, or has more than JSON_DEPTH levels. */
 export function checkedJson(text: string): JsonText | null {
   return jsonFault(text) === null ? trustJson(text) : null;
 }
 
-/** The members of an object by their names, each value as it is written. Of members with one name the last counts, as for JSON.parse. */
+/**
+ * The members of an object by name, each value as its original text. Of several members with one name, the last counts.
+ */
 export type Members = ReadonlyMap<string, JsonText>;
 
-/** Checks a text and takes its members apart in one pass. `most`: members that it may have. Null: JSON, but not an object. */
+/**
+ * Checks a text and splits it into its members in one pass. An object of more than `most` members gives the fault
+ * `members`. Null: the text is JSON, but not an object.
+ */
 export function readMembers(text: string, most: number): Members | JsonFault | null {
   const start = skipSpace(text, 0);
   if (text.charCodeAt(start) !== BRACE) return jsonFault(text);
@@ -65,13 +72,13 @@ export function readMembers(text: string, most: number): Members | JsonFault | n
   return faultOf(text, end) ?? members;
 }
 
-/** The members of an object. Null: it has more than `most`. */
+/** The members of an object; null when it has more than `most`, or is not an object. */
 export function membersOf(object: JsonText, most: number): Members | null {
   const members = readMembers(object, most);
   return members === null || typeof members === 'string' ? null : members;
 }
 
-/** Of an object the value of this member, as it is written; undefined where it has none. Nothing is built of the other members. */
+/** The original text of one member of an object; undefined when the object has no such member. */
 export function memberOf(object: JsonText, name: string): JsonText | undefined {
   let found: JsonText | undefined;
   forEachName(object, (given, from, to) => {
@@ -80,7 +87,7 @@ export function memberOf(object: JsonText, name: string): JsonText | undefined {
   return found;
 }
 
-/** Calls `visit` for each member of an object, in order, with its name and where its value stands. */
+/** Calls `visit` for each member of an object, in order, with its name and the start and end of its value. */
 export function forEachName(object: JsonText, visit: (name: string, from: number, to: number) => void): void {
   endOfObject(object, skipSpace(object, 0), 1, (nameStart, nameEnd, from) => {
     const to = endOfValue(object, from, 1);
@@ -89,7 +96,7 @@ export function forEachName(object: JsonText, visit: (name: string, from: number
   });
 }
 
-/** The items of an array, each as it is written. Null: it has more than `most`. */
+/** The items of an array, each as its original text; null when it has more than `most`. */
 export function itemsOf(array: JsonText, most: number): readonly JsonText[] | null {
   const items: JsonText[] = [];
   const end = endOfArray(array, skipSpace(array, 0), 1, (from) => {
@@ -116,7 +123,10 @@ export function isEmptyObject(json: JsonText): boolean {
   return json.charCodeAt(start) === BRACE && json.charCodeAt(skipSpace(json, start + 1)) === BRACE_END;
 }
 
-/** How many members and items a JSON text has, all levels together, but for the first of each object and array. Counts no further than `most` + 1. */
+/**
+ * The number of members and items of a JSON text over all levels, without the first of each object and array (it counts
+ * commas). Stops counting at `most` + 1.
+ */
 export function countParts(json: JsonText, most: number): number {
   let count = 0;
   for (let at = 0; at < json.length && count <= most; at++) {
@@ -127,14 +137,14 @@ export function countParts(json: JsonText, most: number): number {
   return count;
 }
 
-/** `end`: where the value of the whole text ends, or why it has no end. */
+/** `end` is the position after the value, or a negative code of json-scan.ts. */
 function faultOf(text: string, end: number): JsonFault | null {
   if (end === DEPTH) return 'depth';
   if (end === STOPPED) return 'members';
   return end >= 0 && skipSpace(text, end) === text.length ? null : 'syntax';
 }
 
-/** The name that is written between these places, quotes included. */
+/** The decoded member name whose text, quotes included, lies between `start` and `end`. */
 export function nameOf(text: string, start: number, end: number): string {
   const bare = text.slice(start + 1, end - 1);
   return bare.includes('\\') ? String(JSON.parse(text.slice(start, end))) : bare;

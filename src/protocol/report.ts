@@ -1,7 +1,7 @@
-/** The payload of `report`, member by member: what the relay reads and what a client sends. */
+/** The members of a `report` payload, shared by the relay, which reads them, and the client, which sends them. */
 import { checkFields, type Fields, type Table } from './fields.ts';
 
-/** One execution context; beside these, `metadata` is any JSON of at most METADATA_MAX_BYTES. */
+/** One execution context. Besides these members, it may have `metadata`: any JSON of at most METADATA_MAX_BYTES. */
 export const CONTEXT = {
   context_id: 'id',
   status: 'contextStatus',
@@ -12,7 +12,10 @@ export const CONTEXT = {
   title: 'title?',
 } as const satisfies Table;
 
-/** One browser window. The three last are its own counts, 0 when left out: shown while its client reports no contexts. */
+/**
+ * One browser window. The last three members are the window's own counts, 0 when absent. The relay shows them while the
+ * client reports no contexts.
+ */
 export const WINDOW = {
   window_id: 'id',
   ownership: 'ownership',
@@ -32,18 +35,21 @@ export const WINDOW = {
 export type WireContext = Fields<typeof CONTEXT>;
 export type WireWindow = Fields<typeof WINDOW>;
 
-/** What one client may have at once, and how much of metadata each context. */
+/** Limits of one client: contexts, windows, and the bytes of metadata of each context. */
 export const CONTEXTS_MAX = 1000;
 export const WINDOWS_MAX = 100;
 export const METADATA_MAX_BYTES = 16 * 1024;
 
-/** Total. The row, or what is wrong with it, in words that begin with its member. Members that the table does not name are ignored. */
+/**
+ * Returns the row, or a description of its first fault that begins with the wrong member's name; never throws. Members
+ * that the table does not name are ignored by the check.
+ */
 export function parseRow<T extends Table>(table: T, row: unknown): Fields<T> | string {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'an object was expected';
   return checkFields(table, row as Record<string, unknown>) ?? withoutNulls<T>(row as Record<string, unknown>);
 }
 
-/** A member that is null counts as left out. */
+/** A member that is null counts as absent. */
 function withoutNulls<T extends Table>(row: Readonly<Record<string, unknown>>): Fields<T> {
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Fields<T>;
 }

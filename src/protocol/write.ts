@@ -1,10 +1,16 @@
-/** The three frames that the relay sends for each command, as `joinFrame` writes them. Ids hold nothing that JSON would escape. */
+/**
+ * Writes the three frames that the relay sends most often, once or more for each command, by concatenation. The text
+ * equals that of `joinFrame`: ids contain no character that JSON escapes.
+ */
 import { joinFrame } from './frame.ts';
 import type { DownFrame, DownHeader } from './frames.ts';
 
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
 
-/** The text of a frame to a client or a caller. `payload` must be JSON, and what the tables call an id must be one. */
+/**
+ * The text of a frame to a client or a caller. `payload` must be JSON text, and each field of kind `id` must match
+ * `ID`, because ids are not escaped here.
+ */
 export function writeDown(header: DownHeader, payload: string | null): string {
   const head = headOf(header);
   if (head === null) return joinFrame(header, payload);
@@ -30,7 +36,7 @@ function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderO
   return `{"type":"outcome",${ids}${text('stage', stage)}${text('execution', execution)}${error}}`;
 }
 
-/** A member that follows another; nothing where it is left out. */
+/** `,"name":"value"`, or an empty text when the value is undefined. */
 function text(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
 }

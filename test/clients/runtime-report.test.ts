@@ -255,15 +255,11 @@ describe('what cannot be reported', () => {
       ({ runtime }) => runtime.reportContexts([{ ...tab, metadata: deep(191) }]),
       /^contexts\[0\]\.metadata/,
     ],
-    [
-      'the same one twice',
-      ({ runtime }) => runtime.reportContexts([tab, work, tab]),
-      /^contexts: tab stands there twice/,
-    ],
+    ['the same one twice', ({ runtime }) => runtime.reportContexts([tab, work, tab]), /^contexts: tab appears twice/],
     [
       'one set and removed',
       ({ runtime }) => runtime.reportContexts({ set: [tab], removed: ['tab'] }),
-      /^contexts: tab is set and removed/,
+      /^contexts: tab is both set and removed/,
     ],
     ['a wrong id removed', ({ runtime }) => runtime.reportContexts({ removed: ['x', '/'] }), /^contexts\.removed\[1\]/],
     ['too many contexts', ({ runtime }) => runtime.reportContexts(numbered(1001)), /^contexts: more than 1000/],

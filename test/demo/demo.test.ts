@@ -233,7 +233,7 @@ describe('callboard demo', () => {
       return found.length >= 2 ? found : null;
     });
     const figures =
-      /\d of \d connected, \d+ waiting \| \d+ completed, \d+ failed, .* \| \d of \d workers busy \| \d+ of \d+ messages came twice$/;
+      /\d of \d connected, \d+ waiting \| \d+ completed, \d+ failed, .* \| \d of \d workers busy \| \d+ of \d+ messages were duplicates$/;
     for (const line of lines) expect(line).toMatch(figures);
     expect(lines.at(-1)).toMatch(/ \| [1-9]\d* completed, /);
     expect(demo.run.err.slice(0, 2000)).toBe('');

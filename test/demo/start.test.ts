@@ -33,7 +33,7 @@ it('a demo without a browser says where to open the page, and goes on', async ()
   const { run } = demo;
   await until('the greeting', () => readPrinted(run.out));
   const [line = ''] = run.out.split('\n').filter((text) => text.includes('carol'));
-  expect(line).toMatch(/was not asked for: open http:|is not built/);
+  expect(line).toMatch(/no browser was requested: open http:|is not built/);
   run.child.kill('SIGTERM');
   expect(await run.exit).toBe(0);
 });

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 export type Cable = AsyncDisposable & {
-  /** The far end's address, through the cable. */
+  /** The address of the proxy, which forwards to the server. */
   readonly url: string;
-  /** Breaks every connection, and each new one, until it is mended. */
+  /** Breaks all connections, and rejects new ones until `mend` is called. */
   cut(): void;
   mend(): void;
 };
 
-/** A TCP connection to a server that can be cut: `url` is the server's own. */
+/** Starts a TCP proxy to the server at `url`. Its connections can be cut. */
 export async function layCable(url: string): Promise<Cable> {
   const { port } = new URL(url);
   const sockets = new Set<Socket>();

@@ -1,4 +1,7 @@
-/** The same thing but for what is given: a class keeps its methods and what only they see, which a spread would lose. */
+/**
+ * A proxy of `thing` with some members replaced. Unlike a spread copy, it keeps a class's methods and their private
+ * fields.
+ */
 export function changed<T extends object>(thing: T, change: Partial<T>): T {
   return new Proxy(thing, {
     get(target, name) {

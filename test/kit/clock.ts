@@ -3,8 +3,8 @@ import type { Cancel, Clock } from '../../src/core/clock.ts';
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; readonly order: number };
 
 /**
- * A clock that stands still until it is told to go on. `advance` runs every timer that falls due, in order of time, and lets the promises
- * that each one settles run before the next.
+ * A clock that moves only when a test moves it. `advance` runs all due timers in order of time, and lets the promises
+ * that each timer settles run before the next timer.
  */
 export class FakeClock implements Clock {
   #now: number;
@@ -28,7 +28,7 @@ export class FakeClock implements Clock {
     return this.#add({ at: this.#now + ms, every: ms, run, order: this.#order++ });
   }
 
-  /** From now on `advance` waits after each timer until this resolves too: for what goes on outside this process. */
+  /** Makes `advance` and `leap` wait after each timer until `quiet` resolves. For work outside this process. */
   alsoAwaits(quiet: () => Promise<void>): void {
     this.#awaited = quiet;
   }
@@ -47,7 +47,7 @@ export class FakeClock implements Clock {
     await this.#awaited();
   }
 
-  /** As `advance`, but as if the process had slept through it: what fell due many times runs once, at the end. */
+  /** Like `advance`, but as if the process had been suspended: each due timer runs once, at the end. */
   async leap(ms: number): Promise<void> {
     await this.#awaited();
     this.#now += ms;
@@ -69,7 +69,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Moves the clock on, a little at a time, until this is there: for what looks again after a while. */
+/** Moves the clock in steps of `stepMs` until the promise settles. For code that polls with timers. */
 export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>, stepMs = 10): Promise<T> {
   let over = false;
   const done = (): void => void (over = true);
@@ -80,19 +80,19 @@ export async function meanwhile<T>(clock: FakeClock, awaited: Promise<T>, stepMs
 
 const outside = new Set<() => Promise<void>>();
 
-/** From now on `settle` waits for this too: for what goes on outside this process. */
+/** Makes `settle` also wait for `quiet`, until the returned function is called. For work outside this process. */
 export function alsoSettles(quiet: () => Promise<void>): Cancel {
   outside.add(quiet);
   return () => void outside.delete(quiet);
 }
 
-/** Lets everything that is ready run, here and in the stores that tests of this process have open. */
+/** Lets all ready work run, in this process and in the stores that tests of this process have opened. */
 export async function settle(): Promise<void> {
   await turns();
   for (const quiet of [...outside]) await quiet();
 }
 
-/** Lets everything that is ready in this process run: promise jobs and immediates, a few rounds of them. */
+/** Lets all ready work of this process run: four rounds of promise jobs and immediates. */
 export async function turns(): Promise<void> {
   for (let round = 0; round < 4; round++) await new Promise((done) => setImmediate(done));
 }

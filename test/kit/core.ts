@@ -44,11 +44,11 @@ export type TestOptions = {
   readonly spill?: (clock: FakeClock) => SpillStore;
   readonly history?: Partial<HistoryLimits>;
   readonly shares?: Shares;
-  /** Puts something before the backend: a port that fails, or keeps to itself. */
+  /** Wraps the backend, for example with a port that fails or does not answer. */
   readonly wrap?: (backend: MemoryBackend) => MemoryBackend;
 };
 
-/** A core over memory, alone, with its clock standing still. */
+/** A single core over memory, with a FakeClock. */
 export async function testCore(options: TestOptions = {}): Promise<TestCore & AsyncDisposable> {
   const clock = new FakeClock();
   const counts = new Map<string, number>();
@@ -101,7 +101,7 @@ export async function startCore(options: TestOptions, { backend, clock, counts, 
 
 export type Sent = { readonly command: Command; readonly params: JsonText | null; readonly remainingMs: number };
 
-/** A client on a socket that takes everything. What was sent stands in `sent`, `cancels` and `closes`. */
+/** A client whose socket accepts everything. Records what was sent in `sent`, `cancels` and `closes`. */
 export class TestClient {
   readonly sent: Sent[];
   readonly cancels: string[];
@@ -151,7 +151,7 @@ export async function connect(
     backlog: () => client?.backlog ?? 0,
     close(cause, instanceId) {
       closes.push({ cause, instanceId });
-      // A relay that closes before its links takes no end any more: its lease ends them.
+      // A relay that closes before its links does not record their ends any more: the end of its lease does.
       client?.session.closed(cause).catch((error: unknown) => {
         if (!isAway(error)) throw error;
       });

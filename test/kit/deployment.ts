@@ -23,13 +23,16 @@ export type NodeOptions = Pick<RedisParts, 'retentionMs' | 'streamMessages'> & {
   readonly scopeOf: (userId: string) => string;
 };
 
-/** Some processes' backends over the run's Redis, in one namespace of their own, at the time of a clock that the test moves. */
+/** The backends of several processes over the run's Redis, in their own namespace, with the time of a FakeClock. */
 export type Deployment = {
-  /** The backend of one more process. Whoever takes it closes it. */
+  /** Opens the backend of one more process. The caller must close it. */
   open(options: NodeOptions): Promise<Backend>;
 };
 
-/** `clock.advance`, and `settle` while anything is open, wait from now on until the store has answered everything, and every mailbox and subscription was read as far as it stands. */
+/**
+ * Creates a deployment. Afterwards `clock.advance`, and `settle` while a backend is open, wait until the store has
+ * answered every request and every mailbox and subscription has been read to its end.
+ */
 export function deployment(clock: FakeClock, partitions = 1): Deployment {
   const namespace = randomUUID();
   const open = new Set<Process>();
@@ -53,9 +56,9 @@ export function deployment(clock: FakeClock, partitions = 1): Deployment {
 
 type Process = {
   readonly backend: Backend;
-  /** What was asked of the store so far, and what of it has no answer yet. */
+  /** The number of requests to the store so far, and of those without an answer. */
   readonly traffic: { asked: number; pending: number };
-  /** Resolves when all that was posted and published before was heard. */
+  /** Resolves when this process has received everything that was posted and published before the call. */
   heard(): Promise<void>;
   close(): Promise<void>;
 };
@@ -88,14 +91,14 @@ async function openProcess(
   const store = watched(createStore({ ...options, client, programs, sha256 }), traffic);
   const parts = { ...options, store, connect, sha256, system: systemClock, log: silentLog, leaseMs: NODE_LEASE_MS };
   const rooms = createRedisRooms(parts) as Backend;
-  // What another process publishes before the subscription stands is never heard.
+  // Messages that another process publishes before this process has subscribed are lost.
   await rooms.ready?.();
   const { backend, upToNow } = pulsed(rooms);
   return {
     backend: { ...backend, ready: async () => void (await store.read([['EXISTS', store.key(0, 'meta')]])) },
     traffic,
     async heard() {
-      // A subscription hears in order: what was published before comes before the answer.
+      // A subscription is ordered, so earlier messages arrive before the answer to this ping.
       const listening = clients.filter(({ purpose, client: { status } }) => purpose === 'bus' && status === 'ready');
       await Promise.all([upToNow(), ...listening.map(({ client: bus }) => bus.ping())]);
     },
@@ -127,7 +130,7 @@ function watched(store: Store, traffic: Process['traffic']): Store {
   };
 }
 
-/** Lets one wait until every mailbox of this process was read as far as it stands: a pulse of ours goes through each. */
+/** `upToNow` resolves when every mailbox of this process has been read to its end: it sends a pulse through each. */
 function pulsed(rooms: Backend): { readonly backend: Backend; upToNow(): Promise<void> } {
   const waiting = new Map<string, () => void>();
   const { nodes } = rooms;

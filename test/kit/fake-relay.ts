@@ -17,7 +17,7 @@ const WELCOME: Welcome = {
   in_flight: 32,
 };
 
-/** A queue that may be awaited before its items come. */
+/** A queue whose next item can be awaited before it arrives. */
 class Arrivals<T> {
   readonly #items: T[] = [];
   readonly #waiting: ((item: T) => void)[] = [];
@@ -38,7 +38,10 @@ class Arrivals<T> {
   }
 }
 
-/** The relay's side of one link, told by the test what to do. It reads with the real parsers and answers nothing by itself but `hello` and `closing`. */
+/**
+ * The relay's side of one link, controlled by the test. It parses frames with the real parsers. Only `hello` and
+ * `closing` are answered automatically.
+ */
 export class FakeLink {
   readonly hello: Up<'hello'>;
   readonly #socket: WebSocket;
@@ -46,7 +49,7 @@ export class FakeLink {
   /** Every frame after the hello, in order. */
   readonly frames: UpFrame[] = [];
   readonly closed: Promise<void>;
-  /** False: `closing` is the test's to answer. */
+  /** Whether `closing` is answered automatically. If false, the test must answer it. */
   letsGo = true;
 
   constructor(socket: WebSocket, hello: Up<'hello'>) {
@@ -61,14 +64,14 @@ export class FakeLink {
     if (frame.type === 'closing' && this.letsGo) this.send({ type: 'closed' }, { commands: [] });
   }
 
-  /** The next frame of this type that no one took yet. */
+  /** Resolves with the next frame of this type that has not been taken. */
   async next<K extends UpType>(type: K): Promise<Up<K>> {
     const frame = await this.#of(type).next();
     if (!is(frame, type)) throw new Error(`${type} expected, not ${frame.type}`);
     return frame;
   }
 
-  /** Frames of this type that no one took yet, once everything sent so far was answered. */
+  /** The number of frames of this type that have not been taken, after the client has answered a ping. */
   async untaken(type: UpType): Promise<number> {
     this.send({ type: 'ping' });
     await this.next('pong');
@@ -91,7 +94,7 @@ export class FakeLink {
     this.send({ type: 'result_ack', command_id: commandId, recorded: 'recorded' });
   }
 
-  /** As the relay closes: `bye`, then the close code. */
+  /** Closes like the relay: `bye`, then the close code. */
   bye(reason: CloseReason, afterMs?: number): void {
     const { code, reconnect } = CLOSE[reason];
     const after = afterMs === undefined ? {} : { after_ms: afterMs };
@@ -103,7 +106,7 @@ export class FakeLink {
     this.#socket.close(code);
   }
 
-  /** The connection breaks without a word. */
+  /** Breaks the connection without a close frame. */
   drop(): void {
     this.#socket.terminate();
   }
@@ -117,16 +120,19 @@ export class FakeLink {
 
 export type FakeRelay = AsyncDisposable & {
   readonly url: string;
-  /** What was wrong with frames that came: an honest client leaves it empty. */
+  /** The faults of received frames. Empty for a correct client. */
   readonly faults: readonly string[];
   readonly connections: number;
-  /** The next link that said hello. */
+  /** Resolves with the next link that sent its hello. */
   link(): Promise<FakeLink>;
 };
 
 export type Admission = Partial<Welcome> | CloseReason | 'silence';
 
-/** A relay on 127.0.0.1 that does what the test says. `admit`: more for the welcome, or why there is none. */
+/**
+ * Starts a relay on 127.0.0.1 that the test controls. `admit` returns members to override in the `welcome`, a close
+ * reason to refuse with, or `silence` for no answer.
+ */
 export async function startFakeRelay(admit: (hello: Up<'hello'>) => Admission = () => ({})): Promise<FakeRelay> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, path: '/connect', handleProtocols: choose });
   await once(server, 'listening');

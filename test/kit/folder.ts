@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A new and empty folder, for as long as the test lasts that asks for it. */
+/** A new empty folder, which is removed when the current test finishes. */
 export function ownFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-own-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

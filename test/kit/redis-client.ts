@@ -3,7 +3,7 @@ import { readTarget } from '../../src/backends/redis/target.ts';
 import type { Client } from '../../src/backends/redis/wire.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 
-/** A connection for commands, not yet begun, to the Redis at this address. */
+/** A client for commands to the Redis at this address. It is not connected yet. */
 export function connectCommands(url: string, log: Log = silentLog): Client {
   return connectTo(readTarget(url), 'commands', log);
 }

@@ -3,19 +3,22 @@ import { freePort, startRedis, type RedisServer } from './redis.ts';
 
 const SLOTS = 16_384;
 
-/** A Redis Cluster of masters without replicas, on free ports of loopback; each holds an equal range of the slots, in order. */
+/**
+ * A Redis Cluster of masters without replicas, on free loopback ports. Each master has an equal range of slots, in
+ * order.
+ */
 export type RedisCluster = {
-  /** As the settings take it. */
+  /** The address for the relay's settings. */
   readonly address: string;
-  /** One address a master, in the order of their ranges. */
+  /** The address of each master, in the order of their ranges. */
   readonly urls: readonly string[];
   readonly masters: readonly RedisServer[];
-  /** What each master has run of a command since it started, in the order of their ranges. */
+  /** How many times each master has run a command since its start, in the order of their ranges. */
   calls(command: string): Promise<readonly number[]>;
   stop(): Promise<void>;
 };
 
-/** Resolves once every master sees the whole cluster and serves it. */
+/** Starts a cluster. Resolves when every master knows the whole cluster and serves requests. */
 export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
   const servers = await Promise.all(Array.from({ length: masters }, launch));
   const hands = servers.map(({ server }) => new Redis(server.url));
@@ -25,7 +28,7 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
   };
   try {
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'ADDSLOTSRANGE', ...range(i, masters))));
-    // Nodes that meet with one epoch would have to agree on another first.
+    // Nodes with equal epochs would have to resolve the conflict first.
     await Promise.all(hands.map((hand, i) => hand.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)));
     for (const { server, bus } of servers.slice(1))
       await hands[0]?.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
@@ -44,13 +47,13 @@ export async function startRedisCluster(masters = 3): Promise<RedisCluster> {
 }
 
 async function launch(): Promise<{ readonly server: RedisServer; readonly bus: number }> {
-  // Its usual place, 10,000 above, may lie beyond the last port.
+  // The default bus port, 10,000 above the client port, may exceed the highest port number.
   const bus = await freePort();
   const own = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'];
   return { server: await startRedis([...own, '--save', '', '--appendonly', 'no']), bus };
 }
 
-/** The first and last slot of the i-th of so many equal ranges. */
+/** The first and last slot of range `i` of `of` equal ranges. */
 function range(i: number, of: number): readonly [number, number] {
   return [Math.ceil((i * SLOTS) / of), Math.ceil(((i + 1) * SLOTS) / of) - 1];
 }

@@ -3,7 +3,7 @@ import { startRedis } from './redis.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Of the one Redis that all tests of a run share, each in a namespace of its own. */
+    /** The address of the Redis that all tests of a run share, each in its own namespace. */
     redisUrl: string;
   }
 }

@@ -6,49 +6,51 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort, PROGRAM, startRedis, type RedisServer } from './redis.ts';
 
-/** A master, its replica, and one sentinel that decides alone, on free ports of loopback. */
+/** A master, its replica, and one sentinel with a quorum of 1, on free loopback ports. */
 export type RedisSentinel = {
-  /** Of the sentinel. */
+  /** The address of the sentinel. */
   readonly url: string;
-  /** By which name the sentinel knows the master. */
+  /** The name of the master at the sentinel. */
   readonly name: string;
   readonly servers: readonly [RedisServer, RedisServer];
-  /** The port of the one that the sentinel calls the master now. */
+  /** The port of the current master according to the sentinel. */
   master(): Promise<number>;
-  /** Makes the replica the master without a fault; resolves once it is. */
+  /** Makes the replica the master, without a fault of the old master. Resolves when it is done. */
   failOver(): Promise<void>;
-  /** Resolves once the sentinel calls another than this port the master, and that one takes writes. */
+  /**
+   * Resolves when the sentinel names a master at another port than `port`, and that server has the role of a master.
+   */
   movedFrom(port: number): Promise<void>;
   stop(): Promise<void>;
 };
 
 export type SentinelOptions = {
-  /** After how long without an answer the sentinel counts the master as gone, milliseconds. */
+  /** After how many milliseconds without an answer the sentinel considers the master down. */
   readonly downAfterMs?: number;
-  /** Further arguments of both servers. */
+  /** Additional arguments of both servers. */
   readonly args?: readonly string[];
-  /** Asked for by both servers, and by the sentinel. */
+  /** The passwords that both servers and the sentinel require. */
   readonly passwords?: { readonly servers: string; readonly sentinel: string } | undefined;
 };
 
 const NAME = 'callboard';
 
-/** Resolves once the replica follows and the sentinel knows it: from then on a failover has somewhere to go. */
+/** Resolves when the replica is in sync and the sentinel knows it, so that a failover is possible. */
 export async function startRedisSentinel(options: SentinelOptions = {}): Promise<RedisSentinel> {
   const { downAfterMs = 1_000, args = ['--save', '', '--appendonly', 'no'], passwords } = options;
   const auth = passwords ? ['--requirepass', passwords.servers, '--masterauth', passwords.servers] : [];
-  // Without a wait, and without a disk between them, the replica has its copy at once.
+  // Diskless replication without a delay: the replica gets its copy at once.
   const quick = [...args, ...auth, '--repl-diskless-sync-delay', '0'];
   const first = await startRedis(quick);
   const follow = ['--replicaof', '127.0.0.1', String(first.port)];
   const second = await startRedis([...quick, ...follow]);
-  // The sentinel asks the master of its replicas at once, and then seldom.
+  // The sentinel asks the master for its replicas at its start and then rarely, so the replica must be connected first.
   const info = (of: number): Promise<string> => infoOf(of, passwords?.servers);
   await until(async () => (await info(second.port)).includes('master_link_status:up'));
   const port = await freePort();
   const stopSentinel = launchSentinel(configOf({ port, master: first.port, downAfterMs, passwords }));
   const hand = new Redis({ host: '127.0.0.1', port, ...(passwords && { password: passwords.sentinel }) });
-  // It listens soon: until then the hand tries again.
+  // The sentinel is not listening yet. Until it is, the client retries.
   hand.on('error', () => {});
   const master = async (): Promise<number> => {
     const address = await hand.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME);
@@ -95,7 +97,10 @@ function configOf({ port, master, downAfterMs, passwords }: Watch): string {
   ].join('\n');
 }
 
-/** Starts it in a folder of its own, since it writes what it learns into its file; how it is ended. */
+/**
+ * Starts a sentinel in a temporary folder, because it writes its state into its configuration file. Returns a function
+ * that ends it and removes the folder.
+ */
 function launchSentinel(config: string): () => Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-sentinel-'));
   const file = join(folder, 'sentinel.conf');

@@ -9,17 +9,17 @@ import { createInterface } from 'node:readline';
 /** The redis-server that tests start. */
 export const PROGRAM = process.env.CALLBOARD_TEST_REDIS ?? 'redis-server';
 
-/** A Redis of our own, on a free port of loopback, in a folder of its own. */
+/** A separate Redis on a free loopback port with its own folder. */
 export type RedisServer = {
   readonly url: string;
   readonly port: number;
   readonly folder: string;
   readonly process: ChildProcess;
-  /** Ends it at once, as a crash would: nothing is written any more. Its folder stays. */
+  /** Kills it, like a crash: nothing more is written. Its folder stays. */
   kill(): Promise<void>;
-  /** Starts it again on the same port, with what its folder holds. */
+  /** Starts it again on the same port with the data in its folder. */
   restart(): Promise<void>;
-  /** Ends it and removes its folder. */
+  /** Kills it and removes its folder. */
   stop(): Promise<void>;
 };
 
@@ -33,7 +33,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** `args` follow the ones that keep it to loopback; without any it persists nothing. */
+/** Starts a Redis that listens on loopback only. `args` are additional arguments; by default it persists nothing. */
 export async function startRedis(
   args: readonly string[] = ['--save', '', '--appendonly', 'no'],
   port?: number,

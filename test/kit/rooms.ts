@@ -25,7 +25,7 @@ export type Rooms = {
   readonly history: Histories;
 };
 
-/** The reading rooms over a memory backend that a test fills by its own hand. */
+/** The rooms that only read, over a memory backend that the test fills directly. */
 export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
   const clock = new FakeClock();
   const crypto = createCrypto('test');

@@ -8,13 +8,13 @@ import { spillOf, startCore, testCore, type TestCore, type TestOptions } from '.
 
 export type OpenedCore = AsyncDisposable &
   Omit<TestCore, 'backend'> & {
-    /** Of two cores, of the one that is called. */
+    /** The backend; with two cores, that of the core that is called. */
     readonly backend: Backend;
   };
 
 /**
- * The core that the run's topology asks for, started, with its clock standing still: over memory, over Redis, or of two over Redis the one
- * that is called, with the `links` of the other. Closing it closes all.
+ * Starts the core of the run's topology with a FakeClock: one core over memory, one over Redis, or two over Redis. With
+ * two cores, calls go to one and its `links` are those of the other. Disposal closes all cores.
  */
 export async function openCore(options: Omit<TestOptions, 'wrap'> = {}): Promise<OpenedCore> {
   const topology = inject('topology');
@@ -22,7 +22,7 @@ export async function openCore(options: Omit<TestOptions, 'wrap'> = {}): Promise
   const clock = new FakeClock();
   const counts = new Map<string, number>();
   const spill = spillOf(options, clock);
-  // Direct mode loads no Redis client.
+  // Imported here, so that direct mode does not load the Redis client.
   const { deployment } = await import('./deployment.ts');
   const place = deployment(clock);
   const { nodeId = 'n1', policy = defaultPolicy, history = {} } = options;

@@ -22,21 +22,23 @@ declare module 'vitest' {
   }
 }
 
-/** How many of so many random runs a property gets: Redis is asked some thousand times slower than memory. */
+/** The number of random runs of a property: a tenth of `ofMemory` over Redis, which answers about 1000 times slower. */
 export function numRuns(ofMemory: number): number {
   return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);
 }
 
 export type House = {
-  /** What is called. Its `core.links` are those of the relay that clients connect to; closing it closes all. */
+  /**
+   * The relay that is called. Its `core.links` are those of the relay to which clients connect. Closing it closes all.
+   */
   readonly callboard: Callboard;
   readonly url: string;
   readonly linkUrl: string;
-  /** What a test may reach into: given, or opened at the time of a clock that stands still; else null. */
+  /** The backend, if a test may access it: it was passed in, or opened with a FakeClock. Otherwise null. */
   readonly backend: Backend | null;
 };
 
-/** Opens and starts what the run's topology asks for. Whoever brings a backend gets one relay over it. */
+/** Opens and starts the relays of the run's topology. With `options.backend`, it is one relay over that backend. */
 export async function openHouse(options: CallboardOptions): Promise<House> {
   const topology = options.backend ? 'direct' : inject('topology');
   if (topology === 'direct') return alone({ callboard: createCallboard(options), backend: options.backend ?? null });
@@ -57,7 +59,9 @@ async function alone({ callboard, backend }: Opened): Promise<House> {
   return { callboard, url, linkUrl: url, backend };
 }
 
-/** Opens relays of one deployment. A clock that stands still is the store's too; otherwise time is that of Redis. */
+/**
+ * Returns a function that opens relays of one deployment. A FakeClock is also the store's clock; otherwise Redis's is.
+ */
 async function opener(options: CallboardOptions): Promise<(config: Settings) => Promise<Opened>> {
   const { clock, policy } = options;
   if (!(clock instanceof FakeClock)) {
@@ -68,7 +72,7 @@ async function opener(options: CallboardOptions): Promise<(config: Settings) => 
       return { callboard, backend: null };
     };
   }
-  // Direct mode loads no Redis client.
+  // Imported here, so that direct mode does not load the Redis client.
   const { deployment } = await import('./deployment.ts');
   const place = deployment(clock);
   const together = createMemorySpill(clock, createCrypto('test'));

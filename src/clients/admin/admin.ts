@@ -2,7 +2,7 @@ import * as documents from '../../generated/admin.ts';
 import { createAsk, type Ask } from './ask.ts';
 import type { Admin, AdminOptions, DeliveryReader } from './types.ts';
 
-/** The user that an older reader meant when it named none. */
+/** The user id that older deployments used when none was given. */
 const LEGACY_USER = 'default';
 
 type Diagnostics = Omit<Admin, keyof History | keyof Sites | 'delivery'>;
@@ -12,7 +12,7 @@ type Sites = Pick<
   'contexts' | 'contextCount' | 'windows' | 'windowCount' | 'window' | 'workers' | 'availableWorkers' | 'workersOfTask'
 >;
 
-/** A reader of one relay. Throws TypeError for what is no URL; asks nothing before the first question. */
+/** Creates a reader of one relay. Throws TypeError for an invalid URL. Sends nothing until a method is called. */
 export function createAdmin(options: AdminOptions): Admin {
   new URL(options.url);
   const ask = createAsk(options);

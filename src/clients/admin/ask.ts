@@ -2,16 +2,16 @@ import type { TypedDocumentString } from '../../generated/admin.ts';
 import { askRelay, textOf, type AskOptions, type HttpAnswer } from '../link/ask.ts';
 import { AdminError } from './errors.ts';
 
-/** How long the relay may take over a query, milliseconds. */
+/** How long the relay may take to answer a query, on top of GRACE_MS. Milliseconds. */
 const BUDGET_MS = 10_000;
 
-/** Asks one question of the relay; rejects with AdminError. An answer in part is none. */
+/** Runs one query. Rejects with AdminError, also when the answer contains errors beside partial data. */
 export type Ask = <Data, Variables extends object>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
 ) => Promise<Data>;
 
-/** Asks over the relay's GraphQL. Reading bears being asked twice, so what broke on the way is tried again. */
+/** Runs queries over the relay's GraphQL. Queries only read, so a request whose connection breaks is sent again. */
 export function createAsk(options: AskOptions): Ask {
   return async (document, variables) => {
     const answer = await askRelay(options, {
@@ -25,13 +25,15 @@ export function createAsk(options: AskOptions): Ask {
   };
 }
 
-/** Of the type that the document says: the relay checked the document against the schema that the type was made of. */
+/**
+ * The type is not checked here: the relay validated the document against the schema from which the type was generated.
+ */
 function dataOf<Data>({ status, body, retryAfterMs }: HttpAnswer): Data {
   const refusal = refusalOf(body);
   if (refusal) throw new AdminError(refusal.code, refusal.message, { status, retryAfterMs });
   const { data } = body;
   if (!isData<Data>(data)) {
-    throw new AdminError('bad_answer', `HTTP ${status} is not a relay's answer.`, { status, retryAfterMs });
+    throw new AdminError('bad_answer', `HTTP ${status} without a relay's answer.`, { status, retryAfterMs });
   }
   return data;
 }
@@ -42,7 +44,7 @@ function isData<Data>(data: unknown): data is Data {
 
 type Refused = { readonly code: string; readonly message: string };
 
-/** What GraphQL says first, or a problem of the server before it. */
+/** The first GraphQL error, or the problem document of a request that was refused before GraphQL. Null: neither. */
 function refusalOf(body: HttpAnswer['body']): Refused | null {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   if (first !== undefined) {

@@ -1,19 +1,24 @@
 export type AdminErrorDetails = {
-  /** Of HTTP; null where nothing answered. */
+  /** The HTTP status; null when there was no response. */
   readonly status?: number | null;
   readonly retryAfterMs?: number | null;
   readonly cause?: unknown;
 };
 
 /**
- * Why there is no answer. `code` is one of callboard's (`unauthenticated`, `forbidden`, `invalid_argument`, `not_found`, ...), or `unreachable`
- * (the relay could not be asked) or `bad_answer` (what answered does not speak as a relay does). `message` is made for people.
+ * The error with which every method of Admin rejects. `code` is one of callboard's codes (`unauthenticated`,
+ * `forbidden`, `invalid_argument`, `not_found`, ...), or one of two others:
+ *
+ * - `unreachable`: no response from the relay.
+ * - `bad_answer`: the response does not come from a relay.
+ *
+ * `message` is meant for people, not for programs.
  */
 export class AdminError extends Error {
   readonly code: string;
-  /** The status of the answer; null where there was none. GraphQL puts most refusals into an answer whose status is 200. */
+  /** The HTTP status; null when there was no response. GraphQL sends most refusals with status 200. */
   readonly status: number | null;
-  /** When it may be worth asking again. */
+  /** The relay's `Retry-After` in milliseconds; null when it sent none. */
   readonly retryAfterMs: number | null;
 
   constructor(code: string, message: string, details: AdminErrorDetails = {}) {

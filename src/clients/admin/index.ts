@@ -1,4 +1,6 @@
-/** `callboard/admin`: reads what a relay knows, for operators' programs, in a browser or in Node. Needs `fetch` and nothing else. */
+/**
+ * `callboard/admin`: read access to a relay's state for operators' programs, in browsers and Node. Needs only `fetch`.
+ */
 export { createAdmin } from './admin.ts';
 export { AdminError, type AdminErrorDetails } from './errors.ts';
 export { pages, type Page } from './pages.ts';

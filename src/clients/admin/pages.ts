@@ -2,8 +2,9 @@
 export type Page<Row = unknown> = { readonly nodes: readonly Row[]; readonly nextCursor: string | null };
 
 /**
- * Every page of a listing in its order, each asked for when the one before was taken: `pages((after) => admin.users({ after }))`. Rows that
- * come and go meanwhile may be missed; none is given twice. Throws what asking throws.
+ * Yields every page of a listing in order: `pages((after) => admin.users({ after }))`. Each page is requested when the
+ * consumer asks for it. Rows that appear or disappear during the iteration may be missed; no row is yielded twice.
+ * Throws what `ask` throws.
  */
 export async function* pages<Listing extends Page>(
   ask: (after: string | null) => Promise<Listing>,

@@ -10,23 +10,26 @@ export type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
 export type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
 export type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 
-/** Something asked of the relay that has no answer yet. */
+/** A request to the relay that has not been answered. */
 export type Ask = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
-  /** The frame that asks. */
+  /** The frame that sends the request. */
   frame(ref: string): string;
-  /** The frame that asks again on a new link, once the relay said that the command is admitted. */
+  /** The frame that repeats the request on a new link after the relay confirmed that the command is admitted. */
   again(ref: string, leftMs: number): string;
-  /** Whether the relay has said so. */
+  /** Whether the relay confirmed that the command is admitted. */
   admitted: boolean;
   /** Whether `again` was sent. */
   resumed: boolean;
-  /** That the command lives still, said before what was waited for: the relay goes away, and the wait goes on over the next link. */
+  /**
+   * An `outcome` frame without an outcome that came before the awaited stage and before `endsAt`. The relay is shutting
+   * down, and the wait continues over the next link.
+   */
   early: OutcomeFrame | null;
   readonly onStage: ((stage: string) => void) | undefined;
-  /** Ends what watches over the wait; called when it is over. */
+  /** Cancels the wait's timer and removes its abort listener. Called when the wait is over. */
   readonly stopWatching: () => void;
   readonly resolve: (frame: AnswerFrame) => void;
   readonly reject: (error: unknown) => void;
@@ -36,7 +39,7 @@ export type Frames = Pick<Ask, 'frame' | 'again'>;
 
 const LONGEST_WAIT_MS = 600_000;
 
-/** Whether the relay ended a wait that has reached neither its stage nor its time. */
+/** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
 export function isEarly({ waitFor, endsAt }: Ask, frame: AnswerFrame, now: number): frame is OutcomeFrame {
   if (frame.type !== 'outcome' || frame.outcome !== undefined || now >= endsAt) return false;
   return waitFor === 'completed' || (waitFor === 'acknowledged' && frame.stage !== 'acknowledged');
@@ -83,7 +86,8 @@ export function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<
 }
 
 /**
- * A command that the relay had admitted and, after a broken link, does not know any more: the relay lost its memory. It may have run.
+ * The outcome of a command that the relay admitted but no longer knows after a broken link: the relay lost its data, so
+ * the command may have run.
  */
 export function forgotten({ handle }: Ask): OutcomeFrame {
   return {
@@ -95,7 +99,7 @@ export function forgotten({ handle }: Ask): OutcomeFrame {
     stage: 'terminal',
     execution: 'may_have_run',
     error_code: 'store_lost',
-    error_message: 'The relay does not know the command any more.',
+    error_message: 'The relay no longer knows the command.',
   };
 }
 
@@ -104,7 +108,7 @@ export function refusalOf(handle: Handle, { code, message, by, retry_after_ms, s
   return new CallerError(code, message, { handle, by: by ?? null, retryAfterMs, share: share ?? null });
 }
 
-/** The first stage says that the command is admitted, which decides what is asked after a lost link. */
+/** At least the first stage is requested: it confirms the admission, which decides what is sent after a lost link. */
 function stagesOf({ onStage }: { readonly onStage?: unknown }) {
   return { stages: onStage === undefined ? 'first' : 'all' } as const;
 }
@@ -117,7 +121,7 @@ function clamp(ms: number): number {
   return Math.max(0, Math.min(LONGEST_WAIT_MS, Math.floor(ms)));
 }
 
-/** Of whatever type the caller claims. */
+/** The result has the type that the caller assumes; nothing checks it. */
 function parse<T>(handle: Handle, payload: string | null): T {
   try {
     return JSON.parse(payload ?? 'null');

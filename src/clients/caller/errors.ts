@@ -9,23 +9,26 @@ export type CallerErrorDetails = {
 };
 
 /**
- * Why there is no Invocation. `code` is one of callboard's (`not_connected`, `policy_denied`, ...; the relay refused, and an invocation that it
- * refused left no record), or one of the caller's own:
+ * Thrown when there is no Invocation. `code` is one of callboard's codes (`not_connected`, `policy_denied`, ...) when
+ * the relay refused the request; a refused invocation leaves no record. Otherwise it is one of the caller's own codes:
  *
- * - `unreachable`: the relay could not be asked, or its answer did not come. The command may have been admitted: await `handle`.
- * - `bad_answer`: what answered does not speak as a relay does.
- * - `overloaded`: too many waits are queued here already; nothing was sent.
+ * - `unreachable`: the relay could not be reached, or its answer did not arrive. The command may have been admitted:
+ *   await `handle`.
+ * - `bad_answer`: the response does not come from a relay.
+ * - `overloaded`: too many waits are queued in this caller already; nothing was sent.
  * - `closed`: the caller was closed.
+ *
+ * A link that the relay closed permanently gives the name of its close code.
  */
 export class CallerError extends Error {
   readonly code: string;
-  /** The command that this is about; null where the relay was not asked about any. */
+  /** The command that the error concerns; null when it concerns none. */
   readonly handle: Handle | null;
-  /** Who refused an invocation, where the relay says so: `policy`, `target`, `capacity`, ... */
+  /** The check that refused the invocation, if the relay names it: `policy`, `target`, `capacity`, ... */
   readonly by: string | null;
-  /** When it may be worth asking again. */
+  /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
-  /** Which share of the relay is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`, ... */
+  /** The relay's share that is used up, for `share_exceeded` and `store_full`: `links`, `queued_bytes`, ... */
   readonly share: string | null;
 
   constructor(code: string, message: string, details: CallerErrorDetails = {}) {

@@ -10,19 +10,19 @@ import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, 
 export type HttpCallerOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** A function is asked before each request, and once more when the relay turns its token down. */
+  /** A function is called before each request, and once more when the relay answers 401. */
   readonly token: TokenSource;
-  /** How often a request is sent again when its connection broke. Default 3. */
+  /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** 0 (included) to 1 (excluded). */
+  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number;
 };
 
 type Asked = Omit<AskRequest, 'signal' | 'fault'> & { readonly handle: Handle };
 
-/** A caller over the relay's REST paths: one request per wait. `onStage` is never called. */
+/** Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. */
 export function createHttpCaller(options: HttpCallerOptions): Caller {
   new URL(options.url);
   return new HttpCaller(options);
@@ -111,5 +111,5 @@ function refusalOf(handle: Handle, answer: HttpAnswer): CallerError {
 }
 
 function badAnswer(handle: Handle, status: number): CallerError {
-  return new CallerError('bad_answer', `HTTP ${status} is not a relay's answer.`, { handle });
+  return new CallerError('bad_answer', `HTTP ${status} without a relay's answer.`, { handle });
 }

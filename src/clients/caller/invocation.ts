@@ -2,23 +2,23 @@ import { CallerError } from './errors.ts';
 import { readOutcome, type RawOutcome } from './outcome.ts';
 import type { Evidence, Handle, Invocation, Receipt } from './types.ts';
 
-/** An answer as it came, over whichever wire. */
+/** A parsed answer, over HTTP or over a link. */
 export type Answer<T> = Evidence & RawOutcome<T>;
 
-/** Throws CallerError `bad_answer` for an outcome that there is not. */
+/** Throws CallerError `bad_answer` for an unknown outcome. */
 export function toInvocation<T>({ outcome, result, error, ...evidence }: Answer<T>): Invocation<T> {
   const end = readOutcome({ outcome, result, error });
   if (end) return { ...evidence, ...end };
-  throw new CallerError('bad_answer', `There is no outcome ${outcome}.`, { handle: evidence.handle });
+  throw new CallerError('bad_answer', `Unknown outcome: ${outcome}.`, { handle: evidence.handle });
 }
 
-/** Throws CallerError `bad_answer` for a state that there is not. */
+/** Throws CallerError `bad_answer` for an unknown state. */
 export function toReceipt(handle: Handle, state: unknown): Receipt {
   if (state === 'cancelled' || state === 'requested' || state === 'too_late') return { handle, state };
   throw new CallerError('bad_answer', 'The relay gave no receipt.', { handle });
 }
 
-/** How long an invocation may wait by its own budgets, milliseconds. */
+/** The sum of an invocation's connect and response budgets, in milliseconds. */
 export function budgetOf(options: { readonly connectWithinMs?: number; readonly respondWithinMs?: number }): number {
   return (options.connectWithinMs ?? 0) + (options.respondWithinMs ?? 30_000);
 }

@@ -27,26 +27,29 @@ import { AWAIT_WITHIN_MS, budgetOf, toReceipt } from './invocation.ts';
 import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
 
 export type LinkCallerOptions = {
-  /** `ws://` or `wss://`, the relay's `/connect`. */
+  /** The relay's `/connect`, `ws://` or `wss://`. */
   readonly url: string;
   readonly token: TokenSource;
   readonly onStatus?: (status: LinkStatus) => void;
   readonly onError?: ErrorSink;
   readonly WebSocket?: SocketConstructor;
   readonly clock?: Clock;
-  /** 0 (included) to 1 (excluded). */
+  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number;
 };
 
-/** The relay's bound on unanswered requests of a link; more wait here, up to the second. */
+/** The relay's limit of unanswered requests on one link. Further requests are queued here, up to QUEUED. */
 const UNANSWERED = 256;
 const QUEUED = 10_000;
-/** A relay that ends waits early closes the link; one that has not after this long meant its answer. */
+/**
+ * A relay that ends waits early then closes the link. If the link is still open after this time, the answer is final.
+ */
 const EARLY_MS = 1_000;
 
 /**
- * A caller over one link, opened with the first request and kept. When the link breaks, waits go on over the next one: an admitted command is
- * awaited, one that is not known to be admitted is invoked again under its id.
+ * Creates a caller over one link, which opens with the first request and stays open. When the link breaks, waits
+ * continue over the next one: a command that is known to be admitted is awaited, any other is invoked again under its
+ * id.
  */
 export function createLinkCaller(options: LinkCallerOptions): Caller {
   return new LinkCaller(options);
@@ -56,7 +59,7 @@ class LinkCaller implements Caller {
   readonly #options: LinkCallerOptions;
   readonly #clock: Clock;
   readonly #link: Link;
-  /** Sent, or to be sent with the next link, by ref. */
+  /** Requests that were sent, or will be sent when the link is up, by ref. */
   readonly #asked = new Map<string, Ask>();
   readonly #queue = new Map<string, Ask>();
   #refs = 0;
@@ -97,7 +100,9 @@ class LinkCaller implements Caller {
     await this.close();
   }
 
-  /** Resolves with the answer; rejects when refused, aborted, closed, or when none came within the budget and a grace. */
+  /**
+   * Resolves with the answer. Rejects when refused, aborted or closed, or without an answer in `budgetMs` + GRACE_MS.
+   */
   #ask(handle: Handle, frames: Frames, wait: AskWait): Promise<AnswerFrame> {
     const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
@@ -115,7 +120,7 @@ class LinkCaller implements Caller {
     return promise;
   }
 
-  /** Gives the wait up when it is aborted, and when no answer came within its budget and a grace. */
+  /** Ends the wait when its signal is aborted, or when no answer arrives within `budgetMs` + GRACE_MS. */
   #watch(ref: string, { signal, budgetMs }: AskWait): () => void {
     const cancelTimer = this.#clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
     if (!signal) return cancelTimer;
@@ -127,7 +132,7 @@ class LinkCaller implements Caller {
     };
   }
 
-  /** Gives a wait up: because its signal was aborted, or because no answer came. */
+  /** Ends a wait because its signal was aborted, or (`signal` null) because no answer arrived. */
   #leave(ref: string, signal: AbortSignal | null): void {
     const ask = this.#asked.get(ref) ?? this.#queue.get(ref);
     if (!ask) return;
@@ -213,7 +218,7 @@ type AskWait = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & { readonly
 function closedError(reason: string, handle: Handle): CallerError {
   return new CallerError(
     reason,
-    reason === 'closed' ? 'The caller was closed.' : 'The relay closed the link for good.',
+    reason === 'closed' ? 'The caller was closed.' : 'The relay closed the link permanently.',
     {
       handle,
     },

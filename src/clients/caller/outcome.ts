@@ -1,14 +1,14 @@
 import { textOf, type HttpAnswer } from '../link/ask.ts';
 import type { Failure, Outcome } from './types.ts';
 
-/** An end as it came, over whichever wire. `outcome` null: the command lives. */
+/** An outcome as received, over HTTP or over a link. `outcome` is null while the command has not ended. */
 export type RawOutcome<T> = {
   readonly outcome: string | null;
   readonly result: T;
   readonly error: Failure | null;
 };
 
-/** Null for an outcome that there is not. */
+/** Null for an unknown outcome. */
 export function readOutcome<T>({ outcome, result, error }: RawOutcome<T>): Outcome<T> | null {
   const failure = error ?? { code: outcome ?? 'internal', message: 'The relay gave no reason.' };
   switch (outcome) {
@@ -31,7 +31,7 @@ function expiredOf(error: Failure | null): { readonly code?: 'result_expired' } 
   return error?.code === 'result_expired' ? { code: error.code } : {};
 }
 
-/** What an invocation over HTTP came to, and what is proven of it. */
+/** The outcome of an invocation over HTTP, with its evidence. */
 export type HttpOutcome<T> = {
   readonly rpcId: string | null;
   readonly stage: string;
@@ -40,8 +40,8 @@ export type HttpOutcome<T> = {
 };
 
 /**
- * An end that came with a status of its own (504) is an outcome all the same. `refused`: any other answer that is no success. Null: what
- * answers does not speak as a relay does.
+ * Reads the outcome from a response. A response of status 504 that has an `outcome` counts as an outcome. `refused`:
+ * any other response of status 300 or above. Null: the response does not come from a relay.
  */
 export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T> | 'refused' | null {
   const said = textOf(body['outcome']);
@@ -49,7 +49,7 @@ export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T>
   const stage = textOf(body['stage']);
   const execution = textOf(body['execution']);
   if (stage === null || execution === null) return null;
-  // The caller's own claim: nothing is known here of what its actions answer.
+  // The caller assumes the type: the result of an action is not known here.
   const result = (body['result'] ?? null) as T;
   const outcome = readOutcome({ outcome: said, result, error: failureOf(body) });
   return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };
@@ -62,7 +62,7 @@ export type HttpRefusal = {
   readonly share: string | null;
 };
 
-/** Null: not a relay's. */
+/** Null: the response does not come from a relay. */
 export function readHttpRefusal({ body }: HttpAnswer): HttpRefusal | null {
   const code = textOf(body['code']);
   if (code === null) return null;

@@ -4,32 +4,35 @@ export type Target = {
   readonly userId: string;
   readonly clientId: string;
   readonly action: string;
-  /** Only if this very instance is live. */
+  /** Invoke only if this instance of the client is live. */
   readonly instanceId?: string;
 };
 
-/** Names one command: it can be awaited and cancelled by it, from any process, until its idempotency window (an hour unless set) is over. */
+/**
+ * Identifies one command. Any process can await and cancel the command by its handle until the idempotency window (one
+ * hour by default) is over.
+ */
 export type Handle = { readonly userId: string; readonly clientId: string; readonly commandId: string };
 
 export type InvokeOptions = {
-  /** Made anew unless given. The same id with the same action and params never runs twice. */
+  /** Generated when absent. The same id with the same action and params never runs twice. */
   readonly commandId?: string;
   /** Default `completed`. */
   readonly waitFor?: WireWaitStage;
-  /** How long to wait for the client to connect: 0 to 300000, default 0. */
+  /** How long to wait for the client to connect, in milliseconds: 0 to 300000, default 0. */
   readonly connectWithinMs?: number;
-  /** How long the command may take from then on: 1000 to 300000, default 30000. */
+  /** Added to `connectWithinMs`, it gives the command's deadline. Milliseconds: 1000 to 300000, default 30000. */
   readonly respondWithinMs?: number;
   readonly traceId?: string;
   readonly parentSpanId?: string;
-  /** `admitted`, `queued`, `dispatched`, `acknowledged`, as they come; some may be skipped. Over a link only. */
+  /** Receives `admitted`, `queued`, `dispatched` and `acknowledged` in order; some may be skipped. Only over a link. */
   readonly onStage?: (stage: string) => void;
-  /** Ends the wait, never the command: the promise rejects with the signal's reason. */
+  /** Aborting ends the wait, never the command. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 };
 
 export type AwaitOptions = Pick<InvokeOptions, 'waitFor' | 'onStage' | 'signal'> & {
-  /** How long to wait: 0 to 600000, default 30000. 0 only reads what is recorded. */
+  /** How long to wait, in milliseconds: 0 to 600000, default 30000. 0 returns the recorded state at once. */
   readonly withinMs?: number;
 };
 
@@ -39,19 +42,23 @@ export type Evidence = {
   readonly handle: Handle;
   readonly rpcId: string | null;
   readonly stage: string;
-  /** What is proven: `not_written`, `refused_by_client`, `may_have_run` or `reported_by_client`. */
+  /** What is proven about execution: `not_written`, `refused_by_client`, `may_have_run` or `reported_by_client`. */
   readonly execution: string;
 };
 
 /**
- * What became of a command, told apart by `outcome`. `T` is the caller's own claim about the result: nothing checks it.
+ * The result of a wait for a command, discriminated by `outcome`. `T` is the caller's assumption about the result;
+ * nothing checks it.
  *
- * - `completed`: its handler returned `result`; with `code` `result_expired` the relay no longer retains it, and `result` is null.
- * - `failed`: its handler failed, or the client refused it (then `execution` is `refused_by_client`).
- * - `cancelled`: with `execution` `not_written`, nothing ran; else the handler stopped, with `partial` if it handed that over.
- * - `expired`: it was never written to a client.
- * - `outcome_unknown`: it may have run, and nothing more is known.
- * - `pending`: it lives; the wait reached its stage or its time, or, over HTTP, the relay that held it went away. Await the handle to wait on.
+ * - `completed`: the handler returned `result`. With `code` `result_expired`, the relay no longer retains the result,
+ *   and `result` is null.
+ * - `failed`: the handler failed, or the client refused the command (then `execution` is `refused_by_client`).
+ * - `cancelled`: with `execution` `not_written`, nothing ran. Otherwise the handler stopped, and `partial` is its
+ *   partial result, if it gave one.
+ * - `expired`: the command was never written to a client.
+ * - `outcome_unknown`: the command may have run, and nothing more is known.
+ * - `pending`: the command has not ended. The wait reached its stage or its time limit, or, over HTTP, the relay that
+ *   held the wait shut down. Await the handle to continue waiting.
  */
 export type Invocation<T = unknown> = Evidence & Outcome<T>;
 
@@ -63,18 +70,25 @@ export type Outcome<T = unknown> =
   | { readonly outcome: 'outcome_unknown'; readonly error: Failure }
   | { readonly outcome: 'pending' };
 
-/** `cancelled`: it was not written and never will be. `requested`: its client was asked. `too_late`: it had ended. */
+/**
+ * The result of a cancel. `cancelled`: the command was not written to its client and never will be. `requested`: the
+ * client was asked to stop it. `too_late`: the command had already ended.
+ */
 export type Receipt = { readonly handle: Handle; readonly state: 'cancelled' | 'requested' | 'too_late' };
 
 /**
- * Invokes actions on clients. Whatever an admitted command comes to is an Invocation, never an error; what is thrown is a CallerError (the
- * relay refused, or there was no relay to ask) or the reason of the signal that was aborted.
+ * Invokes actions on clients. Every end of an admitted command is returned as an Invocation, never thrown. Methods
+ * reject with a CallerError (the relay refused the request or could not be reached), or with the reason of the aborted
+ * signal.
  */
 export interface Caller extends AsyncDisposable {
-  /** `params`: an object, or one as `rawJson(text)`; {} where left out. Sent again, under the same id, when a connection breaks. */
+  /**
+   * Invokes an action and waits. `params` is an object or `rawJson(text)` of one; default `{}`. When a connection
+   * breaks, the request is sent again under the same command id.
+   */
   invoke<T = unknown>(target: Target, params?: object, options?: InvokeOptions): Promise<Invocation<T>>;
   await<T = unknown>(handle: Handle, options?: AwaitOptions): Promise<Invocation<T>>;
   cancel(handle: Handle, reason?: string): Promise<Receipt>;
-  /** Ends every wait with CallerError `closed`. The commands go on. */
+  /** Ends every wait with CallerError `closed`. The commands continue. */
   close(): Promise<void>;
 }

@@ -5,11 +5,14 @@ import { Refusal } from './problem.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
 
-/** What is sent on as it is written. */
+/** Members that are sent on with their original text. */
 const PASSED_ON: ReadonlySet<string> = new Set(['data']);
 const MAX_MEMBERS = 100;
 
-/** The JSON object of a body, {} without one; an event's `data` as a RawJson. Judges by the headers first; throws Refusal, and then the rest of the body is left unread. */
+/**
+ * Reads a body as a JSON object; `{}` without a body. The member `data` becomes a RawJson. Checks the headers first.
+ * `goOn` is called before the body is read. Throws Refusal and then leaves the rest of the body unread.
+ */
 export async function readObject(request: IncomingMessage, goOn: () => void): Promise<Record<string, unknown>> {
   const { headers } = request;
   const length = Number(headers['content-length'] ?? 0);
@@ -30,7 +33,7 @@ function isJson(headers: IncomingMessage['headers']): boolean {
 async function collect(request: IncomingMessage): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // `for await` over the request would destroy its socket, and with it the answer.
+  // `for await` over the request would destroy its socket before the response is sent.
   await new Promise<void>((resolve, reject) => {
     const take = (chunk: Buffer): void => {
       size += chunk.length;
@@ -57,11 +60,11 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
         [...members].map(([name, json]) => [name, PASSED_ON.has(name) ? new RawJson(json) : JSON.parse(json)]),
       );
   } catch {
-    // Said below.
+    // The Refusal below reports it.
   }
   throw new Refusal('invalid_argument', 'The body must be a JSON object.');
 }
 
 function tooLarge(): Refusal {
-  return new Refusal('payload_too_large', `A body may hold ${MAX_BODY_BYTES} bytes.`);
+  return new Refusal('payload_too_large', `A body may have at most ${MAX_BODY_BYTES} bytes.`);
 }

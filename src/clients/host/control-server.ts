@@ -6,21 +6,21 @@ import { problem, problemOf, Refusal, type Answer } from './problem.ts';
 import { findRoute, type SitesOptions } from './sites.ts';
 
 export type ControlServerOptions = SitesOptions & {
-  /** What local applications must bear. */
+  /** The bearer token of local applications. No white space. */
   readonly token: string;
-  /** 0: a free one. */
+  /** The port to listen on; 0 takes a free one. */
   readonly port: number;
   /** Default `127.0.0.1`. */
   readonly host?: '127.0.0.1' | '::1';
-  /** What went wrong here without being anybody's request. */
+  /** Receives unexpected errors; their requests are answered with `internal`. */
   readonly onError?: ErrorSink;
 };
 
 export interface ControlServer extends AsyncDisposable {
-  /** Its base address. */
+  /** The server's base address. */
   readonly url: string;
   readonly port: number;
-  /** Stops listening and ends what is under way. The sites stay registered: they are the runtime's. */
+  /** Stops listening and ends running requests. The sites stay registered, because they belong to the runtime. */
   close(): Promise<void>;
 }
 
@@ -28,27 +28,27 @@ const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
 const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
 
 /**
- * Lets programs of this machine define cooperative sites and publish their events by plain HTTP, through this runtime: `PUT` and `DELETE`
- * `/sites/{site_id}`, `POST /sites/{site_id}/events`. It is for one machine and one trust: whoever bears the token may do all of it.
- * Requests of other machines, of web pages and without the token are refused before their bodies are read. Rejects with what listening
- * refuses; with TypeError for another address than loopback, or without a token.
+ * Starts an HTTP server through which programs on this machine define cooperative sites and publish events with this
+ * runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. The token gives access to all of it.
+ * Requests from other machines, from web pages or without the token are refused before their bodies are read. Rejects
+ * with the error of `listen`, and with TypeError for a `host` that is not loopback or an invalid token.
  */
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
   const { token, host = '127.0.0.1' } = options;
   if (!LOOPBACK.has(host)) throw new TypeError('host: 127.0.0.1 or ::1 expected');
-  if (!/^\S+$/.test(token)) throw new TypeError('token: a text without blanks expected');
+  if (!/^\S+$/.test(token)) throw new TypeError('token: a string without white space expected');
   const closing = new AbortController();
   const server = createServer(TIMES);
   const port = await listen(server, options.port, host);
   const visit = (request: IncomingMessage, response: ServerResponse, goOn = (): void => {}): void => {
     const gone = new AbortController();
-    response.once('close', () => gone.abort(new DOMException('The asker hung up.', 'AbortError')));
+    response.once('close', () => gone.abort(new DOMException('The requester disconnected.', 'AbortError')));
     const signal = AbortSignal.any([gone.signal, closing.signal]);
     const door = { options, rules: { port, token }, goOn, signal };
     void answerOf(request, door).then((answer) => send({ request, response }, answer));
   };
   server.on('request', (request, response) => visit(request, response));
-  // Without this, Node would ask for the body of whoever announces one before anything is judged.
+  // Without this listener, Node answers `Expect: 100-continue` itself, before the request is checked.
   server.on('checkContinue', (request, response) => visit(request, response, () => response.writeContinue()));
   const close = async (): Promise<void> => {
     closing.abort(new Refusal('draining', 'The server is closing.'));
@@ -61,7 +61,7 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
 type Door = {
   readonly options: ControlServerOptions;
   readonly rules: Rules;
-  /** Tells an asker that waits for it to send its body. */
+  /** Sends `100 Continue` to a requester that waits for it; otherwise does nothing. */
   readonly goOn: () => void;
   readonly signal: AbortSignal;
 };
@@ -91,7 +91,7 @@ function send({ request, response }: Visit, { status, body, headers }: Answer): 
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...headers,
-    // What is left of a body that was not read cannot be told from a next request.
+    // The rest of an unread body cannot be distinguished from the next request.
     ...(!request.complete && { connection: 'close' }),
   });
   response.end(body && JSON.stringify(body));

@@ -1,16 +1,17 @@
 /**
- * Why something did not reach the relay, or was refused by it. `code` is one of callboard's (`stale_instance`, `forbidden`, ...), or:
+ * A request did not reach the relay, or the relay refused it. `code` is one of callboard's codes (`stale_instance`,
+ * `forbidden`, ...), or:
  *
- * - `runtime_disconnected`: the runtime has no link, so nothing was sent.
- * - `unreachable`: the relay could not be asked, or its answer did not come. The event may have been retained: publish it again with
- *   `messageId`, which the relay keeps once.
- * - `bad_answer`: what answered does not speak as a relay does.
+ * - `runtime_disconnected`: the runtime has no link, so nothing was sent, or the relay did not answer a registration.
+ * - `unreachable`: the relay could not be reached, or its answer did not arrive. The event may have been retained:
+ *   publish it again with `messageId`, which the relay retains once.
+ * - `bad_answer`: the response does not come from a relay.
  */
 export class HostError extends Error {
   readonly code: string;
-  /** Of the event that this is about. */
+  /** The event that the error concerns; null when it concerns none. */
   readonly messageId: string | null;
-  /** When it may be worth trying again. */
+  /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
   constructor(code: string, message: string, details: HostErrorDetails = {}) {

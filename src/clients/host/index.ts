@@ -1,4 +1,6 @@
-/** `callboard/host` (Node only): publishes the events of a cooperative site, and lets local applications do so by plain HTTP. */
+/**
+ * `callboard/host` (Node only): publishes events of a cooperative site, and lets local applications do so over HTTP.
+ */
 export { createSiteEventPublisher } from './publisher.ts';
 export type { HostRuntime, NewSiteEvent, PublisherOptions, PublishReceipt, SiteEventPublisher } from './publisher.ts';
 export { startCooperativeSiteControlServer } from './control-server.ts';

@@ -15,7 +15,7 @@ const DEFINITION = { title: TEXT, event_names: NAMES, actions: NAMES, capability
 const PROFILE = { action_invocation: FLAG, sharing: FLAG };
 const EVENT = { name: TEXT, data: ANY, message_id: TEXT };
 
-/** Throws Refusal `invalid_argument` naming every wrong member. What names may be, the relay judges. */
+/** Throws Refusal `invalid_argument`, naming every wrong member. The relay checks the syntax of the names. */
 export function readDefinition(siteId: string, body: Members): SiteDefinition {
   const wrong = faultsOf(DEFINITION, body);
   const profile = isObject(body['capability_profile']) ? body['capability_profile'] : {};
@@ -31,7 +31,7 @@ export function readDefinition(siteId: string, body: Members): SiteDefinition {
   };
 }
 
-/** Throws Refusal `invalid_argument` naming every wrong member. */
+/** Throws Refusal `invalid_argument`, naming every wrong member. */
 export function readEvent(body: Members): NewSiteEvent {
   const { name, data, message_id: messageId } = body;
   const missing = name === undefined || name === null ? [{ parameter: 'name', detail: 'required' }] : [];
@@ -39,12 +39,12 @@ export function readEvent(body: Members): NewSiteEvent {
   return { name: String(name), data: data ?? null, ...(typeof messageId === 'string' && { messageId }) };
 }
 
-/** A member that is null counts as left out. */
+/** The faults of the given members. A member that is null counts as absent. */
 function faultsOf(checks: Readonly<Record<string, Check>>, members: Members, prefix = ''): readonly Fault[] {
   return Object.entries(members).flatMap(([name, value]) => {
     const parameter = prefix + name;
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (!check) return [{ parameter, detail: 'there is no such member' }];
+    if (!check) return [{ parameter, detail: 'unknown member' }];
     return value === null || check.test(value) ? [] : [{ parameter, detail: `expected ${check.expected}` }];
   });
 }

@@ -5,7 +5,7 @@ import { HostError } from './errors.ts';
 
 export type Answer = {
   readonly status: number;
-  /** Left out: an answer without a body. */
+  /** Absent for an answer without a body. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -18,7 +18,7 @@ export type ProblemDetails = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** An answer that is thrown. */
+/** Thrown to answer a request with a problem. */
 export class Refusal extends Error {
   readonly answer: Problem;
 
@@ -29,7 +29,7 @@ export class Refusal extends Error {
   }
 }
 
-/** RFC 9457, as the relay answers it. */
+/** A problem document (RFC 9457) of the same form as the relay's. */
 export function problem(code: Code, detail: string, details: ProblemDetails = {}): Problem {
   const { errors, messageId, retryAfterMs, headers } = details;
   const status = statusOf(code);
@@ -48,7 +48,7 @@ export function problem(code: Code, detail: string, details: ProblemDetails = {}
   };
 }
 
-/** What went wrong beyond this server, as its asker is told. Null: it is a fault of ours. */
+/** The problem that the requester receives for an error. Null: the error is a fault of this server. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Refusal) return error.answer;
   if (error instanceof LinkClosedError) return problem('runtime_disconnected', error.message);
@@ -58,8 +58,11 @@ export function problemOf(error: unknown): Problem | null {
   return ofRelay(code, message, { messageId, retryAfterMs });
 }
 
-/** The relay's refusal with its own code; but that it does not know the runtime is no fault of whoever asks here. */
+/**
+ * A refusal of the relay, with the relay's code. `unauthenticated` becomes `runtime_disconnected`: it concerns the
+ * runtime's token, not the requester's.
+ */
 function ofRelay(code: string, message: string, details: ProblemDetails = {}): Problem {
   if (isCode(code) && code !== 'unauthenticated' && statusOf(code) >= 400) return problem(code, message, details);
-  return problem('runtime_disconnected', `The relay did not take it: ${message}`, details);
+  return problem('runtime_disconnected', `The relay refused it: ${message}`, details);
 }

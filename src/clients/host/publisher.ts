@@ -6,53 +6,54 @@ import { checkId } from '../runtime/options.ts';
 import type { Runtime } from '../runtime/types.ts';
 import { HostError } from './errors.ts';
 
-/** What the publisher needs of the runtime, read anew for each event. */
+/** The part of the runtime that the publisher needs. It is read again for each event. */
 export type HostRuntime = Pick<Runtime, 'url' | 'clientId' | 'instanceId' | 'status' | 'token'>;
 
 export type PublisherOptions = {
   readonly runtime: HostRuntime;
   readonly siteId: string;
-  /** The relay's base address. Left out: that of the runtime's link. */
+  /** The relay's base address. Defaults to that of the runtime's link. */
   readonly url?: string;
-  /** How often an event is sent again when its connection broke. Default 3. */
+  /** How many times an event is sent again when its connection breaks. Default 3. */
   readonly retries?: number;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** 0 (included) to 1 (excluded). */
+  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number;
 };
 
 export type NewSiteEvent = {
   readonly name: string;
-  /** Any JSON, or `rawJson(text)`; left out, null. */
+  /** Any JSON, or `rawJson(text)`. Default null. */
   readonly data?: unknown;
-  /** Made anew unless given. The relay retains and publishes the same id once. */
+  /** Generated when absent. The relay retains and publishes the same id once. */
   readonly messageId?: string;
 };
 
-/** Retained is not published: `refusedBy` says by which rule viewers did not get it. */
+/** A retained event is not necessarily published: `refusedBy` names the rule that kept it from viewers. */
 export type PublishReceipt = {
   readonly messageId: string;
   readonly retained: boolean;
-  /** This id was retained before, and what became of it then is not said again. */
+  /** This id was retained before. `published` and `refusedBy` then do not repeat the earlier result. */
   readonly duplicate: boolean;
   readonly published: boolean;
-  /** `stream`, `owner`, `name` or `allowlist`; null when it was published, or is a duplicate. */
+  /** `stream`, `owner`, `name` or `allowlist`; null when the event was published or is a duplicate. */
   readonly refusedBy: string | null;
 };
 
 export interface SiteEventPublisher {
   /**
-   * Publishes one event to the site's viewers, as the runtime's client and with its credentials. A connection that breaks is tried again
-   * with the same message id. Rejects with HostError, or with the signal's reason; with TypeError when `data` is no JSON.
+   * Publishes one event to the site's viewers, as the runtime's client and with its credentials. When the connection
+   * breaks, the event is sent again with the same message id. Rejects with HostError, with the signal's reason, or with
+   * TypeError when `data` is not JSON.
    */
   publish(event: NewSiteEvent, options?: { readonly signal?: AbortSignal | undefined }): Promise<PublishReceipt>;
 }
 
-/** What the relay may take to answer, on top of the grace that each request has. */
+/** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
 const BUDGET_MS = 5_000;
 
-/** Throws TypeError for an id that no site can have. */
+/** Throws TypeError for an invalid site id. */
 export function createSiteEventPublisher({ runtime, siteId, url, ...options }: PublisherOptions): SiteEventPublisher {
   checkId('siteId', siteId);
   const base = url ?? baseOf(runtime.url);
@@ -85,14 +86,17 @@ export function createSiteEventPublisher({ runtime, siteId, url, ...options }: P
   };
 }
 
-/** The relay's base address, from that of its `/connect`. */
+/** The relay's base address, derived from the URL of its `/connect`. */
 export function baseOf(linkUrl: string): string {
   const url = new URL(linkUrl);
   const scheme = url.protocol.replace(/^ws/, 'http');
   return `${scheme}//${url.host}${url.pathname.replace(/\/connect\/?$/, '').replace(/\/+$/, '')}`;
 }
 
-/** Throws HostError `runtime_disconnected`: without a link, nothing says that the ids are still those of the live instance. */
+/**
+ * Throws HostError `runtime_disconnected` without a link: the runtime's instance may no longer be the live one of its
+ * client.
+ */
 export function requireLink({ status }: Pick<HostRuntime, 'status'>, messageId?: string): void {
   if (status.state === 'connected') return;
   const why = 'reason' in status ? ` (${status.reason})` : '';
@@ -108,7 +112,7 @@ function receiptOf(messageId: string, { status, body, retryAfterMs }: HttpAnswer
   const row = firstOf(body['items']);
   const kept = textOf(row?.['message_id']);
   if (status >= 300 || !row || kept === null) {
-    throw new HostError('bad_answer', `HTTP ${status} is not a relay's answer.`, { messageId });
+    throw new HostError('bad_answer', `HTTP ${status} without a relay's answer.`, { messageId });
   }
   return {
     messageId: kept,

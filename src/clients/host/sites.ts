@@ -8,29 +8,30 @@ import { createSiteEventPublisher, requireLink, type PublisherOptions } from './
 
 export type SitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & { readonly runtime: Runtime };
 
-/** One route: how it answers a body, which is read only once the route is known. */
+/** One route. The body is read only after the route is known. */
 export type Route = {
   readonly takesBody: boolean;
   answer(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answer>;
 };
 
-/** How long the relay may take to answer a registration. */
+/** How long the relay may take to answer a registration or a removal. Milliseconds. */
 const REGISTER_MS = 10_000;
-const KEPT = 'It is kept, and told to the relay at the next connection.';
+const KEPT = 'The change is kept and sent to the relay at the next connection.';
 
 /** The route of a request. Throws Refusal `not_found`, `method_not_allowed` or `invalid_argument`. */
 export function findRoute(options: SitesOptions, method: string, target: string): Route {
   const [path = '', query] = target.split('?', 2);
   const [, encoded, events] = /^\/sites\/([^/]+)(\/events)?$/.exec(path) ?? [];
   const siteId = encoded === undefined ? null : decode(encoded);
-  if (siteId === null || !ID.test(siteId)) throw new Refusal('not_found', 'There is nothing at this path.');
+  if (siteId === null || !ID.test(siteId)) throw new Refusal('not_found', 'There is no resource at this path.');
   const routes = events === undefined ? siteRoutes(options, siteId) : eventRoutes(options, siteId);
   const route = routes.get(method);
   if (!route) {
     const allow = [...routes.keys()].join(', ');
-    throw new Refusal('method_not_allowed', `Only ${allow} may be used here.`, { headers: { allow } });
+    throw new Refusal('method_not_allowed', `This path allows only ${allow}.`, { headers: { allow } });
   }
-  if (query !== undefined && query !== '') throw new Refusal('invalid_argument', 'There are no query parameters here.');
+  if (query !== undefined && query !== '')
+    throw new Refusal('invalid_argument', 'This path takes no query parameters.');
   return route;
 }
 
@@ -72,7 +73,10 @@ function eventRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string,
   return new Map([['POST', post]]);
 }
 
-/** Waits until the relay confirmed it, as long as there is a link and not for ever. What was wished for stands either way. */
+/**
+ * Waits until the relay confirms the change, while there is a link and at most REGISTER_MS. The runtime keeps the
+ * change even when this rejects because of a timeout or a lost link.
+ */
 async function confirmed({ runtime, clock = systemClock }: SitesOptions, done: Promise<void>): Promise<void> {
   done.catch(() => {});
   const { promise: gone, reject } = Promise.withResolvers<never>();
@@ -109,7 +113,7 @@ function descriptorOf({ clientId, status }: Runtime, definition: SiteDefinition)
   };
 }
 
-/** Null: not a path's text. */
+/** Null: invalid percent-encoding. */
 function decode(text: string): string | null {
   try {
     return decodeURIComponent(text);

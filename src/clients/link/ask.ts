@@ -6,13 +6,13 @@ import { takeToken, type TokenSource } from './token.ts';
 export type AskOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
-  /** A function is asked before each request, and once more when the relay turns its token down. */
+  /** A function is called before each request, and once more when the relay answers 401. */
   readonly token: TokenSource;
-  /** How often a request is sent again when its connection broke. Default 3. */
+  /** How many times a request is sent again when its connection breaks. Default 3. */
   readonly retries?: number | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly clock?: Clock | undefined;
-  /** 0 (included) to 1 (excluded). */
+  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 };
 
@@ -22,14 +22,14 @@ export type AskRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: object;
-  /** How long the relay may take on top of GRACE_MS, milliseconds. */
+  /** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** What to throw where there is no answer. */
+  /** Creates the error to throw when there is no answer. */
   readonly fault: AskFault;
 };
 
-/** A JSON object that a relay answered. */
+/** A response. `body` is its JSON object; `{}` when it is not one. */
 export type HttpAnswer = {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
@@ -38,13 +38,14 @@ export type HttpAnswer = {
 
 const RETRIES = 3;
 const RETRY_BASE_MS = 200;
-/** What a request gets on top of its budget before the relay is given up. */
+/** The time beyond its budget after which a request without an answer fails. Milliseconds. */
 export const GRACE_MS = 15_000;
 
 /**
- * Asks until a relay answered: a connection that broke, and a server error that is not a relay's (a proxy's, say), are tried again. So the
- * request must bear being seen twice. Rejects with the `unreachable` fault when the retries are spent, with the signal's reason as soon as
- * that is aborted.
+ * Sends a request until a relay answers. It retries a broken connection and a server error without a JSON object, such
+ * as a proxy's, so the request must be safe to repeat. Rejects with the `unreachable` fault after the last retry, with
+ * the `unauthenticated` fault when the token function fails, and with the signal's reason as soon as the signal is
+ * aborted.
  */
 export async function askRelay(options: AskOptions, request: AskRequest): Promise<HttpAnswer> {
   const clock = options.clock ?? systemClock;
@@ -70,23 +71,23 @@ export async function askRelay(options: AskOptions, request: AskRequest): Promis
   }
 }
 
-/** Of a text that a relay answered; else null. */
+/** The value if it is a string; otherwise null. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** `url` without slashes at its end. */
+/** `url` without trailing slashes. */
 export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/** When to ask again, by a `Retry-After` of seconds. Null: not said so. */
+/** A `Retry-After` in seconds, as milliseconds. Null: the header is absent or not a number. */
 export function retryAfterOf(headers: Headers): number | null {
   const seconds = headers.get('retry-after');
   return seconds !== null && Number.isFinite(Number(seconds)) ? Number(seconds) * 1000 : null;
 }
 
-/** Null: not a JSON object. */
+/** The members of a JSON object or array; null for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -98,7 +99,7 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | n
 
 async function tokenFor({ token }: AskOptions, { fault }: AskRequest): Promise<string> {
   return takeToken(token).catch((cause: unknown) => {
-    throw fault('unauthenticated', 'There is no token to ask with.', cause);
+    throw fault('unauthenticated', 'The token source gave no token.', cause);
   });
 }
 
@@ -124,7 +125,7 @@ function typeOf(body: object | undefined): Record<string, string> {
   return body ? { 'content-type': 'application/json' } : {};
 }
 
-/** Throws where the answer is no relay's but may come of something on the way, so that it is tried again. */
+/** Throws for a server error without a JSON object: it may come from a proxy, so the request is retried. */
 function read({ status, headers }: Response, text: string): HttpAnswer {
   const body = parseObject(text);
   if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);

@@ -7,13 +7,13 @@ export type BackoffOptions = {
   readonly random: () => number;
 };
 
-/** The waits of PROTOCOL.md, section 9. */
+/** The reconnect delays of PROTOCOL.md, section 9. Milliseconds. */
 export const BACKOFF_BASE_MS = 500;
 export const BACKOFF_CAP_MS = 30_000;
 
 /**
- * Full jitter: a random time below a bound that doubles with each attempt (counted from 0) up to the cap. All of the time is random, so
- * that the clients of a node that went away do not come back together.
+ * Exponential backoff with full jitter: a random delay below a bound that doubles with each attempt (counted from 0) up
+ * to the cap. The whole delay is random, so that the clients of a lost node do not reconnect at the same moment.
  */
 export function backoffMs(attempt: number, { baseMs, capMs, random }: BackoffOptions): number {
   return Math.floor(random() * Math.min(capMs, baseMs * 2 ** Math.min(attempt, 30)));

@@ -1,4 +1,7 @@
-/** Time as the clients need it. `now` is epoch milliseconds; the function that `after` returns cancels it, also when called twice. */
+/**
+ * `now` gives epoch milliseconds. `after` runs a function once; what it returns cancels the timer and may be called
+ * twice.
+ */
 export interface Clock {
   now(): number;
   after(ms: number, run: () => void): () => void;
@@ -12,7 +15,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `ms`; rejects with the signal's reason as soon as that is aborted. */
+/** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as the signal is aborted. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

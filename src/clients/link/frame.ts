@@ -1,7 +1,7 @@
 import { joinFrame } from '../../protocol/frame.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 
-/** The text of a frame to the relay. `payload` must be JSON. */
+/** The text of a frame to the relay. `payload` must be JSON text. */
 export function upFrame(header: UpHeader, payload: string | null = null): string {
   return joinFrame(header, payload);
 }

@@ -1,6 +1,6 @@
 export type ErrorSink = (error: unknown) => void;
 
-/** Runs code that is not ours: what it throws, now or later, goes to the sink, and what the sink throws goes nowhere. */
+/** Runs a user's callback. Passes what it throws or rejects with to the sink; ignores what the sink throws. */
 export function guarded(run: () => unknown, onError: ErrorSink | undefined): void {
   try {
     const answer = run();
@@ -15,6 +15,6 @@ function tell(onError: ErrorSink | undefined, error: unknown): void {
     const answer: unknown = onError?.(error);
     if (answer instanceof Promise) answer.catch(() => {});
   } catch {
-    // The sink itself is broken: there is nobody left to tell.
+    // The sink itself failed, so the error cannot be reported.
   }
 }

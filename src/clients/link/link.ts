@@ -11,25 +11,28 @@ import { LinkClosedError, type LinkStatus, type Welcome } from './status.ts';
 import { renewInMs, takeToken, type TokenSource } from './token.ts';
 
 export type LinkOptions = {
-  /** `ws://` or `wss://` (or their http forms), the relay's `/connect`. */
+  /** The relay's `/connect`: `ws://`, `wss://`, `http://` or `https://`. */
   readonly url: string;
   readonly token: TokenSource;
   readonly WebSocket?: SocketConstructor | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: (() => number) | undefined;
   readonly onError?: ErrorSink | undefined;
-  /** The hello of the next connection, with this token. */
+  /** Returns the text of the hello frame for a new connection. */
   hello(token: string): string;
   onFrame(frame: LinkFrame): void;
   onStatus(status: LinkStatus): void;
 };
 
-/** A link that was up for this long starts its waits anew. */
+/** A link that was up for this long resets the backoff. */
 const STABLE_MS = 10_000;
-/** However long a relay tells to stay away. */
+/** Upper bound of a delay that the relay asks for. */
 const LONGEST_AFTER_MS = 300_000;
 
-/** A link that comes back by itself: one socket at a time, until it is closed for good. Nothing here throws but the constructor. */
+/**
+ * A link that reconnects by itself, one socket at a time, until it is closed permanently. Only the constructor throws:
+ * TypeError for a wrong URL, or when there is no WebSocket.
+ */
 export class Link {
   readonly #options: LinkOptions;
   readonly #Socket: SocketConstructor;
@@ -40,7 +43,7 @@ export class Link {
   #attempt = 0;
   #upSince = 0;
   #token = '';
-  /** A token that the relay turned down: it is not tried again. */
+  /** The last token that the relay refused. It is not tried again. */
   #refusedToken: string | null = null;
   #cancelTimer = (): void => {};
 
@@ -55,17 +58,19 @@ export class Link {
     return this.#status;
   }
 
-  /** Whether there is a socket over which the hello was sent: the relay may have welcomed it. */
+  /** Whether the current socket has sent its hello, so that the relay may count this client as connected. */
   get greeted(): boolean {
     return this.#session?.greeted ?? false;
   }
 
-  /** Starts to connect, once; from then on it stays connected as well as it can. */
+  /** Starts connecting. Afterwards the link reconnects by itself; further calls do nothing. */
   connect(): void {
     if (this.#status.state === 'disconnected' && this.#status.retryInMs === null) void this.#open();
   }
 
-  /** Resolves when the link is up, at once if it is. Rejects with LinkClosedError when it is closed for good. */
+  /**
+   * Resolves when the link is up, at once if it already is. Rejects with LinkClosedError when it is closed permanently.
+   */
   ready(): Promise<Welcome> {
     const status = this.#status;
     if (status.state === 'connected') return Promise.resolve(status.welcome);
@@ -73,7 +78,7 @@ export class Link {
     return new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }));
   }
 
-  /** False: there is no link, and the frame went nowhere. */
+  /** Returns false when there is no link; the frame is then discarded. */
   send(header: UpHeader, payload: string | null = null): boolean {
     return this.sendText(upFrame(header, payload));
   }
@@ -82,7 +87,7 @@ export class Link {
     return this.#session?.send(text) ?? false;
   }
 
-  /** Bytes that the socket has not taken yet. */
+  /** Bytes that wait in the socket's send buffer. */
   backlog(): number {
     return this.#session?.backlog() ?? 0;
   }
@@ -192,7 +197,7 @@ export class Link {
   }
 }
 
-/** PROTOCOL.md, section 9: `bye` wins over the table, except that after a refused token another one may help. */
+/** PROTOCOL.md, section 9: `bye` overrides the close code, except for `renew`, where another token may be accepted. */
 function verdictOf({ code, bye }: SessionEnd): 'yes' | 'renew' | 'no' {
   const reason = code === null ? undefined : closeReasonOf(code);
   const row = reason === undefined ? 'yes' : CLOSE[reason].reconnect;

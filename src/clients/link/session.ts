@@ -6,27 +6,29 @@ import type { SocketEvent, SocketLike } from './socket.ts';
 import type { Welcome } from './status.ts';
 
 type Bye = Extract<DownFrame, { type: 'bye' }>;
-/** The frames that are left to whoever uses the link. */
+/** The frames that the session passes on; it handles the others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
 
-/** Why a socket's life ended. `code`: of `bye`, else of the socket, else null. */
+/** Why a session ended. `code` is that of `bye`, otherwise the socket's close code, otherwise null. */
 export type SessionEnd = { readonly code: number | null; readonly reason: string; readonly bye: Bye | null };
 
 export type SessionOptions = {
   readonly socket: SocketLike;
   readonly clock: Clock;
-  /** Asked once, when the socket is open. */
+  /** Returns the text of the hello frame. Called once, when the socket is open. */
   hello(): string;
   onWelcome(welcome: Welcome): void;
   onFrame(frame: LinkFrame): void;
-  /** At most once; nothing is called after it. */
+  /** Called at most once, after all other callbacks. */
   onEnd(end: SessionEnd): void;
 };
 
-/** From the start of a connection to its `welcome`. */
+/** Timeout from the start of a connection to its `welcome`. Milliseconds. */
 const OPEN_MS = 15_000;
 
-/** One socket from its opening to its end: says hello, answers pings, and gives the socket up when it stays silent. */
+/**
+ * One socket from opening to end. Sends the hello, answers pings, and abandons the socket when the relay stays silent.
+ */
 export class Session {
   readonly #options: SessionOptions;
   #phase: 'opening' | 'welcome' | 'over' = 'opening';
@@ -42,7 +44,7 @@ export class Session {
     this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
     socket.addEventListener('open', () => void (this.#greeted = this.#write(options.hello())));
     socket.addEventListener('message', (event) => this.#received(event));
-    // `close` follows, and is what counts; without a listener, some sockets throw.
+    // `close` follows and ends the session. Without an error listener, some sockets throw.
     socket.addEventListener('error', () => {});
     socket.addEventListener('close', (event) => this.#over(endOf(event)));
   }
@@ -52,7 +54,7 @@ export class Session {
     return this.#greeted;
   }
 
-  /** False: not welcome yet, or over. */
+  /** Returns false before `welcome`, after the end, and when the socket throws. */
   send(text: string): boolean {
     return this.#phase === 'welcome' && this.#write(text);
   }
@@ -61,7 +63,7 @@ export class Session {
     return this.#options.socket.bufferedAmount;
   }
 
-  /** Ends at once on our side; `onEnd` is not called. */
+  /** Ends the session at once. `onEnd` is not called. */
   close(code: number, reason: string): void {
     this.#stop(code, reason);
   }
@@ -81,7 +83,7 @@ export class Session {
     if (this.#phase === 'over') return false;
     this.#phase = 'over';
     this.#cancelWatch();
-    // A half-open socket may take long to close: it is left to itself, and whatever it still says is not heard.
+    // A half-open socket may take long to close. Nothing waits for it, and what it still receives is ignored.
     attempt(() => this.#options.socket.close(code, reason));
     return true;
   }
@@ -98,7 +100,7 @@ export class Session {
     if (this.#phase === 'over' || typeof event.data !== 'string') return;
     this.#heardAt = this.#options.clock.now();
     const frame = parseDown(event.data);
-    // A frame that is not understood comes from a newer relay: it is not for us.
+    // An unknown frame comes from a newer relay and is ignored.
     if (!isFault(frame)) this.#take(frame);
   }
 
@@ -124,7 +126,7 @@ function endOf({ code }: SocketEvent): SessionEnd {
   return { code: code ?? null, reason: reason ?? 'connection_lost', bye: null };
 }
 
-/** Sockets throw when they are not in the state for it; they then also say `close`, which is what counts. */
+/** Sockets throw when they are in the wrong state. They then also emit `close`, which ends the session. */
 function attempt(act: () => void): boolean {
   try {
     act();

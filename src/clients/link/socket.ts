@@ -1,4 +1,4 @@
-/** What of the standard WebSocket the clients use. Browsers, Node and `ws` all have it. */
+/** The part of the standard WebSocket that the clients use. Browsers, Node and `ws` provide it. */
 export interface SocketLike {
   readonly bufferedAmount: number;
   addEventListener(type: 'open' | 'message' | 'close' | 'error', listener: (event: SocketEvent) => void): void;
@@ -15,7 +15,7 @@ export type SocketEvent = {
 
 export type SocketConstructor = new (url: string, protocols: string) => SocketLike;
 
-/** The platform's own, where none was given. Throws where it has none. */
+/** The given constructor, or the platform's. Throws TypeError when there is neither. */
 export function socketConstructor(given: SocketConstructor | undefined): SocketConstructor {
   const found = given ?? globalThis.WebSocket;
   if (!found) throw new TypeError('This platform has no WebSocket: pass one as the option WebSocket.');

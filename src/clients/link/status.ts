@@ -3,10 +3,15 @@ import type { DownFrame } from '../../protocol/frames.ts';
 export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
 
 /**
- * `connecting`: a socket is being opened. `connected`: the relay said welcome. `disconnected`: no link; it comes back in `retryInMs` (null:
- * `connect` was not called yet). `closed`: for good, by `close()` (reason `client_closed`) or because the relay's close code says that
- * coming back is of no use. A reason is the name of a close code where there was one, else `connection_lost`, `connect_timeout`,
- * `connect_failed`, `heartbeat_lost` or `token_failed`.
+ * - `connecting`: a socket is being opened. `attempt` counts the failures since the last stable link.
+ * - `connected`: the relay sent `welcome`.
+ * - `disconnected`: there is no link. The next attempt follows in `retryInMs` milliseconds; null before `connect` is
+ *   called.
+ * - `closed`: permanently, by `close()` (reason `client_closed`) or because the relay's close code says not to
+ *   reconnect.
+ *
+ * `reason` is the name of the close code if there was one, otherwise `connection_lost`, `connect_timeout`,
+ * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt.
  */
 export type LinkStatus =
   | { readonly state: 'connecting'; readonly attempt: number }
@@ -14,7 +19,7 @@ export type LinkStatus =
   | { readonly state: 'disconnected'; readonly reason: string; readonly retryInMs: number | null }
   | { readonly state: 'closed'; readonly reason: string };
 
-/** What `ready()` rejects with, and what ends every wait of a link that was closed for good. */
+/** `ready()` and every pending wait reject with this error when the link is closed permanently. */
 export class LinkClosedError extends Error {
   readonly reason: string;
 

@@ -1,11 +1,12 @@
-/** A constant token, or a function that is asked before each connection and each renewal. */
+/** A constant token, or a function that is called before each connection, each renewal and each HTTP request. */
 export type TokenSource = string | (() => string | Promise<string>);
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * When to renew a token, milliseconds from now: before its end by a tenth of what is left, at least 5 s and at most a minute. Never sooner
- * than in 5 s, so that a wrong clock or a token that is given again and again makes no storm.
+ * How long to wait before renewing a token, in milliseconds. The renewal precedes the expiry by a tenth of the
+ * remaining time, at least 5 s and at most 60 s. The result is at least 5 s, so that a wrong clock or a token function
+ * that keeps returning the same token does not cause a renewal storm.
  */
 export function renewInMs(expiresAt: number, now: number): number {
   const left = expiresAt - now;
@@ -13,7 +14,7 @@ export function renewInMs(expiresAt: number, now: number): number {
   return Math.min(LONGEST_TIMER_MS, Math.max(5_000, left - early));
 }
 
-/** Rejects with what the function threw, or when it gave no token. */
+/** Rejects with what the token function throws, or with TypeError when it gives no token. */
 export async function takeToken(source: TokenSource): Promise<string> {
   const token = typeof source === 'string' ? source : await source();
   if (typeof token !== 'string' || token === '') throw new TypeError('The token function gave no token.');

@@ -13,16 +13,16 @@ export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 export type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'onError' | 'clock'> & {
   readonly registry: Registry;
   ack(commandId: string): void;
-  /** False: dropped. */
+  /** Returns false when the progress was dropped. */
   progress(commandId: string, json: string): boolean;
-  /** Exactly once for each command that was started. */
+  /** Called exactly once for each command that was passed to `start`. */
   end(commandId: string, end: End): void;
 };
 
 type Running = { readonly abort: AbortController; stop: Stop | null; started: boolean };
 type Job = { readonly action: Registered; readonly request: ActionRequest; readonly running: Running };
 
-/** The commands that this client has in hand. */
+/** The commands in progress at this client. */
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #clock: Clock;
@@ -39,12 +39,12 @@ export class Commands {
     return this.#all.size;
   }
 
-  /** Whether its handler was started and goes on. */
+  /** Whether the command's handler has started and not yet ended. */
   started(commandId: string): boolean {
     return this.#all.get(commandId)?.started ?? false;
   }
 
-  /** Takes up a command that was not taken up before. */
+  /** Starts a new command: checks, authorization, approval, then the handler. */
   start(frame: CommandFrame): void {
     const admitted = this.#admit(frame);
     if ('type' in admitted) return this.#options.end(frame.command_id, admitted);
@@ -61,28 +61,28 @@ export class Commands {
     });
   }
 
-  /** No such command: nothing happens. */
+  /** Aborts one command. Does nothing for an unknown command. */
   cancel(commandId: string, reason: string | undefined): void {
     const running = this.#all.get(commandId);
     if (running) stop(running, 'cancelled', boundedMessage(reason ?? 'The command was cancelled.'));
   }
 
-  /** Aborts all; each still ends by itself. */
+  /** Aborts all commands. Each still ends by itself. */
   abort(): void {
     for (const running of this.#all.values()) stop(running, 'closed', 'The client closed.');
   }
 
-  /** From now on each command is refused. */
+  /** Refuses all later commands. */
   shut(): void {
     this.#shut = true;
   }
 
-  /** The refusals that need nobody's answer. */
+  /** The checks that need no callback. */
   #admit(frame: CommandFrame): { readonly action: Registered; readonly parsed: ParsedParams } | End {
     if (this.#shut) return failure('client_denied', 'The client is closing.');
     if (this.#all.size >= MAX_RUNNING) return failure('client_denied', 'Too many commands are running.');
     const action = this.#options.registry.get(frame.action);
-    if (!action) return failure('unknown_action', boundedMessage(`There is no action ${frame.action} here.`));
+    if (!action) return failure('unknown_action', boundedMessage(`This client has no action ${frame.action}.`));
     const parsed = parseParams(frame.payload);
     if (!parsed) return failure('arguments_invalid', 'The params are not an object.');
     const wrong = action.validate?.(parsed.params) ?? null;
@@ -92,11 +92,11 @@ export class Commands {
   async #judge({ action, request, running }: Job): Promise<End | null> {
     const { authorize, approve, onError } = this.#options;
     if (authorize) {
-      const no = await refusalOf({ judge: authorize, request, no: 'The client does not allow it.', onError });
+      const no = await refusalOf({ judge: authorize, request, no: 'The client does not allow this command.', onError });
       if (no !== null) return refusedAs('client_denied', no, running);
     }
     if (action.spec.approval) {
-      const no = await refusalOf({ judge: approve, request, no: 'Nobody approved it.', onError });
+      const no = await refusalOf({ judge: approve, request, no: 'The command was not approved.', onError });
       if (no !== null) return refusedAs('approval_denied', no, running);
     }
     return null;
@@ -108,12 +108,13 @@ export class Commands {
     if (refused) return refused;
     const { action, request, running } = job;
     const leased = action.spec.lease === true;
-    if (leased && this.#leases.has(action.name)) return failure('lease_busy', 'One such command is running already.');
+    if (leased && this.#leases.has(action.name))
+      return failure('lease_busy', 'Another command of this action is running.');
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
     const { timeoutMs } = action.spec;
-    const tooLong = () => stop(running, 'timeout', 'The time of the action is over.');
+    const tooLong = () => stop(running, 'timeout', 'The time limit of the action has passed.');
     const cancelTimer = timeoutMs === undefined ? () => {} : this.#clock.after(timeoutMs, tooLong);
     try {
       return returned(await action.run(request.params, this.#callOf(job)));
@@ -146,7 +147,7 @@ function stop(running: Running, why: Stop, message: string): void {
   running.abort.abort(new DOMException(message, 'AbortError'));
 }
 
-/** A command that was cancelled before its handler ran is cancelled, not refused. */
+/** A command that was cancelled before its handler ran ends as cancelled, not as refused. */
 function refusedAs(code: 'client_denied' | 'approval_denied', message: string, { stop }: Running): End {
   return stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);
 }

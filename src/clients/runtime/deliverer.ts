@@ -7,10 +7,10 @@ import { createOutbox, type Outbox } from './outbox.ts';
 
 export type Refused = Extract<LinkFrame, { type: 'refused' }>;
 
-/** Refusals that time may mend: what was refused is kept and sent again. */
+/** Codes of temporary refusals: the refused frame is kept and sent again. */
 export const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'draining', 'rate_limited', 'internal']);
 
-/** What `onError` is told of a refused frame. */
+/** The error that `onError` receives for a refused frame. */
 export function refusalError({ code, message, share, frame = 'a frame' }: Refused): Error {
   const why = share === undefined ? code : `${code} (${share})`;
   return new Error(`The relay refused ${frame}: ${why}: ${message}`);
@@ -20,20 +20,22 @@ const END_FRAMES: ReadonlySet<string | undefined> = new Set(['result', 'error', 
 
 export type DelivererOptions = {
   readonly clock: Clock;
-  /** False: there is no link. */
+  /** Returns false when there is no link. */
   send(text: string): boolean;
-  /** An end that the relay will never get. */
+  /** Called for an end that the relay will never receive. */
   dropped(commandId: string, reason: string): void;
-  /** Called whenever it may have become empty. */
+  /** Called whenever the deliverer may have become empty. */
   onTaken(): void;
 };
 
-/** The ends of commands, each kept until the relay took it and sent again with each link until then. */
+/**
+ * Delivers the ends of commands. Keeps each end, and sends it again on each new link, until the relay acknowledges it.
+ */
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #ledger = new Ledger();
   readonly #outbox: Outbox;
-  /** What a frame may hold, as the relay said last. */
+  /** The largest frame in bytes, from the last `welcome`. */
   maxFrame = MAX_FRAME_BYTES;
   #closed = false;
   #resending = false;
@@ -43,12 +45,15 @@ export class Deliverer {
     this.#outbox = createOutbox((commandId) => options.dropped(commandId, 'outbox_full'));
   }
 
-  /** Ends that the relay has not taken yet. */
+  /** The number of ends that the relay has not acknowledged. */
   get size(): number {
     return this.#outbox.size;
   }
 
-  /** What is known of a command that came: `new` (and from now on it runs), that it runs, or that it ended, which is told again. */
+  /**
+   * Looks up a received command. `new`: it is unknown and now marked as running. `running`: it already runs. `ended`:
+   * it has ended, and its end is sent again.
+   */
   begin(commandId: string): 'new' | 'running' | 'ended' {
     const known = this.#ledger.get(commandId);
     if (!known) {
@@ -56,7 +61,7 @@ export class Deliverer {
       return 'new';
     }
     if (known.state === 'running') return 'running';
-    const gone = failure('result_unavailable', 'It ran before, and its end is no longer kept.');
+    const gone = failure('result_unavailable', 'The command ran before, and its end is no longer kept.');
     this.#deliver(commandId, known.text ?? endFrame(commandId, gone, this.maxFrame));
     return 'ended';
   }
@@ -72,7 +77,7 @@ export class Deliverer {
     this.#options.onTaken();
   }
 
-  /** A frame of another kind was refused: nothing happens. */
+  /** Handles the refusal of an end. Ignores refusals of other frames. */
   refused({ code, frame, command_id, retry_after_ms }: Refused): void {
     if (command_id === undefined || !END_FRAMES.has(frame)) return;
     if (PASSING.has(code)) return this.#resendIn(Math.max(RESEND_MS, retry_after_ms ?? 0));
@@ -80,14 +85,14 @@ export class Deliverer {
     this.#options.onTaken();
   }
 
-  /** Oldest first; those that are taken meanwhile make room for the next. */
+  /** Sends the oldest kept ends. If more are left, a later call sends the rest, without those acknowledged by then. */
   resend(): void {
     const texts = this.#outbox.texts();
     for (const text of texts.slice(0, RESEND_AT_ONCE)) this.#options.send(text);
     if (texts.length > RESEND_AT_ONCE) this.#resendIn(RESEND_MS);
   }
 
-  /** There will be no link any more: all that is kept is dropped. */
+  /** Drops all kept ends. Called when the link is closed permanently. */
   close(): void {
     this.#closed = true;
     for (const commandId of this.#outbox.clear()) this.#options.dropped(commandId, 'closed');

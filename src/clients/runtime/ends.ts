@@ -6,14 +6,14 @@ import { fits } from './limits.ts';
 /** Why a command's signal was aborted. */
 export type Stop = 'cancelled' | 'deadline' | 'timeout' | 'closed';
 
-/** How a handler that stopped for another reason than a cancel failed. */
+/** The failures of handlers that stopped for a reason other than a cancel. */
 const STOPPED: Readonly<Record<Exclude<Stop, 'cancelled'>, End>> = {
   deadline: failure('client_timeout', 'Stopped at the deadline.'),
   timeout: failure('client_timeout', 'Stopped after the time that the client allows for this action.'),
   closed: failure('handler_failed', 'The client closed.'),
 };
 
-/** How a command ended here: one of the three end frames. */
+/** How a command ended at this client: the content of one of the three end frames. */
 export type End =
   | { readonly type: 'result' | 'cancelled'; readonly payload: string | null }
   | { readonly type: 'error'; readonly code: string; readonly message: string };
@@ -29,7 +29,7 @@ export function returned(value: unknown): End {
     : { type: 'result', payload };
 }
 
-/** What a handler threw, seen with why it was told to stop, if it was. */
+/** The end of a command whose handler threw. `stop` is the reason why its signal was aborted; null if it was not. */
 export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): End {
   const obeyed = stop !== null && (error === signal.reason || isAbort(error) || error instanceof ActionCancelled);
   if (obeyed) return stop === 'cancelled' ? { type: 'cancelled', payload: partialOf(error) } : STOPPED[stop];
@@ -37,7 +37,10 @@ export function thrown(error: unknown, signal: AbortSignal, stop: Stop | null): 
   return failure('handler_failed', messageOf(error));
 }
 
-/** The end's frame. An end that does not fit into one fails instead. */
+/**
+ * The frame of an end, at most `maxBytes` bytes. A result that is too large becomes a failure; a partial result that is
+ * too large is left out.
+ */
 export function endFrame(commandId: string, end: End, maxBytes: number): string {
   const text =
     end.type === 'error'
@@ -48,7 +51,7 @@ export function endFrame(commandId: string, end: End, maxBytes: number): string 
   return endFrame(commandId, failure('handler_failed', `The result is larger than ${maxBytes} bytes.`), maxBytes);
 }
 
-/** Null for undefined; undefined for what is no JSON. */
+/** JSON text. Null for undefined; undefined for a value that cannot be written as JSON. */
 export function toJson(value: unknown): string | null | undefined {
   if (value === undefined) return null;
   try {

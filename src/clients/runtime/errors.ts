@@ -1,13 +1,17 @@
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 
-/** `result_unavailable`: it ran, but its result cannot be had. `client_timeout`: it took longer than the client allows. */
+/**
+ * `handler_failed`: the handler failed. `result_unavailable`: the command ran, but its result cannot be given.
+ * `client_timeout`: the command took longer than the client allows.
+ */
 export type ActionErrorCode = 'handler_failed' | 'result_unavailable' | 'client_timeout';
 
 const OWN_CODES: ReadonlySet<string> = new Set<ActionErrorCode>(['result_unavailable', 'client_timeout']);
 
 /**
- * What a handler throws to say in its own words why it failed; the words are shown to callers, at most 256 characters of one line. The codes
- * by which a client refuses are not among these: they prove that no handler ran.
+ * A handler throws this error to choose the message and code of its failure. Callers see the first line of the message,
+ * at most 256 characters. The codes of a client's refusals are not allowed here, because they prove that no handler
+ * ran.
  */
 export class ActionError extends Error {
   readonly code: ActionErrorCode;
@@ -19,7 +23,7 @@ export class ActionError extends Error {
   }
 }
 
-/** What a handler throws when it stopped because `call.signal` told it to, and has a partial result to hand over. */
+/** A handler throws this error when it stopped because `call.signal` was aborted. `partial` is its partial result. */
 export class ActionCancelled extends Error {
   readonly partial: unknown;
 
@@ -30,7 +34,7 @@ export class ActionCancelled extends Error {
   }
 }
 
-/** The relay did not take a site's definition, or its removal. `code` is one of callboard's. */
+/** The relay refused a site's definition or removal. `code` is one of callboard's codes. */
 export class SiteRefusedError extends Error {
   readonly code: string;
 
@@ -41,17 +45,17 @@ export class SiteRefusedError extends Error {
   }
 }
 
-/** The first line of a message, cut at 256 characters: never a stack, not even one that was put into a message. */
+/** The first line of a message, truncated to 256 characters. A stack trace inside a message is thereby never sent. */
 export function boundedMessage(text: string): string {
   const line = text.split('\n', 1)[0] ?? '';
   return line.length <= MAX_ERROR_MESSAGE ? line : `${line.slice(0, MAX_ERROR_MESSAGE - 1)}…`;
 }
 
-/** What to tell about a thing that was thrown. */
+/** A bounded message for a thrown value; never throws. */
 export function messageOf(error: unknown): string {
   try {
     if (error instanceof Error) return boundedMessage(error.message || error.name);
-    return typeof error === 'string' ? boundedMessage(error) : 'The handler threw something that is no error.';
+    return typeof error === 'string' ? boundedMessage(error) : 'The handler threw a value that is not an Error.';
   } catch {
     return 'The handler failed.';
   }

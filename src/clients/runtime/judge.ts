@@ -6,14 +6,15 @@ import type { ActionRequest, Judge } from './types.ts';
 export type Judgement = {
   readonly judge: Judge | undefined;
   readonly request: ActionRequest;
-  /** What is said when the judge gives no words of its own. */
+  /** The message when the judge gives none. */
   readonly no: string;
   readonly onError: ErrorSink | undefined;
 };
 
 /**
- * Null: allowed. Else why not. Fails closed: a judge that throws, that answers anything but a yes, or that has no answer when the signal is
- * aborted, said no; what it threw is told to `onError` and not to the caller.
+ * Returns null when the judge allows the command, otherwise the reason. It fails closed: a judge refuses if it throws,
+ * if it answers anything but a yes, or if it has not answered when the signal is aborted. `onError` receives what the
+ * judge throws; the caller does not see it.
  */
 export async function refusalOf({ judge, request, no, onError }: Judgement): Promise<string | null> {
   if (!judge) return no;
@@ -31,7 +32,7 @@ export async function refusalOf({ judge, request, no, onError }: Judgement): Pro
   }
 }
 
-/** False as soon as `signal` is aborted; stops to listen when `done` is. */
+/** Resolves with false as soon as `signal` is aborted. Removes its listener when `done` is aborted. */
 function abortOf(signal: AbortSignal, done: AbortSignal): Promise<false> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(false);

@@ -1,17 +1,18 @@
 export type LeavingOptions = {
-  /** Sends `closing`; it goes nowhere while there is no link. */
+  /** Sends `closing`. Does nothing while there is no link. */
   ask(): void;
-  /** Whether the relay may count this client as connected: a hello was sent over a socket that is still up. */
+  /** Whether the relay may count this client as connected: a hello was sent over a socket that is still open. */
   mayBeBound(): boolean;
-  /** Commands that run, and ends that the relay has not taken. */
+  /** The number of running commands plus the ends that the relay has not acknowledged. */
   owed(): number;
-  /** From now on each command that comes is refused. */
+  /** Refuses all later commands. */
   shut(): void;
 };
 
 /**
- * How a runtime leaves: it asks the relay to dispatch nothing more, runs what was dispatched before the answer, and is done once nothing is owed.
- * A relay that refuses the question is an older one: what it still sends is refused.
+ * The graceful shutdown of a runtime. It sends `closing`, so that the relay dispatches nothing more, runs the commands
+ * that were dispatched before the relay's answer, and is done once nothing is owed. A relay that refuses `closing` is
+ * an older one; commands that it still sends are refused.
  */
 export class Leaving {
   readonly #options: LeavingOptions;
@@ -26,7 +27,7 @@ export class Leaving {
     return this.#state !== 'no';
   }
 
-  /** Resolves when nothing is owed any more and nothing more will come, or the link is closed. */
+  /** Resolves when nothing is owed and no further command can arrive, or when the link is closed. */
   begin(): Promise<void> {
     this.#state = 'asking';
     this.#options.ask();
@@ -34,12 +35,12 @@ export class Leaving {
     return this.#done.promise;
   }
 
-  /** The link is up, perhaps again. */
+  /** Called when the link is up, also after a reconnect. */
   welcomed(): void {
     if (this.#state === 'asking') this.#options.ask();
   }
 
-  /** The relay answered: `closed`, or that it does not know the question. */
+  /** Called when the relay answers `closed`, or refuses `closing`. */
   answered(): void {
     if (this.#state !== 'asking') return;
     this.#state = 'answered';
@@ -47,7 +48,10 @@ export class Leaving {
     this.check();
   }
 
-  /** The link broke. After the answer it is not made again: it would take the place of a successor that may be connected by now. */
+  /**
+   * Called when the link breaks. After the relay's answer, the shutdown is complete: a reconnect could replace a
+   * successor that may be connected by now.
+   */
   lost(): void {
     if (this.#state === 'answered') this.closed();
     else this.check();
@@ -57,7 +61,7 @@ export class Leaving {
     this.#done.resolve();
   }
 
-  /** To be called whenever less may be owed. */
+  /** Must be called whenever `owed` may have decreased. */
   check(): void {
     const { mayBeBound, owed } = this.#options;
     const quiet = this.#state === 'answered' || (this.#state === 'asking' && !mayBeBound());

@@ -1,12 +1,15 @@
 import { byteLength, LEDGER_BYTES, LEDGER_IDS } from './limits.ts';
 
-/** `ended` with `text` null: it ran, and its end is no longer kept. */
+/** `ended` with `text` null: the command ran, and its end is no longer kept. */
 export type LedgerEntry =
   { readonly state: 'running' } | { readonly state: 'ended'; readonly text: string | null; readonly bytes: number };
 
-/** The commands that this instance ran: so that none runs twice, and a repeated one is told its end again. Bounded by ids and bytes. */
+/**
+ * The commands that this instance ran, so that none runs twice and a repeated command is answered with its end. Bounded
+ * by LEDGER_IDS ids and LEDGER_BYTES bytes of ends.
+ */
 export class Ledger {
-  /** In the order of their ends; those that run stand where they began. */
+  /** Ended commands in the order of their ends. A running command keeps the place where it began. */
   readonly #entries = new Map<string, LedgerEntry>();
   #bytes = 0;
 
@@ -27,7 +30,7 @@ export class Ledger {
     this.#forgetTexts();
   }
 
-  /** A command that runs is never forgotten. */
+  /** Removes the oldest ended commands above the limit; never a running one. */
   #forgetIds(): void {
     for (const [commandId, entry] of this.#entries) {
       if (this.#entries.size <= LEDGER_IDS) return;

@@ -4,13 +4,13 @@ import { toJson } from './ends.ts';
 import { fits, MAX_METADATA_BYTES } from './limits.ts';
 import type { RuntimeOptions, SiteDefinition } from './types.ts';
 
-/** Throws TypeError, naming the option. */
+/** Returns a valid id. Throws TypeError, naming the option, for an invalid one. */
 export function checkId(option: string, id: string): string {
   if (!ID.test(id)) throw new TypeError(`${option}: 1 to 128 of A-Z a-z 0-9 . _ : @ ~ - expected`);
   return id;
 }
 
-/** The metadata as JSON text. Throws TypeError where it is none, or too much. */
+/** The metadata as JSON text. Throws TypeError when it is not JSON or too large. */
 export function metadataJson({ metadata }: RuntimeOptions): string {
   const json = toJson(metadata ?? null);
   if (typeof json !== 'string' || !fits(json, MAX_METADATA_BYTES)) {
@@ -28,13 +28,13 @@ export type Hello = {
   readonly actions: string;
 };
 
-/** The first frame of a client's link. `metadata` and `actions` are JSON. */
+/** The first frame of a client's link. `metadata` and `actions` are JSON text. */
 export function helloFrame({ token, clientId, instanceId, clientType, metadata, actions }: Hello): string {
   const ids = { client_id: clientId, instance_id: instanceId, client_type: clientType };
   return upFrame({ type: 'hello', token, ...ids }, `{"metadata":${metadata},"actions":${actions}}`);
 }
 
-/** The payload that registers a site. */
+/** The payload of the `site` frame that registers a site. */
 export function siteJson({ title, eventNames, actions, capabilityProfile: profile }: SiteDefinition): string {
   return JSON.stringify({
     title: title ?? null,

@@ -1,10 +1,13 @@
 import { byteLength, OUTBOX_BYTES, OUTBOX_ENDS } from './limits.ts';
 
-/** Ends that the relay has not taken yet, oldest first. Bounded: the oldest go first, and are told to `dropped`. */
+/**
+ * Ends that the relay has not acknowledged, oldest first. Bounded by OUTBOX_ENDS and OUTBOX_BYTES: the oldest are
+ * dropped first and passed to `dropped`.
+ */
 export interface Outbox {
   readonly size: number;
   put(commandId: string, text: string): void;
-  /** False: it was not there. */
+  /** Returns false when there is no end of this command. */
   remove(commandId: string): boolean;
   texts(): readonly string[];
   clear(): readonly string[];

@@ -4,7 +4,10 @@ const RESERVED = '__cooperative_site_';
 
 export type ParsedParams = { readonly params: Params; readonly site: SiteCall | null };
 
-/** Null: not an object. The reserved members, which only the relay may add, are taken out and given apart. */
+/**
+ * Null: the payload is not a JSON object. Reserved members, which only the relay may add, are moved from params to
+ * `site`.
+ */
 export function parseParams(payload: string | null): ParsedParams | null {
   const value = payload === null ? {} : parse(payload);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;

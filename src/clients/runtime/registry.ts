@@ -9,16 +9,19 @@ export type Registered = {
   readonly spec: ActionSpec;
   readonly run: Handler;
   readonly validate: Validate | null;
-  /** The advertisement, as JSON. */
+  /** The advertisement as JSON text. */
   readonly json: string;
 };
 
 /** The actions of one runtime. */
 export interface Registry {
-  /** Throws TypeError, and then nothing has changed. Returns what removes it; removing twice does nothing. */
+  /**
+   * Adds an action. Throws TypeError for an invalid one and then changes nothing. Returns a function that removes the
+   * action; calling it twice does nothing.
+   */
   add(name: string, spec: ActionSpec, run: Handler): () => void;
   get(name: string): Registered | undefined;
-  /** A JSON array of all advertisements, in the order added. */
+  /** A JSON array of all advertisements, in the order in which they were added. */
   json(): string;
 }
 
@@ -37,8 +40,8 @@ export function createRegistry(changed: () => void): Registry {
 
   return {
     add(name, spec, run) {
-      if (!NAME.test(name)) throw new TypeError(`action ${name}: not a name of an action`);
-      if (actions.has(name)) throw new TypeError(`action ${name}: there is one already`);
+      if (!NAME.test(name)) throw new TypeError(`action ${name}: invalid action name`);
+      if (actions.has(name)) throw new TypeError(`action ${name}: already registered`);
       if (actions.size >= MAX_ACTIONS) throw new TypeError(`action ${name}: more than ${MAX_ACTIONS} actions`);
       if (!isTimeout(spec.timeoutMs)) throw new TypeError(`action ${name}: timeoutMs: 1 to ${MAX_TIMEOUT_MS} expected`);
       const action = { name, spec, run, validate: validator(name, spec), json: advertise(name, spec) };

@@ -8,10 +8,12 @@ type Piece = { readonly kind: Kind; readonly list: 'set' | 'removed'; readonly j
 type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<Kind> };
 
 const KINDS: readonly Kind[] = ['contexts', 'windows'];
-/** Room for the header and for what stands around the rows. */
+/** Room for the header and for the JSON around the rows. */
 const AROUND_BYTES = 256;
 
-/** The payloads of as many reports as it takes, in order: a snapshot that does not fit into one is completed by those that follow. */
+/**
+ * Splits the parts into the payloads of one or more reports, in order. A large snapshot continues in the next reports.
+ */
 export function reportPayloads(parts: Parts, maxFrameBytes: number): readonly string[] {
   const present = KINDS.filter((kind) => parts[kind]);
   let draft = begin(present.filter((kind) => parts[kind]?.snapshot));

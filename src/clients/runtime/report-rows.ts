@@ -11,25 +11,25 @@ import { toJson } from './ends.ts';
 import { fits } from './limits.ts';
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
-/** A row of the wire in this language's names; null stands for left out. */
+/** A row of the wire with camel-case names. Null counts as absent. */
 type Camelized<T> = { readonly [K in keyof T as Camel<K & string>]: undefined extends T[K] ? T[K] | null : T[K] };
 
 /**
- * Where this client can execute something now. `taskId`: the task that it is assigned to now. `metadata`: any JSON of at most 16 KiB,
- * nested at most 190 deep.
+ * An execution context of this client: a place where it can execute something now. `taskId`: the task to which it is
+ * assigned now. `metadata`: any JSON of at most 16 KiB and 190 levels.
  */
 export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unknown };
-/** A browser window. Its own three counts are shown as long as the client reports no contexts. */
+/** A browser window. The relay shows its own three counts while the client reports no contexts. */
 export type ReportedWindow = Camelized<WireWindow>;
 
-/** One row, as the relay reads it. */
+/** One row as JSON text for the relay. */
 export type Row = { readonly id: string; readonly json: string };
 
-/** The relay takes 200 levels, some of which are the report's own. */
+/** The relay accepts 200 levels. The report itself needs some of them. */
 const DEPTH = 190;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
-/** Throws TypeError, naming the member: `contexts[3].title: ...`. */
+/** Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
 export function contextRow(context: ReportedContext, where: string): Row {
   const wire = wireOf(CONTEXT, context, where);
   const json = metadataJson(context.metadata, `${where}.metadata`);
@@ -37,7 +37,7 @@ export function contextRow(context: ReportedContext, where: string): Row {
   return { id: wire.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
 }
 
-/** As `contextRow`. */
+/** Like `contextRow`. */
 export function windowRow(window: ReportedWindow, where: string): Row {
   const wire = wireOf(WINDOW, window, where);
   return { id: wire.window_id, json: JSON.stringify(wire) };

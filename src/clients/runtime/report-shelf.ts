@@ -1,55 +1,55 @@
 import { ID } from '../../protocol/fields.ts';
 import type { Row } from './report-rows.ts';
 
-/** `set` and `removed` change what is named; the rest stays. */
+/** `set` adds or replaces rows and `removed` removes rows by id. All other rows stay. */
 export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?: readonly string[] };
 
-/** What is to be told of one kind of rows; `set` holds JSON. */
+/** The part of a report about one kind of rows. `set` holds JSON texts. */
 export type Part = { readonly snapshot: boolean; readonly set: readonly string[]; readonly removed: readonly string[] };
 
 export type ShelfOptions<T> = {
-  /** For messages. */
+  /** The name in error messages. */
   readonly kind: string;
   readonly max: number;
   row(given: T, where: string): Row;
 };
 
-/** The rows of one kind as they are now, and which of them the relay has not been told yet. */
+/** The current rows of one kind, and which of them have not been reported to the relay. */
 export class Shelf<T> {
   readonly #options: ShelfOptions<T>;
   #rows = new Map<string, string>();
   readonly #changed = new Set<string>();
-  /** Nothing is told of a kind that nobody reports. */
+  /** Whether the client has reported this kind. If not, nothing is sent about it. */
   #reported = false;
-  /** Whether the relay holds what was told, so that changes are enough. */
+  /** Whether the relay has a snapshot, so that changes are enough. */
   #told = false;
 
   constructor(options: ShelfOptions<T>) {
     this.#options = options;
   }
 
-  /** All rows anew. Throws TypeError, and then nothing has changed. */
+  /** Replaces all rows. Throws TypeError and then changes nothing. */
   replace(given: readonly T[]): void {
     this.#keep(this.#read(given, 'rows'), [...this.#rows.keys()]);
   }
 
-  /** Throws TypeError, and then nothing has changed. */
+  /** Applies changes. Throws TypeError and then changes nothing. */
   change({ set = [], removed = [] }: ReportChanges<T>): void {
     for (const [i, id] of removed.entries()) {
       if (typeof id !== 'string' || !ID.test(id)) throw new TypeError(`${this.#options.kind}.removed[${i}]: not an id`);
     }
     const rows = this.#read(set, 'set');
     const both = removed.find((id) => rows.has(id));
-    if (both !== undefined) throw new TypeError(`${this.#options.kind}: ${both} is set and removed`);
+    if (both !== undefined) throw new TypeError(`${this.#options.kind}: ${both} is both set and removed`);
     this.#keep(rows, removed);
   }
 
-  /** The relay does not hold what it was told: all of it is to be told again. */
+  /** The relay has no snapshot any more, so the next report is a snapshot. */
   forget(): void {
     this.#told = false;
   }
 
-  /** What is to be told now, which counts as told; null: nothing. */
+  /** Returns what is to be reported now and marks it as reported; null when there is nothing. */
   take(): Part | null {
     if (!this.#reported || (this.#told && this.#changed.size === 0)) return null;
     const changed = [...this.#changed];
@@ -75,7 +75,7 @@ export class Shelf<T> {
     const rows = new Map<string, string>();
     for (const [i, one] of given.entries()) {
       const { id, json } = row(one, `${list === 'rows' ? kind : `${kind}.set`}[${i}]`);
-      if (rows.has(id)) throw new TypeError(`${kind}: ${id} stands there twice`);
+      if (rows.has(id)) throw new TypeError(`${kind}: ${id} appears twice`);
       rows.set(id, json);
     }
     return rows;

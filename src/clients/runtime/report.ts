@@ -7,21 +7,21 @@ import { contextRow, windowRow, type ReportedContext, type ReportedWindow } from
 import { Shelf, type ReportChanges } from './report-shelf.ts';
 import { createThrottle } from './throttle.ts';
 
-/** A share of the relay is used up: the report may find room later. */
+/** A share of the relay is used up. The report may be accepted later. */
 const NO_ROOM: ReadonlySet<string> = new Set(['share_exceeded', 'store_full']);
 
 export type ReporterOptions = {
   readonly clock: Clock;
-  /** False: there is no link. */
+  /** Returns false when there is no link. */
   send(payload: string): boolean;
 };
 
-/** All rows, or what changed. */
+/** All rows (a list), or only the changes. */
 export type Told<T> = readonly T[] | ReportChanges<T>;
 
 /**
- * Contexts and windows as they are now, told to the relay: a snapshot with each link, and then what changed, all changes of one turn at once.
- * Who changes them more often than REPORT_RATE is told later, and less often.
+ * Reports the current contexts and windows to the relay: a snapshot on each new link, then changes, with all changes of
+ * one turn in one report. Above REPORT_RATE, changes are delayed and combined.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
@@ -36,25 +36,27 @@ export class Reporter {
     this.#mayTell = createThrottle(options.clock, REPORT_RATE);
   }
 
-  /** Throws TypeError, naming the member; then nothing has changed. */
+  /** Throws TypeError, naming the wrong member, and then changes nothing. */
   contexts(told: Told<ReportedContext>): void {
     keep(this.#contexts, told);
     this.#soon();
   }
 
-  /** As `contexts`. */
+  /** Like `contexts`. */
   windows(told: Told<ReportedWindow>): void {
     keep(this.#windows, told);
     this.#soon();
   }
 
-  /** There is a new link, on which nothing was told yet. */
+  /** Called for each new link. Nothing has been reported on it yet. */
   welcomed(maxFrame: number): void {
     this.#maxFrame = maxFrame;
     this.#again();
   }
 
-  /** A report that the relay could not take just now is lost, and which one is not said: all is told again. */
+  /**
+   * A temporarily refused report is lost, and the relay does not say which one it was. So everything is reported again.
+   */
   refused({ frame, code, retry_after_ms }: Refused): void {
     if (frame !== 'report' || !(PASSING.has(code) || NO_ROOM.has(code))) return;
     this.#forget();
@@ -86,7 +88,7 @@ export class Reporter {
     this.#windows.forget();
   }
 
-  /** While there is no link, nothing is told: the next one begins with all of it. */
+  /** Reports what is due. Before the first `welcome` nothing is sent; each new link begins with a snapshot. */
   #tell(): void {
     this.#due = false;
     if (this.#maxFrame === null) return;

@@ -21,8 +21,9 @@ import { createThrottle } from './throttle.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
 /**
- * A client of the relay: advertises actions and runs the commands that come for them, each at most once, and keeps each end until the relay
- * has taken it. Throws TypeError for options that cannot work; after that nothing throws and no promise is left unhandled.
+ * Creates a client of the relay. It advertises actions, runs each command for them at most once, and keeps each end
+ * until the relay acknowledges it. Throws TypeError for invalid options. Background work never throws and leaves no
+ * promise rejection unhandled.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new LinkRuntime(options);
@@ -162,7 +163,7 @@ class LinkRuntime implements Runtime {
     this.#link.close();
   }
 
-  /** What a client that is leaving says no more. False: it went nowhere. */
+  /** Sends a frame unless this client is leaving. False: the frame was not sent. */
   #say(header: UpHeader, payload: string | null): boolean {
     return !this.#leaving.begun && this.#link.send(header, payload);
   }
@@ -174,7 +175,7 @@ class LinkRuntime implements Runtime {
     return helloFrame({ token, clientId, instanceId, clientType, ...said });
   }
 
-  /** Once for all changes of one turn. While there is no link, the next hello says it. */
+  /** Advertises once for all changes of one turn. Without a link, the next hello carries the advertisements. */
   #advertise(): void {
     if (this.#advertising) return;
     this.#advertising = true;
@@ -213,7 +214,7 @@ class LinkRuntime implements Runtime {
     else if (frame.type === 'refused') this.#refused(frame);
   }
 
-  /** The relay writes a command once; this holds even if it does not. */
+  /** The relay writes each command once. Even if it repeats one, the command runs at most once. */
   #command(frame: CommandFrame): void {
     const known = this.#ends.begin(frame.command_id);
     if (known === 'new') this.#commands.start(frame);

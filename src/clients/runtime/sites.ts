@@ -5,30 +5,30 @@ import { MAX_SITES, RESEND_MS } from './limits.ts';
 
 export type SitesOptions = {
   readonly clock: Clock;
-  /** False: there is no link. `payload` null removes the site. */
+  /** Returns false when there is no link. `payload` null removes the site. */
   send(frame: { readonly ref: string; readonly siteId: string; readonly payload: string | null }): boolean;
 };
 
 type Waiting = { resolve(): void; reject(error: Error): void };
 type Entry = {
   readonly siteId: string;
-  /** What the relay took last; null: nothing. */
+  /** The definition that the relay accepted last; null: none. */
   accepted: string | null;
-  /** What it is to have; null: nothing. */
+  /** The definition that the relay is to have; null: none. */
   wanted: string | null;
-  /** Of the last frame: its answer is the answer to all who wait. */
+  /** The ref of the last frame. Its answer settles all waiting promises. */
   ref: string;
   waiting: Waiting[];
 };
 
 /**
- * The sites as this client wants them at the relay, told anew with each link. A wish that the relay refuses gives way to what it took
- * before.
+ * The sites that this client hosts, sent again on each new link. If the relay refuses a definition, the one that it
+ * accepted before stays in force.
  */
 export class Sites {
   readonly #options: SitesOptions;
   readonly #entries = new Map<string, Entry>();
-  /** What was sent over this link and not answered yet, by its ref. */
+  /** The frames that were sent over this link and have not been answered, by ref. */
   readonly #sent = new Map<string, { readonly entry: Entry; readonly payload: string | null }>();
   #refs = 0;
   #ended: Error | null = null;
@@ -38,8 +38,8 @@ export class Sites {
   }
 
   /**
-   * `payload` null removes. Resolves when the relay took this wish or one that followed it; rejects with SiteRefusedError, or with what
-   * `close` was given.
+   * Registers a site, or removes it with `payload` null. Resolves when the relay has accepted this request or a later
+   * one for the same site. Rejects with SiteRefusedError, or with the error that was passed to `close`.
    */
   wish(siteId: string, payload: string | null): Promise<void> {
     if (this.#ended) return Promise.reject(this.#ended);
@@ -56,7 +56,7 @@ export class Sites {
     return promise;
   }
 
-  /** There is a new link. */
+  /** Called for each new link. */
   welcomed(): void {
     this.#sent.clear();
     for (const entry of this.#entries.values()) this.#send(entry);
@@ -72,7 +72,7 @@ export class Sites {
     for (const waiting of entry.waiting.splice(0)) waiting.resolve();
   }
 
-  /** A frame of another kind was refused: nothing happens. */
+  /** Handles the refusal of a `site` frame. Ignores refusals of other frames. */
   refused({ code, message, frame, ref, retry_after_ms }: Refused): void {
     const sent = frame === 'site' && ref !== undefined ? this.#answered(ref) : undefined;
     if (!sent || sent.entry.ref !== ref) return;
@@ -84,7 +84,7 @@ export class Sites {
     for (const waiting of entry.waiting.splice(0)) waiting.reject(error);
   }
 
-  /** There will be no link any more. */
+  /** Called when the link is closed permanently. */
   close(error: Error): void {
     this.#ended = error;
     this.#sent.clear();

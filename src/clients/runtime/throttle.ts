@@ -1,6 +1,9 @@
 import type { Clock } from '../link/clock.ts';
 
-/** So many in a second, and as many at once. False: not this one. */
+/**
+ * A token bucket of `perSecond` per second and `perSecond` at once. The function returns false when the bucket is
+ * empty.
+ */
 export function createThrottle(clock: Clock, perSecond: number): () => boolean {
   let tokens = perSecond;
   let at = clock.now();

@@ -7,96 +7,123 @@ import type { TokenSource } from '../link/token.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
 import type { ReportChanges } from './report-shelf.ts';
 
-/** The params of a command, already valid by the action's schema where it has one. */
+/** The params of a command. They already match the action's schema, if it has one. */
 export type Params = Readonly<Record<string, unknown>>;
 
-/** The cooperative site and session that a command came through. */
+/** The cooperative site and session through which a command was invoked. */
 export type SiteCall = { readonly sessionId: string; readonly siteId: string };
 
 /** One run of a handler. */
 export type Call = {
   readonly commandId: string;
   readonly action: string;
-  /** The params as they were written: JSON text with the digits that a number may have lost, and with the relay's own two members of a site's call. */
+  /**
+   * The original JSON text of the params. It keeps digits that a parsed number may lose, and contains the two members
+   * that the relay adds for a site's call.
+   */
   readonly paramsText: string;
-  /** Aborted when the command is cancelled, when its deadline passes, when its action's `timeoutMs` is over, or when the runtime closes. */
+  /**
+   * Aborted when the command is cancelled, at its deadline, after its action's `timeoutMs`, or when the runtime closes.
+   */
   readonly signal: AbortSignal;
-  /** Epoch milliseconds of the local clock: the relay's remaining time, counted from the arrival, or the end of `timeoutMs` if that is earlier. */
+  /**
+   * Epoch milliseconds of the local clock: the arrival plus the remaining time that the relay gave, or the end of
+   * `timeoutMs` if that is earlier.
+   */
   readonly deadline: number;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
   /** Null for an ordinary command. */
   readonly site: SiteCall | null;
   remainingMs(): number;
-  /** Tells something meanwhile, as JSON. Best effort: false when it was dropped (no link, socket behind, not JSON, too large). */
+  /**
+   * Reports progress as JSON. Best effort: returns false when it was dropped (no link, over 1 MiB of unsent bytes in
+   * the socket, over 50 a second, not JSON, or larger than a frame).
+   */
   progress(value: unknown): boolean;
 };
 
 /**
- * What it returns (or resolves to) is the command's result, as JSON; undefined counts as null, and `rawJson(text)` is sent as that text. What it throws fails the command: see
- * ActionError and ActionCancelled. A handler that was cancelled and returns all the same has completed.
+ * Runs a command. The value that it returns or resolves to is the command's result, as JSON; undefined counts as null,
+ * and `rawJson(text)` is sent unchanged. An error that it throws fails the command: see ActionError and
+ * ActionCancelled. A handler that returns despite a cancel has completed.
  */
 export type Handler = (params: Params, call: Call) => unknown;
 
-/** What is advertised, and how the action is guarded here. */
+/** The advertisement of an action, and its local checks. */
 export type ActionSpec = {
   readonly summary?: string;
   readonly description?: string;
   readonly version?: string;
-  /** JSON Schema 2020-12. Params that do not match are refused (`arguments_invalid`) before anything else is asked. */
+  /**
+   * JSON Schema 2020-12. Params that do not match are refused (`arguments_invalid`) before `authorize` and `approve`.
+   */
   readonly schema?: Readonly<Record<string, unknown>> | boolean;
   /** Any JSON. */
   readonly metadata?: unknown;
-  /** One command at a time: another one meanwhile is refused (`lease_busy`). */
+  /** Allows one command at a time: while it runs, others are refused (`lease_busy`). */
   readonly lease?: boolean;
-  /** How long the handler may run, in milliseconds, besides the command's own deadline. Then its signal is aborted (`client_timeout`). */
+  /**
+   * How long the handler may run, in milliseconds, besides the command's own deadline. Then its signal is aborted, and
+   * the command fails with `client_timeout` if the handler stops.
+   */
   readonly timeoutMs?: number;
-  /** `approve` is asked for each command. Without such a callback, each is refused (`approval_denied`). */
+  /**
+   * Requires `approve` for each command. Without an `approve` callback, each command is refused (`approval_denied`).
+   */
   readonly approval?: boolean;
 };
 
 export type Action = ActionSpec & { readonly name: string; readonly run: Handler };
 
-/** What a judge is asked about. */
+/** The command that a Judge decides on. */
 export type ActionRequest = Omit<Call, 'remainingMs' | 'progress'> & { readonly params: Params };
 
 export type Verdict = boolean | { readonly allow: boolean; readonly message?: string };
-/** Asked before a handler runs. What it throws counts as a no. */
+/** Decides before a handler runs. A refusal is anything but `true` or `{ allow: true }`, including an error. */
 export type Judge = (request: ActionRequest) => Verdict | Promise<Verdict>;
 
-/** An end that the relay will never get: `outbox_full`, `closed`, or the code by which the relay refused it. */
+/**
+ * An end that the relay will never receive. `reason`: `outbox_full`, `closed`, or the code with which the relay refused
+ * it.
+ */
 export type Drop = { readonly commandId: string; readonly reason: string };
 
 export type RuntimeOptions = {
-  /** `ws://` or `wss://`, the relay's `/connect`. */
+  /** The relay's `/connect`, `ws://` or `wss://`. */
   readonly url: string;
-  /** A function is asked before each connection and each renewal; a constant that the relay turns down closes the runtime. */
+  /**
+   * A function is called before each connection and each renewal. A constant that the relay refuses closes the runtime.
+   */
   readonly token: TokenSource;
   readonly clientId: string;
   readonly clientType: WireClientType;
-  /** One run of this client. Made anew unless given; never give the same to two runs. */
+  /** Identifies one run of this client. Generated when absent. Two runs must never use the same id. */
   readonly instanceId?: string;
   readonly metadata?: unknown;
   readonly actions?: readonly Action[];
-  /** The local authorizer: a no is `client_denied`. */
+  /** The local authorizer. A refusal ends the command with `client_denied`. */
   readonly authorize?: Judge;
-  /** Asked for actions with `approval`: a no is `approval_denied`. It may take as long as the command has. */
+  /**
+   * Called for actions with `approval`. A refusal ends the command with `approval_denied`. It may take until the
+   * deadline.
+   */
   readonly approve?: Judge;
   readonly onStatus?: (status: LinkStatus) => void;
   readonly onDrop?: (drop: Drop) => void;
-  /** What went wrong without anybody to tell: a callback or the token function threw, the relay refused a frame. */
+  /** Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. */
   readonly onError?: ErrorSink;
   readonly WebSocket?: SocketConstructor;
   readonly clock?: Clock;
-  /** 0 (included) to 1 (excluded). */
+  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number;
 };
 
-/** A cooperative site as its host defines it. Left out: no title, any event name, no action, and viewers may only listen. */
+/** A cooperative site. The defaults: no title, any event name, no actions, and viewers may only receive events. */
 export type SiteDefinition = {
   readonly siteId: string;
   readonly title?: string | null;
-  /** The names that may be published; empty: any. */
+  /** The event names that may be published; any name when empty. */
   readonly eventNames?: readonly string[];
   /** The actions of this client that viewers may invoke. */
   readonly actions?: readonly string[];
@@ -106,60 +133,66 @@ export type SiteDefinition = {
 export interface SiteRegistration {
   readonly siteId: string;
   /**
-   * Resolves when the relay took the definition (or a later one of the same site), pending while there is no link. Rejects with
-   * SiteRefusedError, or with LinkClosedError when the runtime closes; left alone, neither is an unhandled rejection.
+   * Resolves when the relay has accepted this definition, or a later one of the same site; pending while there is no
+   * link. Rejects with SiteRefusedError, or with LinkClosedError when the runtime closes. An unhandled rejection of
+   * this promise raises no error.
    */
   readonly registered: Promise<void>;
-  /** As `removeSite`. */
+  /** Same as `removeSite`. */
   remove(): Promise<void>;
 }
 
 export interface Runtime extends AsyncDisposable {
-  /** The relay's `/connect`, as given. */
+  /** The option `url`. */
   readonly url: string;
   readonly clientId: string;
   readonly instanceId: string;
   readonly status: LinkStatus;
-  /** Commands whose handlers run. */
+  /** The number of commands in progress: those being authorized or approved, and those whose handlers run. */
   readonly running: number;
-  /** Ends that the relay has not taken yet. */
+  /** The number of ends that the relay has not acknowledged. */
   readonly unacknowledged: number;
-  /** Starts to connect, once; from then on it comes back by itself. */
+  /** Starts connecting. Afterwards the runtime reconnects by itself; further calls do nothing. */
   connect(): void;
-  /** Resolves when connected, at once if so; rejects with LinkClosedError when closed for good. */
+  /** Resolves when connected, at once if it already is. Rejects with LinkClosedError when closed permanently. */
   ready(): Promise<Welcome>;
-  /** Each change from now on. Returns what ends it. */
+  /** Calls the listener for each later status change. Returns a function that removes the listener. */
   onStatus(listener: (status: LinkStatus) => void): () => void;
   /**
-   * Adds an action and advertises it. Throws TypeError for a wrong name, one that is taken, a schema that does not compile, or too much.
-   * Returns what removes it: commands that run go on.
+   * Adds an action and advertises it. Throws TypeError for an invalid or used name, a schema that does not compile, an
+   * invalid `timeoutMs`, an advertisement that is too large, or too many actions. Returns a function that removes the
+   * action; its running commands continue.
    */
   handle(name: string, spec: ActionSpec, run: Handler): () => void;
   /**
-   * Hosts a cooperative site from now on: registers it, and again after each `welcome`. The same site again replaces its definition. A
-   * definition that the relay refuses gives way to the one before it. The token needs the scope `host`. Throws TypeError for a wrong id.
+   * Hosts a cooperative site: registers it now and again after each `welcome`. A second call for the same site replaces
+   * its definition. If the relay refuses a definition, the previous one stays in force. The token needs the scope
+   * `host`. Throws TypeError for an invalid id.
    */
   site(definition: SiteDefinition): SiteRegistration;
   /**
-   * Removes a site and its sessions at the relay, also one that another run registered. Resolves when the relay did so, pending while there
-   * is no link; rejects with SiteRefusedError (`not_found`, say) or LinkClosedError.
+   * Removes a site and its sessions at the relay, even a site that another run registered. Resolves when the relay has
+   * done so; pending while there is no link. Rejects with SiteRefusedError (for example `not_found`) or
+   * LinkClosedError.
    */
   removeSite(siteId: string): Promise<void>;
   /**
-   * Says where this client can execute something: all of it (a list), or what changed. The present state is kept here and told to the relay, a
-   * snapshot after each `welcome` and changes otherwise, those of one turn at once. Throws TypeError that names the wrong member, or for more
-   * than 1000 contexts, and then nothing has changed.
+   * Sets the execution contexts of this client: all of them (a list), or only the changes. The runtime keeps the
+   * current state and reports it to the relay: a snapshot after each `welcome`, otherwise the changes, with all changes
+   * of one event-loop turn in one report. Throws TypeError, naming the wrong member, or for more than 1000 contexts;
+   * the state is then unchanged.
    */
   reportContexts(contexts: readonly ReportedContext[] | ReportChanges<ReportedContext>): void;
-  /** As `reportContexts`, of browser windows: at most 100. */
+  /** Like `reportContexts`, for browser windows: at most 100. */
   reportWindows(windows: readonly ReportedWindow[] | ReportChanges<ReportedWindow>): void;
-  /** A token to ask the relay over HTTP with, from the same source as the link's. Rejects with what that throws. */
+  /** A token for HTTP requests to the relay, from the link's token source. Rejects with what the source throws. */
   token(): Promise<string>;
   /**
-   * Leaves in good order: the relay is asked to dispatch nothing more to this client, commands that it had dispatched before still run, and once
-   * the relay has taken their ends the link is closed. Commands that were queued go on with the client's next link. What is not done after
-   * `withinMs` milliseconds (default 10000) is aborted, and its end is lost. Without a link, and with nothing left to report, it closes at once.
-   * Never rejects; calling it again gives the same promise.
+   * Shuts down gracefully. The runtime asks the relay to dispatch nothing more, lets dispatched commands run, and
+   * closes the link when the relay has acknowledged their ends. Queued commands wait for the client's next link. After
+   * `withinMs` milliseconds (default 10000), commands that still run are aborted, and ends that are not acknowledged
+   * are lost. Without a link and with nothing left to report, it closes at once. Never rejects; further calls return
+   * the same promise.
    */
   close(options?: { readonly withinMs?: number }): Promise<void>;
 }

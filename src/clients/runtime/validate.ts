@@ -3,13 +3,13 @@ import ajvFormats from 'ajv-formats';
 import { boundedMessage, messageOf } from './errors.ts';
 import type { ActionSpec } from './types.ts';
 
-/** Null: valid. Else the first fault, bounded. */
+/** Returns null for valid params, otherwise the first fault, at most 256 characters. */
 export type Validate = (params: unknown) => string | null;
 
 /**
- * JSON Schema 2020-12 with formats, by ajv. One compiler for all actions, each schema compiled once and never put into the compiler's own
- * register, so that two actions may use the same `$id`. ajv writes code: a page with a Content-Security-Policy must allow `unsafe-eval`,
- * or do without schemas.
+ * Compiles JSON Schema 2020-12 with formats, using ajv. One compiler serves all actions. Each schema is compiled once
+ * and not kept in ajv's registry, so two actions may use the same `$id`. ajv generates code: a page with a
+ * Content-Security-Policy must allow `unsafe-eval`, or use no schemas.
  */
 export function createCompiler(): (schema: NonNullable<ActionSpec['schema']>) => Validate {
   const ajv = new Ajv2020({ strict: false, addUsedSchema: false, logger: false });

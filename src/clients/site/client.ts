@@ -14,29 +14,30 @@ import type {
 
 const TIMEOUT_MS = 30_000;
 
-/** A viewer's side of one session of a cooperative site, in a browser: hears its events, invokes its actions. */
+/** A viewer of one session of a cooperative site, in a browser: receives the site's events and invokes its actions. */
 export class CooperativeSiteBrowserClient {
   readonly #options: SiteClientOptions;
 
-  /** Throws TypeError for what is no URL. */
+  /** Throws TypeError for an invalid URL. */
   constructor(options: SiteClientOptions) {
     new URL(options.url);
     this.#options = options;
   }
 
   /**
-   * The site's events from now on, and a gap for each time that the connection was away: it comes back by itself, with jitter. Connects at
-   * the first `next`; each call is a subscription of its own. Events wait at the relay while they are not read (100, then the oldest are
-   * dropped and counted in `missed`). Ends without an error when aborted; throws SiteError when the session or the grant is over, or never
-   * was.
+   * Subscribes to the site's events from now on. The connection opens at the first `next` and reconnects by itself with
+   * jitter; each reconnect yields a gap. Each call is a separate subscription. The relay queues up to 100 unread
+   * events; beyond that it drops the oldest and counts them in `missed`. The iteration ends without an error when
+   * aborted. It throws SiteError when the session or the grant has ended or never existed.
    */
   subscribe(options: SubscribeOptions = {}): AsyncIterable<SiteEvent | SiteGap> {
     return { [Symbol.asyncIterator]: () => leavable(this.#options, options) };
   }
 
   /**
-   * Invokes an action that the site allows and waits for what becomes of it. Sent again, under the same id, when the connection breaks.
-   * Whatever an admitted action comes to is an answer; rejects with SiteError where it was refused or nobody could be asked.
+   * Invokes an action that the site allows and waits for its outcome. When the connection breaks, the request is sent
+   * again under the same command id. Every end of an admitted action is returned. Rejects with SiteError when the relay
+   * refused the request or could not be reached.
    */
   async invoke<T = unknown>(
     action: string,
@@ -57,14 +58,17 @@ export class CooperativeSiteBrowserClient {
       throw new SiteError(refusal.code, refusal.message, { commandId, retryAfterMs: answer.retryAfterMs });
     }
     if (read === null || read === 'refused') {
-      throw new SiteError('bad_answer', `HTTP ${answer.status} is not a relay's answer.`, { commandId });
+      throw new SiteError('bad_answer', `HTTP ${answer.status} without a relay's answer.`, { commandId });
     }
     const { outcome, ...evidence } = read;
     return { commandId, ...evidence, ...outcome };
   }
 }
 
-/** One that can be left while a `next` waits, which a generator alone would only do after the next event. */
+/**
+ * An iterator whose `return` ends it even while a `next` is pending. A plain generator would return only after the next
+ * event.
+ */
 function leavable(
   options: SiteClientOptions,
   { signal, ...more }: SubscribeOptions,

@@ -5,12 +5,12 @@ import { SiteError } from './errors.ts';
 import { createSseParser, type SseFrame } from './sse.ts';
 import type { SiteClientOptions, SubscribeOptions } from './types.ts';
 
-/** Three pings of the relay: silence for so long means that the connection is dead. */
+/** Three ping intervals of the relay. A connection that is silent for this long counts as dead. */
 const SILENCE_MS = 60_000;
-/** An event is at most 1 MiB of JSON, in a frame of its own. */
+/** An event is at most 1 MiB of JSON; the rest is room for the SSE frame around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;
 
-/** A connection that ended but may be made again. `afterMs`: not sooner than that. */
+/** The connection ended and may be opened again, not sooner than after `afterMs` milliseconds. */
 export class Interrupted extends Error {
   readonly afterMs: number;
 
@@ -25,13 +25,13 @@ export type ConnectionOptions = Pick<SiteClientOptions, 'url' | 'sessionId' | 't
   readonly clock: Clock;
   readonly names: SubscribeOptions['names'];
   readonly signal: AbortSignal;
-  /** Something came, be it only a ping. */
+  /** Called for each received chunk, including pings. */
   heard(): void;
 };
 
 /**
- * The frames of one connection, which never ends without an error: SiteError where coming back is of no use, Interrupted where it is, or
- * whatever `signal` was aborted with.
+ * Yields the frames of one connection. It never returns; it throws SiteError when reconnecting is of no use,
+ * Interrupted when it is, or the reason of the aborted `signal`.
  */
 export async function* openConnection(options: ConnectionOptions): AsyncGenerator<SseFrame, never> {
   const { clock, signal, heard } = options;
@@ -44,7 +44,7 @@ export async function* openConnection(options: ConnectionOptions): AsyncGenerato
     const parser = createSseParser(MAX_EVENT_CHARS);
     const reader = response.body?.getReader();
     for (;;) {
-      // Only while waiting: whoever takes long over an event is not told that the relay fell silent.
+      // The timer runs only while a read is pending, so a slow consumer does not count as silence of the relay.
       cancelWatch();
       cancelWatch = watch(clock, own);
       const chunk = await reader?.read();
@@ -81,19 +81,21 @@ async function ask(options: ConnectionOptions, signal: AbortSignal): Promise<Res
     },
   );
   const type = response.headers.get('content-type') ?? '';
-  // What an EventSource takes for "do not come again".
+  // 204 tells an EventSource not to reconnect.
   if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
   if (response.status === 200 && type.startsWith('text/event-stream')) return response;
   throw await refusalOf(response);
 }
 
-/** The relay's refusal; or why to come back, where time may mend it or it is not the relay that speaks. */
+/**
+ * SiteError for a permanent refusal; Interrupted for a status that may pass, whether from the relay or from a proxy.
+ */
 async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
   const { status, headers } = response;
   const body = parseObject(await response.text());
   const code = textOf(body?.['code']);
   const passing = status >= 500 || status === 408 || status === 425 || status === 429;
   if (passing) return new Interrupted(`HTTP ${status}`, retryAfterOf(headers) ?? 0);
-  if (code === null) return new SiteError('bad_answer', `HTTP ${status} is not a relay's answer.`);
+  if (code === null) return new SiteError('bad_answer', `HTTP ${status} without a relay's answer.`);
   return new SiteError(code, textOf(body?.['detail']) ?? code);
 }

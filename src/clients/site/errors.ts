@@ -1,13 +1,17 @@
 /**
- * Why there is no stream any more, or no invocation. `code` is one of callboard's (`session_inactive`, `unauthenticated`, `not_found`,
- * `site_action_denied`, ...), or `unreachable` (the relay could not be asked; an action may have run: invoke again with the same command id)
- * or `bad_answer` (what answered does not speak as a relay does). `message` is made for people.
+ * Ends a subscription or rejects an invocation. `code` is one of callboard's codes (`session_inactive`,
+ * `unauthenticated`, `not_found`, `site_action_denied`, ...), or one of two others:
+ *
+ * - `unreachable`: no response from the relay. An action may have run: invoke it again with the same command id.
+ * - `bad_answer`: the response does not come from a relay.
+ *
+ * `message` is meant for people, not for programs.
  */
 export class SiteError extends Error {
   readonly code: string;
-  /** Of the invocation that this is about. */
+  /** The invocation that the error concerns; null for a subscription. */
   readonly commandId: string | null;
-  /** When it may be worth trying again. */
+  /** After how many milliseconds a retry may succeed; null when the relay gave no time. */
   readonly retryAfterMs: number | null;
 
   constructor(code: string, message: string, details: SiteErrorDetails = {}) {

@@ -1,19 +1,20 @@
-/** One event of a stream. `data`: its lines, joined by LF. */
+/** One event of a stream. `data` is its data lines, joined by LF. */
 export type SseFrame = { readonly event: string; readonly data: string };
 
 export interface SseParser {
-  /** How long the stream asks to wait before coming back, milliseconds; null while it said nothing. */
+  /** The stream's last `retry` field, in milliseconds; null while it sent none. */
   readonly retryMs: number | null;
   /**
-   * The events that these bytes complete; what is left is kept for the next. Total: any bytes give events or none. Throws RangeError when
-   * one event would hold more than the bound, and only then.
+   * Returns the events that these bytes complete and keeps the rest for the next call. Accepts any bytes; throws
+   * RangeError only when one event exceeds `maxChars`.
    */
   push(bytes: Uint8Array): readonly SseFrame[];
 }
 
 /**
- * Reads an event stream as the HTML standard says, wherever its chunks are cut: lines end with CR, LF or CRLF, a BOM may come first, and an
- * event that no blank line ends is not one. `maxChars` bounds what one event may hold.
+ * Parses an event stream according to the HTML standard, wherever its chunks are cut. Lines end with CR, LF or CRLF,
+ * the stream may begin with a BOM, and an event without a blank line after it is discarded. `maxChars` limits the
+ * characters of one event.
  */
 export function createSseParser(maxChars: number): SseParser {
   const decoder = new TextDecoder();
@@ -44,7 +45,7 @@ export function createSseParser(maxChars: number): SseParser {
     line = '';
     if (text === '') return finish();
     const colon = text.indexOf(':');
-    // A line that begins with a colon is a comment: it names no field.
+    // A line that begins with a colon is a comment: its field name is empty.
     if (colon < 0) take(text, '');
     else take(text.slice(0, colon), text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1));
     return null;
@@ -62,7 +63,7 @@ export function createSseParser(maxChars: number): SseParser {
     push(bytes) {
       let text = decoder.decode(bytes, { stream: true });
       if (text === '') return [];
-      // The LF of a CRLF that was cut in two.
+      // The LF of a CRLF that was split between two chunks.
       if (afterCr && text.startsWith('\n')) text = text.slice(1);
       afterCr = text === '' ? false : text.endsWith('\r');
       const frames: SseFrame[] = [];

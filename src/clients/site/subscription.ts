@@ -7,11 +7,11 @@ import { SiteError } from './errors.ts';
 import type { SseFrame } from './sse.ts';
 import type { SiteClientOptions, SiteEvent, SiteGap, SubscribeOptions } from './types.ts';
 
-/** A stream that was live for so long starts its waits anew. */
+/** A connection that was live for this long resets the backoff. */
 const STABLE_MS = 10_000;
-/** However long a relay tells to stay away. */
+/** Upper bound of a delay that the relay asks for. */
 const LONGEST_AFTER_MS = 300_000;
-/** Why a relay ends a stream that may be opened again. */
+/** Codes with which the relay ends a stream that may be opened again. */
 const PASSING: ReadonlySet<string> = new Set([
   'draining',
   'store_unavailable',
@@ -26,25 +26,25 @@ const WORDS: Readonly<Record<string, string | undefined>> = {
 };
 
 type State = {
-  /** The last sign of life of the last connection that was live; null: none was. */
+  /** When the last live connection last received something; null when there was none. */
   lastLive: number | null;
-  /** When the present connection became live, and its last sign of life; null while it is not. */
+  /** When the current connection became live, and when it last received something; null while it is not live. */
   live: { readonly since: number; heardAt: number } | null;
   attempt: number;
-  /** A token that the relay turned down: it is not tried again. */
+  /** The last token that the relay refused. It is not tried again. */
   refused: string | null;
   token: string;
 };
 
 type Following = {
-  /** Whether there may be another token. */
+  /** Whether the token source is a function, which may give another token. */
   readonly renewable: boolean;
   readonly state: State;
   readonly clock: Clock;
   readonly onStatus: SubscribeOptions['onStatus'] | undefined;
 };
 
-/** Live events until the session is over for us, with a gap for each time that the stream was away. */
+/** Yields live events until the session or the grant ends, and a gap after each reconnect. */
 export async function* subscribe(
   options: SiteClientOptions,
   { names, signal, onStatus }: SubscribeOptions & { readonly signal: AbortSignal },
@@ -65,12 +65,12 @@ export async function* subscribe(
       await sleep(clock, waitMs(state, afterMs, options.random ?? Math.random), signal);
     }
   } catch (error) {
-    // Whoever aborts it knows so.
+    // An abort ends the iteration without an error.
     if (!signal.aborted) throw error;
   }
 }
 
-/** Answers after how long to come back, at the least. Throws SiteError where coming back is of no use. */
+/** Returns the minimum delay before reconnecting, in milliseconds. Throws SiteError when reconnecting is of no use. */
 async function* untilBroken(
   connection: AsyncGenerator<SseFrame, never>,
   { state, clock, renewable, onStatus }: Following,
@@ -93,7 +93,7 @@ async function* untilBroken(
     if (error instanceof Interrupted) return error.afterMs;
     const refused = error instanceof SiteError && error.code === 'unauthenticated' && state.token !== state.refused;
     if (!refused || !renewable) throw error;
-    // Another token may do: the next connection finds out.
+    // Another token may be accepted: the next connection asks the token function again.
     state.refused = state.token;
     return 0;
   } finally {
@@ -108,10 +108,10 @@ function broken(state: State, clock: Clock): void {
   state.live = null;
 }
 
-/** Throws SiteError `unauthenticated` where there is none but the one that was turned down. */
+/** Throws SiteError `unauthenticated` when the token source gives the refused token again. */
 async function freshToken({ token }: SiteClientOptions, state: State): Promise<string> {
   state.token = await takeToken(token);
-  if (state.token === state.refused) throw new SiteError('unauthenticated', 'The token is over.');
+  if (state.token === state.refused) throw new SiteError('unauthenticated', 'The relay refused the token.');
   return state.token;
 }
 
@@ -127,7 +127,7 @@ function endOf({ data }: SseFrame): Error {
   return PASSING.has(code) ? new Interrupted(words, 0) : new SiteError(code, words);
 }
 
-/** Null: not one that a relay sends. */
+/** Null: the frame is not an event of a relay. */
 function eventOf({ data }: SseFrame): SiteEvent | null {
   const said = parseObject(data);
   const name = textOf(said?.['name']);
@@ -144,7 +144,7 @@ function eventOf({ data }: SseFrame): SiteEvent | null {
   };
 }
 
-/** Of RFC 3339 or epoch milliseconds. */
+/** Epoch milliseconds from an RFC 3339 text or from epoch milliseconds. */
 function timeOf(value: unknown): number {
   return typeof value === 'number' ? value : Date.parse(String(value));
 }

@@ -6,31 +6,31 @@ export type SiteClientOptions = {
   /** The relay's base address, such as `https://relay.example`. */
   readonly url: string;
   readonly sessionId: string;
-  /** The grant's token; a function is asked before each request. */
+  /** The grant's token. A function is called before each request. */
   readonly token: TokenSource;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** 0 (included) to 1 (excluded). */
+  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number;
 };
 
-/** A notification, not state: after it, refresh what it is about. */
+/** A notification, not state: after an event, refresh the state that it concerns. */
 export type SiteEvent = {
   readonly type: 'event';
   readonly name: string;
-  /** The caller's own claim: nothing checks what a site publishes. */
+  /** Any JSON. Nothing checks what a site publishes. */
   readonly data: unknown;
-  /** Of the message that the relay retained: whoever may read history finds it there. */
+  /** The id of the message that the relay retained in history. */
   readonly messageId: string;
   /** Epoch milliseconds, by the relay's clock. */
   readonly publishedAt: number;
-  /** How many events before this one were dropped because they were not read fast enough. */
+  /** The number of events before this one that were dropped because they were not read fast enough. */
   readonly missed: number;
 };
 
 /**
- * The stream broke and is there again. What was published in between is lost to it, since nothing is replayed: refresh everything. It comes
- * when the new stream is live already, so what changes from now on is told.
+ * The stream broke and is live again. Events published in between are lost, because the relay replays nothing: refresh
+ * all state. A gap is yielded when the new stream is already live, so no later change is missed.
  */
 export type SiteGap = {
   readonly type: 'gap';
@@ -41,28 +41,28 @@ export type SiteGap = {
 export type StreamStatus = 'connecting' | 'live' | 'waiting';
 
 export type SubscribeOptions = {
-  /** Only these events. Left out: all that the session may see. */
+  /** Names of the events to receive. All that the session may read when absent. */
   readonly names?: readonly string[];
-  /** Ends the subscription, without an error. */
+  /** Aborting ends the subscription without an error. */
   readonly signal?: AbortSignal;
-  /** `live`: what is published from now on is told. What it throws is thrown by the subscription. */
+  /** `live`: events published from now on are received. The subscription throws what this callback throws. */
   readonly onStatus?: (status: StreamStatus) => void;
 };
 
 export type SiteInvokeOptions = {
-  /** How long the action may take: 1000 to 300000, default 30000. */
+  /** How long the action may take, in milliseconds: 1000 to 300000, default 30000. */
   readonly timeoutMs?: number;
-  /** Ends the wait, never the action: the promise rejects with the signal's reason. */
+  /** Aborting ends the wait, never the action. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Made anew unless given. The same id with the same action and params never runs twice. */
+  /** Generated when absent. The same id with the same action and params never runs twice. */
   readonly commandId?: string;
 };
 
-/** What became of an action, told apart by `outcome`, as in callboard/caller. */
+/** The result of an action, discriminated by `outcome` as in callboard/caller. */
 export type SiteInvocation<T = unknown> = Outcome<T> & {
   readonly commandId: string;
   readonly rpcId: string | null;
   readonly stage: string;
-  /** What is proven: `not_written`, `refused_by_client`, `may_have_run` or `reported_by_client`. */
+  /** What is proven about execution: `not_written`, `refused_by_client`, `may_have_run` or `reported_by_client`. */
   readonly execution: string;
 };

@@ -7,18 +7,18 @@ const MIB = 1024 * 1024;
 const FILES_MAX = 200;
 const SERVICES = ['web', 'mail', 'database'];
 
-/** What alice's console can do. */
+/** The actions of alice's console. */
 export const CONSOLE_ACTIONS: readonly Action[] = [
   {
     name: 'echo',
-    summary: 'Says back what it is told.',
+    summary: 'Returns the given text.',
     version: '1.2.0',
     schema: object({ text: { type: 'string', maxLength: 1000 } }, ['text']),
     run: ({ text }) => ({ text }),
   },
   {
     name: 'host.load',
-    summary: 'Load and memory of the machine, as it is now.',
+    summary: 'The current load and memory of the machine.',
     version: '2.0.1',
     schema: object({}),
     run: hostLoad,
@@ -26,15 +26,15 @@ export const CONSOLE_ACTIONS: readonly Action[] = [
   {
     name: 'files.list',
     summary: 'Lists the files of this demo.',
-    description: 'Without a folder, those at its top. It sees no other folder of the machine.',
+    description: 'Without a folder, lists the top folder of the demo. No other folder of the machine can be read.',
     version: '1.0.0',
     schema: object({ folder: { type: 'string', pattern: '^[a-z]{1,32}$' } }),
     run: listFiles,
   },
   {
     name: 'service.restart',
-    summary: 'Restarts a service and answers when it is up again.',
-    description: 'Nothing is really restarted: it takes the time that one would. It cannot be stopped half way.',
+    summary: 'Restarts a service and returns when it is up again.',
+    description: 'Nothing is really restarted: the action only takes the time of a restart. It cannot be cancelled.',
     version: '3.1.0',
     schema: object({ service: { enum: SERVICES }, seconds: { type: 'number', minimum: 0, maximum: 10 } }, ['service']),
     metadata: { careful: true },
@@ -42,10 +42,10 @@ export const CONSOLE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/** The console's own policy, which stands beside the relay's. */
+/** The console's own policy, in addition to the relay's. */
 export function authorizeConsole({ action, params }: ActionRequest): Verdict {
   if (action !== 'service.restart' || params['service'] !== 'database') return true;
-  return { allow: false, message: 'The database is not restarted from here.' };
+  return { allow: false, message: 'This console may not restart the database.' };
 }
 
 function object(properties: Readonly<Record<string, unknown>>, required: readonly string[] = []) {
@@ -72,7 +72,7 @@ async function listFiles({ folder }: Params) {
   return { files: await Promise.all(rows), all: names.length <= FILES_MAX };
 }
 
-/** Deaf to its signal, as many things are: what it answers after the deadline is a late result. */
+/** Ignores its signal, like many real actions, so an answer after the deadline is a late result. */
 async function restart({ service, seconds }: Params) {
   const began = Date.now();
   await sleep(typeof seconds === 'number' ? seconds * 1000 : 500);

@@ -7,11 +7,11 @@ type Note = { readonly number: number; readonly text: string; readonly at: strin
 const NOTES_MAX = 100;
 const CHAPTERS = ['visitors', 'opening hours', 'coffee sold', 'complaints', 'lost umbrellas', 'outlook'];
 const CHAPTER_MS = 500;
-/** The minutes of a day that have a row in the table of visitors. */
+/** The visitor table covers these minutes of the day: 9:00 to 18:00. */
 const OPEN_FROM = 9 * 60;
 const OPEN_UNTIL = 18 * 60;
 
-/** What bob's kiosk can do. Its notes live as long as its process; its reports are built by the workers of the pool. */
+/** The actions of bob's kiosk. Notes are kept in memory. The workers of the pool build the reports. */
 export function kioskActions(pause: Pause, pool: WorkerPool): readonly Action[] {
   return [...noteActions(), reportAction(pause, pool)];
 }
@@ -41,7 +41,7 @@ function noteActions(): readonly Action[] {
     },
     {
       name: 'notes.list',
-      summary: 'The newest notes first.',
+      summary: 'Lists notes, newest first.',
       version: '1.1.0',
       schema: {
         type: 'object',
@@ -61,7 +61,7 @@ function reportAction(pause: Pause, pool: WorkerPool): Action {
     name: 'report.build',
     summary: 'Builds the report of a day, chapter by chapter.',
     description:
-      'Takes a few seconds on one of the workers, tells its progress, and hands over the chapters it has when it is cancelled. With `table`, it comes with the visitors of every minute.',
+      'Takes a few seconds on one of the workers and reports progress. When cancelled, it returns the chapters that are done. With `table`, the report includes the visitors of every minute.',
     version: '0.10.0',
     schema: {
       type: 'object',
@@ -91,7 +91,7 @@ async function buildReport(day: string, call: Call, pause: Pause) {
   return { day, chapters };
 }
 
-/** A row a minute: too large to be retained within its message. */
+/** One row for each minute: too large to be retained inside its history row, so it is spilled. */
 function visitorTable() {
   const minutes = Array.from({ length: OPEN_UNTIL - OPEN_FROM }, (_, i) => OPEN_FROM + i);
   return minutes.map((minute) => ({ at: clockTime(minute), visitors: few(), coffees: few(), questions: few() }));

@@ -1,11 +1,11 @@
 import type { Action, ActionRequest, Params, Verdict } from '../../clients/runtime/index.ts';
 import { roughly, type Pause } from '../pause.ts';
 
-/** What alice's phone can do. */
+/** The actions of alice's phone. */
 export const PHONE_ACTIONS: readonly Action[] = [
   {
     name: 'location.read',
-    summary: 'Where the phone is.',
+    summary: 'The location of the phone.',
     version: '1.4.0',
     schema: {
       type: 'object',
@@ -16,7 +16,7 @@ export const PHONE_ACTIONS: readonly Action[] = [
   },
   {
     name: 'photo.take',
-    summary: 'Takes a photo, if whoever holds the phone agrees.',
+    summary: 'Takes a photo after the approval of the person who holds the phone.',
     version: '1.0.2',
     schema: {
       type: 'object',
@@ -30,7 +30,7 @@ export const PHONE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/** Whoever holds the phone: thinks for a moment, and says no to every third photo. */
+/** The person who holds the phone: takes a moment to decide, and refuses every third photo. */
 export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
   let asked = 0;
   return async ({ signal }) => {
@@ -40,7 +40,7 @@ export function createHolder(pause: Pause): (request: ActionRequest) => Promise<
   };
 }
 
-/** Somewhere in a park, on a slow walk. */
+/** A position in a park that moves slowly with time. */
 function position(digits: number) {
   const round = (degrees: number): number => Number(degrees.toFixed(digits));
   const turn = Date.now() / 600_000;

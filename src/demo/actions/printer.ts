@@ -4,7 +4,7 @@ import { roughly, type Pause } from '../pause.ts';
 const PAGES_IN_TRAY = 6;
 const PAGE_MS = 700;
 
-/** What bob's printer can do: one page at a time. Its tray empties, is found empty once, and is filled again. */
+/** The actions of bob's printer. It prints one page at a time. An empty tray fails one command and is then refilled. */
 export function printerActions(pause: Pause): readonly Action[] {
   let tray = PAGES_IN_TRAY;
   return [
@@ -32,7 +32,7 @@ export function printerActions(pause: Pause): readonly Action[] {
     },
     {
       name: 'printer.status',
-      summary: 'How much paper is left.',
+      summary: 'The number of sheets left.',
       version: '5.0.0',
       schema: { type: 'object', additionalProperties: false },
       run: () => ({ pages_left: tray }),

@@ -1,4 +1,6 @@
-/** The task board: an application in a process of its own, which knows of callboard only the control server's HTTP. */
+/**
+ * The task board: an application in a separate process. It uses callboard only through the control server's HTTP API.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { announce, defineSite, type Control } from './control.ts';
 import { readTold, type Open, type Said, type Viewers } from './messages.ts';
@@ -16,7 +18,7 @@ function say(message: Said): void {
 }
 
 function changed(reason: string, id: string): void {
-  // A change that nobody hears of is no loss: viewers ask for all tasks whenever their streams come back.
+  // An event may be lost: viewers read all tasks again whenever their streams reconnect.
   if (opened) void announce(opened.control, { reason, id });
 }
 
@@ -51,8 +53,8 @@ process.on('message', (message) => {
     say({ type: 'showing' });
   } else if (told?.type === 'stop') process.exit(0);
 });
-// The demo is gone, so there is nobody to play for.
+// The demo has ended.
 process.on('disconnect', () => process.exit(0));
-// A Ctrl-C reaches the whole group: the demo hears it too, and tells each process in its turn.
+// Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each process itself.
 process.on('SIGINT', () => {});
 say({ type: 'listening', port, key });

@@ -1,8 +1,8 @@
-/** The control server as any local program sees it: plain HTTP and a token. Nothing of callboard is needed for it. */
+/** The control server as any local program uses it: plain HTTP and a token, without a callboard library. */
 export type Control = { readonly url: string; readonly token: string };
 
 export const SITE_ID = 'board';
-/** What viewers may hear, and what they may do. */
+/** The site's definition: the events that viewers may receive and the actions that they may invoke. */
 const DEFINITION = {
   title: 'Task board',
   event_names: ['site_changed'],
@@ -10,12 +10,12 @@ const DEFINITION = {
   capability_profile: { action_invocation: true, sharing: false },
 };
 
-/** Whether the control server took it. Never rejects. */
+/** Defines the site. Resolves with whether the control server accepted it; never rejects. */
 export function defineSite(control: Control): Promise<boolean> {
   return ask(control, 'PUT', `/sites/${SITE_ID}`, DEFINITION);
 }
 
-/** Tells all viewers that something changed; what, they ask the application itself. Never rejects. */
+/** Notifies all viewers of a change; they then read the tasks from the application. Never rejects. */
 export function announce(control: Control, data: object): Promise<boolean> {
   return ask(control, 'POST', `/sites/${SITE_ID}/events`, { name: 'site_changed', data });
 }

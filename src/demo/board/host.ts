@@ -12,12 +12,12 @@ export type BoardHost = AsyncDisposable & {
 
 export type BoardHostOptions = {
   readonly relay: Pick<Relay, 'url' | 'token'>;
-  /** Of the application, and what changing tasks there takes. */
+  /** The application's address, and the bearer token that it requires for changes. */
   readonly appUrl: string;
   readonly apiToken: string;
 };
 
-/** What stands between the application and the relay: the link, and the control server that the application talks to. */
+/** Connects the application with the relay: a link to the relay, and the control server that the application calls. */
 export async function startBoardHost({ relay, appUrl, apiToken }: BoardHostOptions): Promise<BoardHost> {
   const token = randomBytes(24).toString('base64url');
   const { userId, ...client } = HOST;
@@ -41,9 +41,9 @@ export async function startBoardHost({ relay, appUrl, apiToken }: BoardHostOptio
       return answer;
     },
   );
-  // Advertised, and not among what the site allows: no viewer may.
+  // Advertised, but not among the site's actions, so no viewer may invoke it.
   runtime.handle('task.clear', { summary: 'Empties the board.' }, () => {
-    throw new ActionError('Nobody may.');
+    throw new ActionError('Nobody may empty the board.');
   });
   runtime.connect();
   const server = await startControl(runtime, token);

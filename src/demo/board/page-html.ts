@@ -1,6 +1,6 @@
 import type { Viewer } from './messages.ts';
 
-/** The board as a viewer sees it: an ordinary page of the application, which hears of changes through the relay. */
+/** A viewer's page of the board: an ordinary page of the application that receives change events through the relay. */
 export function boardHtml(relayUrl: string, { name, may, sessionId, token }: Viewer): string {
   const settings = JSON.stringify({ url: relayUrl, sessionId, token }).replaceAll('<', '\\u003c');
   return `<!doctype html>
@@ -26,7 +26,7 @@ show(new CooperativeSiteBrowserClient(${settings}));
 `;
 }
 
-/** All viewers beside each other, in frames of one page. */
+/** A page that shows all viewers' pages side by side in frames. */
 export function allHtml(viewers: readonly Viewer[]): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Task board</title>
@@ -44,7 +44,7 @@ for (const name of ${JSON.stringify(viewers.map(({ name }) => name))}) {
 `;
 }
 
-/** In the browser's own language. With #auto in its address, the page finishes a task now and then by itself. */
+/** JavaScript for the browser. With `#auto` in its address, the page finishes a task from time to time. */
 const SCRIPT = `const byId = (id) => document.getElementById(id);
 const AUTO_MS = 6000;
 
@@ -82,7 +82,7 @@ function show(client) {
   async function listen() {
     const onStatus = (status) => {
       byId('status').textContent = status;
-      // Only once it hears of changes: what is read now cannot go stale unheard.
+      // Read only when the stream is live, so that no later change is missed.
       if (status === 'live') void refresh();
     };
     try {

@@ -5,16 +5,16 @@ import { readSaid, type Said, type Told } from './messages.ts';
 
 export type AppProcess = AsyncDisposable & {
   tell(message: Told): void;
-  /** The first message of this type. Rejects when the process ended without it. */
+  /** Resolves with the first message of this type. Rejects if the process ends without sending one. */
   heard<T extends Said['type']>(type: T): Promise<Extract<Said, { type: T }>>;
 };
 
-/** TypeScript in the development tree, JavaScript in the package: as this file. */
+/** The extension is that of this file: TypeScript in the development tree, JavaScript in the package. */
 const PROGRAM = new URL(`./app${extname(import.meta.filename)}`, import.meta.url);
 const LEAVE_MS = 3_000;
 const LAST_WORDS = 4_000;
 
-/** Starts the board's application in a process of its own. */
+/** Starts the board's application in a separate process. */
 export function startApp({ env, log }: { readonly env: NodeJS.ProcessEnv; readonly log: Log }): AppProcess {
   const child = fork(PROGRAM, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   const said: Said[] = [];

@@ -7,20 +7,20 @@ import type { Tasks } from './tasks.ts';
 export type BoardServer = {
   readonly server: Server;
   readonly port: number;
-  /** The pages' addresses hold it, since whoever can open one can have its viewer's token. */
+  /** A secret in the pages' addresses, because anyone who can open a page can get its viewer's token. */
   readonly key: string;
 };
 
 export type BoardServerOptions = {
   readonly tasks: Tasks;
-  /** Null: nobody is let in yet. */
+  /** Null while there are no viewers yet. */
   viewers(): Viewers | null;
-  /** What whoever changes tasks must bear; null: nobody may yet. */
+  /** The bearer token required for changing tasks; null while nobody may change them. */
   apiToken(): string | null;
   changed(reason: string, id: string): void;
 };
 
-/** The application's own HTTP server: its pages and its tasks for viewers, and the way in for whoever may change tasks. */
+/** The application's own HTTP server: pages and tasks for viewers, and an authenticated API to change tasks. */
 export function startBoardServer(options: BoardServerOptions): Promise<BoardServer> {
   const key = randomBytes(12).toString('base64url');
   const server = createServer((request, response) => answer(request, response, { ...options, key }));

@@ -8,34 +8,34 @@ import type { Viewer } from './messages.ts';
 import { startApp } from './process.ts';
 
 export type BoardOptions = {
-  /** The variables of the board's process. */
+  /** The environment of the board's process. */
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
-  /** How often a task comes in by itself, milliseconds; null: never. */
+  /** How often a task is added automatically, in milliseconds; null: never. */
   readonly everyMs: number | null;
 };
 
-/** A page. With `#auto` behind its address, each viewer in it finishes a task now and then by itself, or tries to. */
+/** A page. With `#auto` appended to its address, each viewer in it tries to finish a task from time to time. */
 export type BoardPage = { readonly name: string; readonly url: string };
 
 export interface Board extends AsyncDisposable {
-  /** Of its pages, as a browser writes it: what the relay must allow. */
+  /** The origin of the board's pages, which the relay must allow. */
   readonly origin: string;
   /**
-   * Hosts the board at this relay and lets two viewers in: `editor`, who may finish tasks, and `reader`, who may only look. Resolves with
-   * their pages, and `all` that shows both, when they are served. Once.
+   * Hosts the board at this relay and creates two viewers: `editor`, who may finish tasks, and `reader`, who may only
+   * read. Resolves with their pages, and with `all`, which shows both, when they are served. May be called once.
    */
   join(relay: Pick<Relay, 'url' | 'token'>): Promise<readonly BoardPage[]>;
 }
 
-/** A day: as long as a session may last. */
+/** One day, the longest lifetime of a session. */
 const SESSION_SECONDS = 24 * 3600;
 const VIEWERS = [
   { name: 'editor', may: 'may finish tasks', actions: ['task.finish'] },
   { name: 'reader', may: 'may only look', actions: [] },
 ];
 
-/** Starts the board's application in a process of its own. It is ended with everything that `join` started. */
+/** Starts the board's application in a separate process. Disposal also ends everything that `join` started. */
 export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<Board> {
   await using starting = new AsyncDisposableStack();
   const app = starting.use(startApp({ env, log }));
@@ -61,7 +61,7 @@ export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<B
 
 const OPENED = z.object({ session_id: z.string(), token: z.string() });
 
-/** A session of its own for each viewer, as whoever owns the site opens it. */
+/** Opens a separate session for each viewer, as the owner of the site. */
 async function openSession(
   relay: Pick<Relay, 'url' | 'token'>,
   { name, may, actions }: (typeof VIEWERS)[number],

@@ -13,12 +13,12 @@ const TITLES = [
 const OPEN_MAX = 6;
 const KEPT_MAX = 12;
 
-/** The board itself: what the application knows, and nobody else. */
+/** The tasks of the board. Only the application has them. */
 export interface Tasks {
   list(): readonly Task[];
-  /** Null: enough is open. The oldest that are done make room. */
+  /** Adds a task. Null: too many tasks are open. The oldest finished tasks are removed to make room. */
   add(): Task | null;
-  /** Null: there is no such task. Finishing it again changes nothing. */
+  /** Finishes a task. Null: there is no such task. Finishing it again changes nothing. */
   finish(id: string): Task | null;
 }
 

@@ -2,7 +2,7 @@ import { pick, target, type Program, type Scene } from './scene.ts';
 
 const ops = (action: string) => target('alice', 'ops-console', action);
 const phone = (action: string) => target('alice', 'phone', action);
-/** Longer than the phone ever sleeps. */
+/** Longer than the phone's longest sleep. */
 const UNTIL_AWAKE_MS = 30_000;
 
 const echo: Scene = ({ caller, id }) =>
@@ -22,14 +22,14 @@ const noFolder: Scene = ({ caller }) => caller('alice').invoke(ops('files.list')
 const restart: Scene = ({ caller }) =>
   caller('alice').invoke(ops('service.restart'), { service: pick('web', 'mail'), seconds: 0.4 });
 
-/** Fails: the console's own policy says no. */
+/** Fails: the console's own policy refuses it. */
 const denied: Scene = ({ caller }) => caller('alice').invoke(ops('service.restart'), { service: 'database' });
 
-/** Its outcome is unknown when the budget is spent; a little later the result comes, and is kept as evidence. */
+/** Ends as `outcome_unknown` at the deadline. The late result arrives shortly after and is retained as evidence. */
 const late: Scene = ({ caller }) =>
   caller('alice').invoke(ops('service.restart'), { service: 'web', seconds: 1.6 }, { respondWithinMs: 1000 });
 
-/** Refused: no client says that it can. */
+/** Refused: the client does not advertise the action. */
 const noSuchAction: Scene = ({ caller }) => caller('alice').invoke(ops('coffee.make'), { strong: true });
 
 /** Waits for the phone while it sleeps. */
@@ -40,13 +40,13 @@ const locate: Scene = ({ caller, signal }) =>
     { connectWithinMs: UNTIL_AWAKE_MS, signal },
   );
 
-/** Refused while the phone sleeps: this caller will not wait. */
+/** Refused while the phone sleeps, because the call has no connect budget. */
 const locateNow: Scene = ({ caller }) => caller('alice').invoke(phone('location.read'));
 
 /** Expires while the phone sleeps. */
 const locateSoon: Scene = ({ caller }) => caller('alice').invoke(phone('location.read'), {}, { connectWithinMs: 1000 });
 
-/** Somebody is asked, and sometimes says no. */
+/** Needs an approval, which is sometimes refused. */
 const photo: Scene = ({ caller, signal }) =>
   caller('alice').invoke(
     phone('photo.take'),
@@ -54,7 +54,7 @@ const photo: Scene = ({ caller, signal }) =>
     { connectWithinMs: UNTIL_AWAKE_MS, signal },
   );
 
-/** Parked while the phone sleeps, and taken back before it wakes. */
+/** Parked while the phone sleeps, and cancelled before it wakes. */
 const thoughtBetter: Scene = async ({ caller, pause, signal }) => {
   const parked = await caller('alice').invoke(
     phone('photo.take'),

@@ -3,7 +3,7 @@ import { pick, target, type Program, type Scene } from './scene.ts';
 
 const kiosk = (action: string) => target('bob', 'kiosk', action);
 const printer = (action: string) => target('bob', 'printer', action);
-/** What a reconnect of the kiosk takes at most, and what the printer needs to get up again. */
+/** The longest time that the kiosk takes to reconnect and the printer to restart. */
 const RECONNECT_MS = 5_000;
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -14,10 +14,10 @@ const addNote: Scene = ({ caller }) =>
 
 const listNotes: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.list'), { limit: 5 });
 
-/** Fails: the kiosk checks what it is given by the schema that it advertises. */
+/** Fails: the kiosk checks the params against the schema that it advertises. */
 const wrongNote: Scene = ({ caller }) => caller('bob').invoke(kiosk('notes.add'), { txt: 'Misspelt.' });
 
-/** The same id twice runs once: the second call gets what the first one got. With other params it is a conflict. */
+/** The same command id runs once: the second call gets the first one's result. With other params it is a conflict. */
 const again: Scene = async ({ caller, id }) => {
   const commandId = id('note');
   const text = note();
@@ -30,7 +30,7 @@ const again: Scene = async ({ caller, id }) => {
 const report: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today() }, { connectWithinMs: RECONNECT_MS, signal });
 
-/** Its result is large, so history keeps it apart. */
+/** The result is large, so history spills it. */
 const fullReport: Scene = ({ caller, signal }) =>
   caller('bob').invoke(kiosk('report.build'), { day: today(), table: true }, { connectWithinMs: RECONNECT_MS, signal });
 
@@ -40,7 +40,7 @@ const cancelledReport: Scene = async ({ caller, pause, signal }) => {
   return caller('bob').cancel(begun.handle, 'Nobody reads it anyway.');
 };
 
-/** The caller hangs up, which ends its wait and not the command; later it asks again by the id. */
+/** The caller aborts its wait, which does not end the command, and later awaits the command by its id. */
 const hungUp: Scene = async ({ caller, id, pause, signal }) => {
   const handle = { userId: 'bob', clientId: 'kiosk', commandId: id('report') };
   const phone = new AbortController();
@@ -54,7 +54,7 @@ const hungUp: Scene = async ({ caller, id, pause, signal }) => {
 const print: Scene = ({ caller }) =>
   caller('bob').invoke(printer('print.page'), { text: note() }, { connectWithinMs: RECONNECT_MS });
 
-/** One of them fails: the printer prints one page at a time. */
+/** One of the two fails, because the printer prints one page at a time. */
 const printTwo: Scene = ({ caller }) =>
   Promise.allSettled([
     caller('bob').invoke(printer('print.page'), { text: 'Page one.' }),
@@ -63,7 +63,7 @@ const printTwo: Scene = ({ caller }) =>
 
 const paper: Scene = ({ caller }) => caller('bob').invoke(printer('printer.status'));
 
-/** What the turnstile at the door counted since it last told. It is no client: it only sends events. */
+/** Events of the turnstile at the door. It is not a client: it only sends events. */
 function passages(id: (kind: string) => string): readonly DemoEvent[] {
   const pass = (): DemoEvent => ({
     messageId: id('passage'),
@@ -77,7 +77,10 @@ function passages(id: (kind: string) => string): readonly DemoEvent[] {
 
 const visitors: Scene = ({ ingest, id }) => ingest('bob', passages(id));
 
-/** As a device does that never saw the answer: what was retained already is counted, and not retained again. */
+/**
+ * Repeats events, like a device that never received the answer. The relay counts the duplicates and does not retain
+ * them.
+ */
 const visitorsTwice: Scene = async ({ ingest, id, pause, signal }) => {
   const events = passages(id);
   await ingest('bob', events);

@@ -2,22 +2,22 @@ import type { Caller, Target } from '../../clients/caller/index.ts';
 import type { DemoEvent } from '../ingest.ts';
 import type { Pause } from '../pause.ts';
 
-/** What a scene plays with. Everything of it ends when `signal` is aborted. */
+/** What a scene may use. Everything ends when `signal` is aborted. */
 export type Stage = {
-  /** A caller as this user, over whichever way the user prefers. */
+  /** The user's caller, over HTTP or over a link. */
   caller(userId: string): Caller;
-  /** Sends events of this user. Rejects unless each was retained, now or before. */
+  /** Sends events of this user. Rejects unless each was retained, now or earlier. */
   ingest(userId: string, events: readonly DemoEvent[]): Promise<void>;
   readonly pause: Pause;
   readonly signal: AbortSignal;
-  /** A new id of this kind, never given twice. */
+  /** A new unique id that begins with `kind`. */
   id(kind: string): string;
 };
 
-/** A few calls that belong together. It may reject: a refusal is as good an end as any. */
+/** A few related calls. A scene may reject with a refusal. */
 export type Scene = (stage: Stage) => Promise<unknown>;
 
-/** Scenes and how often each is played in one round. */
+/** Scenes, and how many times each is played in one round. */
 export type Program = readonly (readonly [times: number, scene: Scene])[];
 
 export function target(userId: string, clientId: string, action: string): Target {
