@@ -11,6 +11,7 @@ const QUERY = { userId: 'alice' };
 
 /** As the faces ask for it: every answer that says how complete it is and rests on the word of nodes. */
 const ANSWERS: Readonly<Record<string, (opened: TestCore) => Promise<Completeness> | Completeness>> = {
+  sites: async ({ core }) => (await core.sites.list(admin, null, {})).completeness,
   connections: async ({ core }) => (await core.connections.list(alice, {}, {})).completeness,
   'connections of users': async ({ core }) => first(await core.connections.ofUsers(alice, ['alice'], 10)).completeness,
   users: async ({ core }) => (await core.users.list(admin, {})).completeness,

@@ -12,6 +12,7 @@ import type { Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { SITES_PER_USER } from '../limits.ts';
+import { silentSources, withGaps } from '../silence.ts';
 import { summaryScan, type ObservedSource, type Page } from '../page.ts';
 import { checkDefinition, siteIdOf } from './definition.ts';
 import type { SiteRegistry, SiteView } from './room.ts';
@@ -53,8 +54,10 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
     async list(who, owner, page) {
       const userId = readScope(who, owner);
       const listing = sitesListing(who, userId);
-      const scan = await backend.sites.list(userId, cursors.request(listing, page));
-      return views(cursors.page(listing, scan, source(), (row) => row));
+      const rows = backend.sites.list(userId, cursors.request(listing, page));
+      // Whether a host is connected is as its node last said.
+      const found = await Promise.all([rows, silentSources(deps, 'sites')]);
+      return views(cursors.page(listing, withGaps(...found), source(), (row) => row));
     },
     async get(who, owner, site) {
       const userId = knownUser(who, owner ?? selfOf(who));
@@ -67,7 +70,8 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
       const userId = readUser(who, key.userId);
       const siteId = siteIdOf(key.siteId);
       const listing = { name: 'siteSessions', filter: { userId, siteId }, asker: askerOf(who) };
-      const scan = await backend.sessions.list({ userId, siteId }, cursors.request(listing, page));
+      const rows = backend.sessions.list({ userId, siteId }, cursors.request(listing, page));
+      const scan = withGaps(...(await Promise.all([rows, silentSources(deps, 'sites')])));
       const [found] = await backend.sites.get([{ userId, siteId }]);
       const [site = null] = await hosted(deps, found ? [found] : []);
       return cursors.page(listing, scan, source(), (session) => {
