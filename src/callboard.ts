@@ -75,8 +75,9 @@ export async function openCallboard(options: CallboardOptions): Promise<Callboar
 }
 
 /**
- * As `openCallboard` for a relay that needs nothing opened. Throws `invalid_argument` for one over Redis and for numbers out of their range, and `internal` when its own
- * documents do not fit its schema.
+ * Creates a relay synchronously, in this process' memory or over the given `backend`. Throws `invalid_argument` if
+ * `config` has a Redis and no `backend` is given or a number is out of its range, and `internal` if the REST documents
+ * do not fit the schema.
  */
 export function createCallboard(options: CallboardOptions): Callboard {
   const { config, clock = systemClock, log = silentLog } = options;

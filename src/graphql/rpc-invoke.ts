@@ -177,8 +177,8 @@ const CancelStateEnum = wireEnum<CancelReceipt['state']>('CancelState', 'The res
 const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').implement({
   description: 'The result of a requested cancellation.',
   fields: (t) => ({
-    state: t.expose('state', { type: CancelStateEnum, description: 'What became of it.' }),
-    commandId: t.exposeID('commandId', { description: 'The command.' }),
+    state: t.expose('state', { type: CancelStateEnum, description: 'What the cancellation achieved.' }),
+    commandId: t.exposeID('commandId', { description: 'The id of the command.' }),
     outcome: t.expose('outcome', {
       type: OutcomeEnum,
       nullable: true,
@@ -187,7 +187,7 @@ const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').impl
     command: t.expose('command', {
       type: CommandType,
       nullable: true,
-      description: 'The command as it was then; null where its record is no longer retained.',
+      description: 'The command after the cancellation; null if its record is no longer retained.',
     }),
   }),
 });

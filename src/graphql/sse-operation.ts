@@ -51,8 +51,12 @@ class SseOperation implements Guest, Running {
 
   async run(asked: Asked | readonly GraphQLError[]): Promise<void> {
     try {
-      if (isFaults(asked)) this.#show({ errors: asked });
-      else await this.#answer(asked);
+      if (!isFaults(asked)) await this.#answer(asked);
+      else {
+        this.#show({ errors: asked });
+        // The end is reported later, after the caller of `startOperation` has registered the operation.
+        await null;
+      }
     } catch (error) {
       this.#show({ errors: [this.#options.executor.mask(error)] });
     }

@@ -3,18 +3,21 @@ import { fail } from '../core/errors.ts';
 import type { Turned } from '../gateway/doorstep.ts';
 import type { Visit } from './visit.ts';
 
-/** A name or an address with an optional port (RFC 9112, 3.2); empty where the target has no authority. */
+/** A name or an address with an optional port (RFC 9112, 3.2); empty if the target has no authority. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**
- * Throws `invalid_argument` where the Host header is missing, or names nothing that a URL could name: libraries build the URL of a request from it, and
- * fail. HTTP/1.0 has no such header; of later requests without one nobody knows what they are for (RFC 9112, 3.2).
+ * Throws `invalid_argument` if the Host header is missing or is not a host of a URL: libraries build the URL of a request
+ * from it and fail otherwise. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
  */
 export function requireHost({ request, response }: Visit): void {
   const { host } = request.headers;
   if (host === undefined ? request.httpVersionMinor === 0 : isHost(host)) return;
   response.setHeader('connection', 'close');
-  fail('invalid_argument', host === undefined ? 'A request needs a Host header.' : 'The Host header names no host.');
+  fail(
+    'invalid_argument',
+    host === undefined ? 'A request needs a Host header.' : 'The Host header is not a valid host.',
+  );
 }
 
 function isHost(host: string): boolean {

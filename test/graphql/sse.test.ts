@@ -270,6 +270,16 @@ describe('a reservation', () => {
     expect(await refusal(operate(door, token, 'b'))).toEqual([404, 'not_found']);
   });
 
+  it('frees the id of an operation whose document has errors', async () => {
+    await using door = await openDoor();
+    const token = await reserve(door);
+    const stream = await open(door, token);
+    for (let round = 1; round <= 2; round++) {
+      expect((await operate(door, token, 'wrong', { query: 'subscription { nothing }' })).status).toBe(202);
+      await stream.until('event: complete\ndata: {"id":"wrong"}\n\n', round);
+    }
+  });
+
   it('takes 100 operations at once and no more, each by its own id', async () => {
     await using door = await openDoor();
     const token = await reserve(door);
