@@ -10,14 +10,14 @@ import { full } from './full.ts';
 
 type Held = {
   readonly name: string;
-  readonly text: JsonText;
+  /** Null once it is dropped: the queues may keep the object for a while, and its text is no longer counted. */
+  text: JsonText | null;
   readonly bytes: number;
   readonly expiresAt: number;
   readonly holdings: Holdings;
-  gone: boolean;
 };
 
-const isGone = ({ gone }: Held): boolean => gone;
+const isGone = ({ text }: Held): boolean => text === null;
 
 /**
  * A managed in-memory spill store, used if no directory is configured. The share `spilled_bytes` bounds it in the same
@@ -37,7 +37,7 @@ export function createMemorySpill(
   let cleanedAt = -Infinity;
   const drop = (object: Held): void => {
     const { name, bytes, holdings } = object;
-    object.gone = true;
+    object.text = null;
     objects.delete(name);
     byAge.left();
     const own = ofUsers.get(holdings.userId);
@@ -74,7 +74,7 @@ export function createMemorySpill(
       if (shares.used('spilled_bytes') + bytes > total || clock.now() - cleanedAt >= SPILL_CLEAN_MS) clean();
       const object: Held = {
         ...{ name: crypto.randomId(), text, bytes, expiresAt },
-        ...{ holdings: shares.of(userId), gone: false },
+        holdings: shares.of(userId),
       };
       add(object);
       // The newest object alone fits, so an older one exists as long as the total is exceeded.
@@ -91,9 +91,9 @@ export function createMemorySpill(
     },
     async read({ name, bytes, sha256, expiresAt }) {
       if (clock.now() >= expiresAt) return { state: 'expired' };
-      const object = objects.get(name);
-      const whole = object?.bytes === bytes && crypto.sha256(object.text) === sha256;
-      return object && whole ? { state: 'present', text: object.text } : { state: 'unavailable' };
+      const { text = null, bytes: held } = objects.get(name) ?? {};
+      const whole = text !== null && held === bytes && crypto.sha256(text) === sha256;
+      return whole ? { state: 'present', text } : { state: 'unavailable' };
     },
     clean,
   };
