@@ -66,8 +66,7 @@ export interface Callboard extends AsyncDisposable {
 
 /**
  * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none. Throws `store_unavailable`
- * if Redis cannot be reached, and `invalid_argument` if it is not suitable for a deployment. Nothing runs before
- * `listen`.
+ * if Redis cannot be reached, and `invalid_argument` if it is unsuitable. Nothing runs before `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
   const { redis } = options.config;
@@ -75,9 +74,8 @@ export async function openCallboard(options: CallboardOptions): Promise<Callboar
 }
 
 /**
- * Creates a relay synchronously, in this process' memory or over the given `backend`. Throws `invalid_argument` if
- * `config` has a Redis and no `backend` is given or a number is out of its range, and `internal` if the REST documents
- * do not fit the schema.
+ * Creates a relay synchronously, in memory or over the given `backend`. Throws `invalid_argument` for numbers out of
+ * range and for a Redis without a `backend`, and `internal` if the REST documents do not fit the schema.
  */
 export function createCallboard(options: CallboardOptions): Callboard {
   const { config, clock = systemClock, log = silentLog } = options;
@@ -227,8 +225,7 @@ function assemble({ core, backend, authenticator, faces, meter, basePath }: Part
   const end = async (withinMs: number): Promise<void> => {
     await core.drain(withinMs);
     await core.close();
-    // Lets the answers to callers be written before their links are closed.
-    await setImmediate();
+    await setImmediate(); // The answers to callers are written before their links are closed.
     await faces.close();
     await server.close();
     await backend.close();
