@@ -17,10 +17,14 @@ export type RowSize<Row> = {
 };
 
 /**
- * Each list after the first may take at most 1/SHARE of the remaining budget, so that every list leaves something for
- * later ones.
+ * What one list may take. The first list may fill a page. Later lists may take a quarter of the whole budget while more
+ * than half of it is left, whichever of them is resolved first; then an eighth of the rest, so that every list leaves
+ * something for later ones.
  */
-const SHARE = 8;
+function roomOf(left: number, isFirst: boolean): number {
+  if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);
+  return left > ANSWER_BYTES / 2 ? ANSWER_BYTES / 4 : left / 8;
+}
 
 /**
  * The bytes that all lists of one answer may hold together. A list that reaches the bound of a page or the end of the
@@ -95,7 +99,7 @@ export class AnswerBudget {
     const known = this.#parts.get(key);
     if (known) return known;
     const size = given && this.#sizeOf(given);
-    const room = Math.min(ANSWER_PAGE_BYTES, this.#parts.size === 0 ? this.#left : this.#left / SHARE);
+    const room = roomOf(this.#left, this.#parts.size === 0);
     const part = { ...(room <= 0 ? NOTHING : size ? this.#fit(rows, size, room) : fitPlain(rows.length, room)) };
     this.#left -= part.bytes;
     this.#parts.set(key, part);
