@@ -401,7 +401,7 @@ describe('the registry', () => {
     await using bench = await startBench();
     const { runtime } = bench;
     runtime.handle('a', {}, () => 1);
-    expect(() => runtime.handle('a', {}, () => 1)).toThrow(/a: there is one/);
+    expect(() => runtime.handle('a', {}, () => 1)).toThrow(/a: already registered/);
     expect(() => runtime.handle('no name', {}, () => 1)).toThrow(TypeError);
     expect(() => runtime.handle('b', { schema: { type: 'nonsense' } }, () => 1)).toThrow(/b: schema/);
     expect(() => runtime.handle('c', { metadata: 'x'.repeat(70_000) }, () => 1)).toThrow(/65536/);
