@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- --minutes 60 --rate 300`: a relay in direct mode under a steady load, and its heap after collections each minute. The hour of the
- * relay's clock takes five minutes (`--hour-seconds`), so that what is kept for the hour is given up many times over. Prints a table in Markdown.
+ * `npm run soak -- --minutes 60 --rate 300`: a relay in direct mode under a steady load, and its heap after collections each minute. What is
+ * kept for an hour by default is kept for five minutes (`--hour-seconds`), so that it is given up many times over. Prints a table in Markdown.
  */
 import { parseArgs } from 'node:util';
 import { judgeSlope, WARM_UP_MINUTES, type Sample } from './slope.ts';

@@ -9,7 +9,7 @@ export type SoakOptions = {
   readonly rate: number;
   /** Minutes between two looks at the heap. */
   readonly everyMinutes: number;
-  /** What an hour of the relay's clock takes in real time, milliseconds: how long ended commands, their results and retained history are kept. */
+  /** How long ended commands, their results and retained history are kept, milliseconds: an hour by default in a deployment, less here. */
   readonly hourMs: number;
   readonly source?: string | undefined;
   readonly onSample?: (sample: Sample) => void;
@@ -27,13 +27,12 @@ const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
 
 /**
- * A relay in direct mode under a steady load of calls. Its clock runs faster than real time, so that everything that is kept for an hour is kept for
- * `hourMs`; history is bounded by the same hour and 64 MiB.
+ * A relay in direct mode, on the clock of the system, under a steady load of calls. Ended commands, results and history are kept for `hourMs`;
+ * history is bounded by 64 MiB too.
  */
 export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSample }: SoakOptions): Promise<Soaked> {
-  const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };
-  await using relay = await startRelay({ config, ...(source !== undefined && { source }) });
-  await relay.run(HOUR_MS / hourMs);
+  const config = { retentionMs: hourMs, idempotencyWindowMs: hourMs, historyMaxBytes: 64 * MIB };
+  await using relay = await startRelay({ clock: 'real', config, ...(source !== undefined && { source }) });
   await using load = await openLoad(relay, rate);
   const samples: Sample[] = [];
   const began = performance.now();
