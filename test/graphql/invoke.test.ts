@@ -104,7 +104,8 @@ describe('invokeAction', () => {
       Array.from({ length: depth - 1 }).reduce<unknown>((inner) => [inner], {});
     const send = (depth: number) => ask(INVOKE, { core, variables: { input: { ...input, params: nested(depth) } } });
     expect((await send(200)).errors).toBeUndefined();
-    for (const depth of [201, 100_000]) expect((await send(depth)).errors?.[0]?.message).toMatch(/nested at most 200 levels deep/);
+    for (const depth of [201, 100_000])
+      expect((await send(depth)).errors?.[0]?.message).toMatch(/nested at most 200 levels deep/);
     expect(asked).toHaveLength(1);
   });
 });
