@@ -1,4 +1,4 @@
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { randomQuery } from '../../test/graphql/kit/random.ts';
 import { readQuestions } from '../../test/relay/documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';

@@ -4,19 +4,19 @@ import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
 import { endOf } from '../core/rpc/ended.ts';
-import { andThen, orElse, type Maybe } from '../core/maybe.ts';
+import { thenDo, orElse, type MaybePromise } from '../core/maybe-promise.ts';
 import type { UpFrame } from '../protocol/frames.ts';
-import type { Conduct } from './conduct.ts';
+import type { FrameLimits } from './frame-limits.ts';
 import { payloadOf } from './payload.ts';
 import { aboutFrame } from './refusal.ts';
-import type { Wire } from './wire.ts';
+import type { FrameWriter } from './frame-writer.ts';
 
 export type CallerFrame = Extract<UpFrame, { type: 'invoke' | 'await' | 'cancel' }>;
 type Invoke = Extract<CallerFrame, { type: 'invoke' }>;
 type Await = Extract<CallerFrame, { type: 'await' }>;
 type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
-export type CallersOptions = { readonly core: Core; readonly wire: Wire; readonly conduct: Conduct };
+export type CallersOptions = { readonly core: Core; readonly wire: FrameWriter; readonly conduct: FrameLimits };
 
 /** Aborts the wait of one request: an AbortSignal without the cost of an EventTarget. It has at most one listener. */
 class Leaving implements HangUp {
@@ -65,14 +65,14 @@ export class Callers {
   }
 
   /** Throws or rejects with a CallboardError from core, or with BadPayload. */
-  take(frame: CallerFrame, who: Principal): Maybe<unknown> {
+  take(frame: CallerFrame, who: Principal): MaybePromise<unknown> {
     const leaving = new Leaving();
     this.#unanswered.set(frame.ref, leaving);
     const answered = (): void => {
       if (this.#unanswered.get(frame.ref) === leaving) this.#unanswered.delete(frame.ref);
     };
     return orElse(
-      () => andThen(this.#asked(frame, who, leaving), answered),
+      () => thenDo(this.#asked(frame, who, leaving), answered),
       (error) => {
         answered();
         // A caller that left gets no answer.
@@ -81,7 +81,7 @@ export class Callers {
     );
   }
 
-  #asked(frame: CallerFrame, who: Principal, leaving: Leaving): Maybe<unknown> {
+  #asked(frame: CallerFrame, who: Principal, leaving: Leaving): MaybePromise<unknown> {
     requireScope(who, 'invoke');
     if (frame.type === 'invoke') return this.#invoke(frame, who, leaving);
     return frame.type === 'await' ? this.#await(frame, who, leaving) : this.#cancel(frame, who);
@@ -171,7 +171,7 @@ export class Callers {
 }
 
 /** Sends each stage once, or only the first, as the request's `stages` says. Undefined: the request has no `stages`. */
-function tellerOf(wire: Wire, { ref, stages }: Invoke | Await): OnStage | undefined {
+function tellerOf(wire: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let told: string | null = null;
   return ({ commandId, stage }) => {

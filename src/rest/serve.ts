@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, type JsonText } from '../core/json.ts';
-import { andThen } from '../core/maybe.ts';
-import type { Reply } from '../graphql/reply.ts';
-import type { RequestNotes } from '../graphql/request-notes.ts';
+import { thenDo } from '../core/maybe-promise.ts';
+import type { Reply } from '../web/reply.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Explain } from './explain.ts';
-import { HungUp } from '../graphql/request-hang-up.ts';
+import { HangUpSignal } from '../web/hang-up.ts';
 import { isRecord } from './input.ts';
 import { invalidInput, problem, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
@@ -38,7 +38,7 @@ export type Serving = {
    */
   readonly contextOf: (asked: {
     readonly who: Principal | null;
-    readonly signal?: HungUp;
+    readonly signal?: HangUpSignal;
     readonly asks: ReadonlySet<string>;
     readonly notes?: RequestNotes | undefined;
   }) => unknown;
@@ -66,15 +66,15 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     if (faults.length > 0) return answered(problem(invalidInput(faults)));
     // Only a mutation may wait, so only a mutation listens for a hang-up. A query finishes before a hang-up could
     // matter.
-    const signal = route.mutates ? { signal: new HungUp(res) } : {};
+    const signal = route.mutates ? { signal: new HangUpSignal(res) } : {};
     const { who, notes } = exchange;
     const context = serving.contextOf({ who, notes, asks: route.plan.asks(variables), ...signal });
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
-    const answer = andThen(writtenData(route, context, variables), (data) =>
+    const answer = thenDo(writtenData(route, context, variables), (data) =>
       data === null
-        ? andThen(route.plan.run(context, variables), shown)
+        ? thenDo(route.plan.run(context, variables), shown)
         : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
     );
     if (answer instanceof Promise) answer.then(answered).catch(failed);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import type { Who } from '../../src/core/core.ts';
+import type { Requester } from '../../src/core/core.ts';
 import { hello } from '../contract/connections-kit.ts';
 import { newMessage } from '../contract/history-model.ts';
 import { admin, user } from '../kit/core.ts';
@@ -22,7 +22,7 @@ async function answer(ask: () => unknown): Promise<string> {
   }
 }
 
-const reads: Record<string, (rooms: Rooms, who: Who, userId: string) => unknown> = {
+const reads: Record<string, (rooms: Rooms, who: Requester, userId: string) => unknown> = {
   'connections.list': ({ connections }, who, userId) => connections.list(who, { userId }, {}),
   'connections.get': ({ connections }, who, userId) => connections.get(who, { userId, clientId: 'tab' }),
   'connections.events': ({ connections }, who, userId) => connections.events(who, userId),
@@ -80,7 +80,7 @@ describe('who may read what', () => {
   });
 
   it('takes an omitted user for the asker, and for all users where an administrator asks', async () => {
-    const usersOf = async (who: Who): Promise<string[]> =>
+    const usersOf = async (who: Requester): Promise<string[]> =>
       (await rooms.connections.list(who, {}, {})).nodes.map(({ userId }) => userId);
     expect(await usersOf(owner)).toEqual(['alice']);
     expect(await usersOf(admin)).toEqual(['alice', 'bob']);
@@ -88,7 +88,10 @@ describe('who may read what', () => {
   });
 
   it('keeps lists over all users, and the sample of actions, to administrators', async () => {
-    for (const ask of [(who: Who) => rooms.users.list(who, {}), (who: Who) => rooms.actions.sample(who, null)]) {
+    for (const ask of [
+      (who: Requester) => rooms.users.list(who, {}),
+      (who: Requester) => rooms.actions.sample(who, null),
+    ]) {
       expect(await answer(() => ask(admin))).toBe('rows');
       expect(await answer(() => ask(owner))).toBe('forbidden');
       expect(await answer(() => ask(unscoped))).toBe('forbidden');

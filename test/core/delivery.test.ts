@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
-import type { Who } from '../../src/core/core.ts';
+import type { Requester } from '../../src/core/core.ts';
 import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { Log } from '../../src/core/log.ts';
@@ -50,7 +50,7 @@ describe('whoever is no administrator', () => {
     const client = await connect(relay.core, alice);
     const { delivery } = relay.core;
     const key = { ...TAB, commandId: 'c1' };
-    const asks: ((who: Who) => Promise<unknown>)[] = [
+    const asks: ((who: Requester) => Promise<unknown>)[] = [
       (who) => delivery.summary(who),
       (who) => delivery.nodes(who, LISTING),
       (who) => delivery.tenants(who, LISTING),

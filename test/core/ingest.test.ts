@@ -4,7 +4,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CODES } from '../../src/core/errors.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
-import type { IngestMessage, IngestVerdict } from '../../src/core/ingest/room.ts';
+import type { IngestMessage, IngestVerdict } from '../../src/core/ingest/api.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';

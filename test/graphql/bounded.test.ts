@@ -8,9 +8,9 @@ import {
   QUERY_NESTING,
   QUERY_OPERATIONS,
 } from '../../src/core/limits.ts';
-import { mergeSteps } from '../../src/graphql/limits-merge.ts';
-import { shapeFaults } from '../../src/graphql/limits-shape.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
+import { mergeSteps } from '../../src/graphql/execution/limits-merge.ts';
+import { shapeFaults } from '../../src/graphql/execution/limits-shape.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { openDoor, type TestDoor } from './kit/door.ts';
 import { smallSchema } from './kit/small.ts';
 

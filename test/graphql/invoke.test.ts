@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Invocation } from '../../src/core/core.ts';
 import { fail } from '../../src/core/errors.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { wireSchema } from '../../src/graphql/schema.ts';
+import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { fakeCore } from './kit/core.ts';
 import { command, connection, message, pendingRpc } from './kit/rows.ts';
 import { admin, ann, ask, codeOf, dataOf } from './kit/run.ts';
@@ -104,7 +104,8 @@ describe('invokeAction', () => {
       Array.from({ length: depth - 1 }).reduce<unknown>((inner) => [inner], {});
     const send = (depth: number) => ask(INVOKE, { core, variables: { input: { ...input, params: nested(depth) } } });
     expect((await send(200)).errors).toBeUndefined();
-    for (const depth of [201, 100_000]) expect((await send(depth)).errors?.[0]?.message).toMatch(/nested at most 200 levels deep/);
+    for (const depth of [201, 100_000])
+      expect((await send(depth)).errors?.[0]?.message).toMatch(/nested at most 200 levels deep/);
     expect(asked).toHaveLength(1);
   });
 });
@@ -125,7 +126,7 @@ describe('awaitCommand', () => {
 
   it('answers a thrown expected refusal as a typed one, and lets others through', async () => {
     const full = fakeCore({ invoke: () => fail('capacity_exceeded', 'Too many wait.', { retryAfterMs: 1000 }) });
-    expect(await dataOf(AWAIT, { core: full.core, variables: { id: 'k1' }, schema: wireSchema })).toMatchObject({
+    expect(await dataOf(AWAIT, { core: full.core, variables: { id: 'k1' }, schema: restSchema })).toMatchObject({
       awaitCommand: { code: 'capacity_exceeded', by: 'capacity', retryAfterMs: 1000, givenCommandId: null },
     });
     const broken = fakeCore({ invoke: () => fail('store_unavailable', 'No store.') });

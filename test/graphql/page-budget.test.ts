@@ -5,10 +5,10 @@ import { trustJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/core/limits.ts';
 import type { Page } from '../../src/core/page.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { AnswerBudget, type RowSize } from '../../src/graphql/page-budget.ts';
-import { createPlans, type Plan, type Variables } from '../../src/graphql/plan.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { AnswerBudget, type RowSize } from '../../src/graphql/schema/page-budget.ts';
+import { createPlans, type Plan, type Variables } from '../../src/graphql/execution/plan.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, testCore } from '../kit/core.ts';
 
 const USERS = 4;

@@ -13,9 +13,9 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, user } from '../kit/core.ts';
@@ -138,7 +138,7 @@ function firstOfRequest(result: ExecutionResult): ExecutionResult {
 
 describe.each([
   ['the served schema', schema],
-  ['the schema of wire words', wireSchema],
+  ['the schema of wire words', restSchema],
 ])('over %s', (_name, of) => {
   const plans = createPlans(of, { eager: true });
 

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 import type { Core, Invocation } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
 const operations = (file: string): string =>
@@ -50,8 +50,8 @@ async function both(of: { context(): object }, document: DocumentNode, variableV
 }
 
 it.each([
-  ['InvokeAction', wireSchema],
-  ['AwaitCommand', wireSchema],
+  ['InvokeAction', restSchema],
+  ['AwaitCommand', restSchema],
   ['InvokeAction', schema],
 ])('the document of %s is written as text, again and again', async (name, of) => {
   await using test = await testCore();
@@ -103,7 +103,7 @@ it('a mutation whose answer cannot be written is resolved once', async () => {
 
 it('the document of IngestMessages is written as text, refused messages among them', async () => {
   await using test = await testCore();
-  const plan = createPlans(wireSchema, { eager: true }).of(parse(INGEST));
+  const plan = createPlans(restSchema, { eager: true }).of(parse(INGEST));
   const context = createContext({ core: test.core, who: user('alice'), log: silentLog });
   const message = { kind: 'event', streamSuffix: 'notes', clientId: 'tab', instanceId: 'i1', payload: { a: [1] } };
   const messages = [
@@ -137,7 +137,7 @@ it('what is left out has the default of the schema each time, also where others 
     return Promise.reject(new CallboardError('not_found', 'None.'));
   };
   const core: Core = { ...test.core, rpc: { ...test.core.rpc, invoke } };
-  const plan = createPlans(wireSchema, { eager: true }).of(parse(RPC), 'InvokeAction');
+  const plan = createPlans(restSchema, { eager: true }).of(parse(RPC), 'InvokeAction');
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])

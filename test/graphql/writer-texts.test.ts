@@ -1,9 +1,9 @@
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user } from '../kit/core.ts';
 
 it('writes texts of every kind of character as JSON.stringify does', async () => {

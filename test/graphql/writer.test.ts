@@ -8,10 +8,10 @@ import {
 } from '../../src/core/connections/connection.ts';
 import { writeJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createFragmentStores } from '../../src/graphql/fragments.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createJsonCaches } from '../../src/graphql/writer/json-cache.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
 import { randomQuery } from './kit/random.ts';
 import { createWires, smallSchema } from './kit/small.ts';
@@ -45,7 +45,7 @@ async function populate({ core }: TestCore): Promise<void> {
 
 describe.each([
   ['the served schema', schema],
-  ['the schema of wire words', wireSchema],
+  ['the schema of wire words', restSchema],
 ])('random queries over %s', (_name, of) => {
   it.each([1, 2, 3, 4])(
     'are written as graphql-js answers them, the first time and from kept texts (batch %i)',
@@ -190,7 +190,7 @@ describe('what is kept of an entity', () => {
   });
 
   it('is bounded: what is over the bound is dropped, and written anew', () => {
-    const stores = createFragmentStores(10_000);
+    const stores = createJsonCaches(10_000);
     const one = stores.create<string>();
     const other = stores.create<string>();
     const entities = Array.from({ length: 100 }, () => ({}));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createHouse } from '../../src/http/house.ts';
+import { createBuiltinRoutes } from '../../src/http/builtin-routes.ts';
 import { postJson, type Answer } from '../http/kit.ts';
 import { HOUSE, ROUTES, type Route } from './access-routes.ts';
 import { codeOf } from './kit.ts';
@@ -115,7 +115,7 @@ describe('the access of REST', () => {
 
 describe('the access of what the server answers by itself', () => {
   const known = [
-    ...createHouse({
+    ...createBuiltinRoutes({
       core: { ready: () => {} },
       meter: { expose: async () => ({ contentType: '', text: '' }) },
       openapi: {},

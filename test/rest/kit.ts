@@ -4,12 +4,12 @@ import { expect } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { checkedJson, type JsonText } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createMask } from '../../src/graphql/mask.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createMask } from '../../src/graphql/execution/mask.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { SITE_EVENTS_DESCRIPTION } from '../../src/http/site-events-description.ts';
-import { createRestDoor, type RestDoor } from '../../src/rest/door.ts';
+import { createRestHandler, type RestHandler } from '../../src/rest/handler.ts';
 import { admin, user, type TestOptions } from '../kit/core.ts';
 import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 import { conformanceOf } from './conformance.ts';
@@ -31,7 +31,7 @@ export type Asked = {
 };
 
 export type TestDoor = AsyncDisposable & {
-  readonly door: RestDoor;
+  readonly door: RestHandler;
   readonly port: number;
   /** `GET /users 200` for each operation and status that was answered. */
   readonly answered: ReadonlySet<string>;
@@ -52,7 +52,7 @@ export function askerOf(name: string | null | undefined): Principal | null {
  * A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body.
  * Every answer is held against its own OpenAPI description.
  */
-export async function startDoor(door: RestDoor): Promise<TestDoor> {
+export async function startDoor(door: RestHandler): Promise<TestDoor> {
   const server = createServer((req, res) => {
     void readBody(req).then((body) => {
       const url = req.url ?? '';
@@ -91,9 +91,9 @@ export async function startDoor(door: RestDoor): Promise<TestDoor> {
 export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<TestDoor & OpenedCore> {
   const cored = await openCore(options);
   const { core, backend, clock, counts } = cored;
-  const door = createRestDoor({
-    schema: wireSchema,
-    plans: createPlans(wireSchema, { eager: true }),
+  const door = createRestHandler({
+    schema: restSchema,
+    plans: createPlans(restSchema, { eager: true }),
     mask: createMask({ log: silentLog }),
     contextOf: ({ who, signal, asks }) => createContext({ core, who, log: silentLog, signal, asks }),
     besides: [SITE_EVENTS_DESCRIPTION],

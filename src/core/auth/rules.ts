@@ -1,6 +1,6 @@
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
-import { defaultPolicy, type AdmissionScope, type Deed, type Policy } from './policy.ts';
+import { defaultPolicy, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';
 import type { Caller } from './principal.ts';
 
 /**
@@ -44,7 +44,7 @@ export function compilePolicy(file: PolicyFile): Policy {
   };
 }
 
-type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & { matches(who: Caller, deed: Deed): boolean };
+type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & { matches(who: Caller, deed: InvocationTarget): boolean };
 
 function compileRule(rule: PolicyRule): CompiledRule {
   const users = anyOf(rule.users);

@@ -1,11 +1,11 @@
 import { knownUser, readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import type { ConnectionEvent } from '../bus.ts';
-import type { Connections, Summary, Who } from '../core.ts';
+import type { Connections, Summary, Requester } from '../core.ts';
 import type { Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { createFeed } from '../live.ts';
-import { both } from '../maybe.ts';
+import { both } from '../maybe-promise.ts';
 import type { ObservedSource } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { Connection } from './connection.ts';
@@ -57,7 +57,7 @@ export function createConnections(deps: Deps): Connections {
   };
 }
 
-function listingOf(who: Who, filter: ConnectionFilter): Listing {
+function listingOf(who: Requester, filter: ConnectionFilter): Listing {
   return { name: 'connections', filter, asker: subjectOf(requirePrincipal(who)) };
 }
 

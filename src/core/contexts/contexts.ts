@@ -3,11 +3,11 @@ import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
-import { both } from '../maybe.ts';
+import { both } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource, Page, Scan } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { ExecutionContext } from './context.ts';
-import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './room.ts';
+import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './api.ts';
 import type { ContextFilter, CountedWindow, RowCount, WindowFilter } from './store.ts';
 import { createWorkers } from './workers.ts';
 

@@ -7,7 +7,7 @@ import { SCAN_BUDGET, type Scan } from '../page.ts';
 import { within } from '../range.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { ContextStatus, ExecutionContext } from './context.ts';
-import type { Contexts, WorkerList, WorkerQuery } from './room.ts';
+import type { Contexts, WorkerList, WorkerQuery } from './api.ts';
 import type { ContextFilter, ContextStore } from './store.ts';
 
 const NOT_CLOSED: readonly ContextStatus[] = ['active', 'idle', 'stale'];

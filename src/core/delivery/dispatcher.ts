@@ -1,13 +1,13 @@
 import type { Deps } from '../deps.ts';
-import { isAway } from '../errors.ts';
+import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
-import { ENTRY_BYTES, type Outbox } from './outbox.ts';
-import { createOutlet, isBusy, isAnswered, isHolding, Outlets, settleWaits, waitFor } from './outlets.ts';
-import type { Held, Outlet } from './outlets.ts';
+import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
+import { createOutlet, isBusy, isAnswered, isHolding, LinkQueues, settleWaits, waitFor } from './link-queues.ts';
+import type { Held, LinkQueue } from './link-queues.ts';
 
 /**
  * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
@@ -15,11 +15,11 @@ import type { Held, Outlet } from './outlets.ts';
  */
 export class Dispatcher {
   readonly #deps: Deps;
-  readonly #outbox: Outbox;
-  readonly #outlets = new Outlets();
+  readonly #outbox: StoreRetryQueue;
+  readonly #outlets = new LinkQueues();
   #attempts = 0;
 
-  constructor(deps: Deps, outbox: Outbox) {
+  constructor(deps: Deps, outbox: StoreRetryQueue) {
     this.#deps = deps;
     this.#outbox = outbox;
   }
@@ -28,12 +28,16 @@ export class Dispatcher {
    * Binds the client to this link. `previous`: the link of this node that it replaces, to which nothing more is
    * written. A leaving link of another instance is not replaced.
    */
-  attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
+  attach(
+    client: ClientKey,
+    binding: Binding,
+    link: ClientLink,
+  ): { outlet: LinkQueue; previous: LinkQueue | undefined } {
     const outlet = createOutlet(client, binding, link);
     return { outlet, previous: this.#outlets.bind(outlet) };
   }
 
-  detach(outlet: Outlet): void {
+  detach(outlet: LinkQueue): void {
     this.#outlets.remove(outlet);
     outlet.held = null;
     for (const { wake } of outlet.waits.splice(0)) wake();
@@ -43,7 +47,7 @@ export class Dispatcher {
    * The client leaves: no further dispatch begins on this link, and it is no longer the client's bound link. Resolves
    * once the store has answered each dispatch that was begun.
    */
-  async retire(outlet: Outlet): Promise<void> {
+  async retire(outlet: LinkQueue): Promise<void> {
     outlet.quiet = true;
     outlet.queue.clear();
     this.#outlets.retire(outlet)?.link.close('replaced', null);
@@ -51,7 +55,7 @@ export class Dispatcher {
   }
 
   /** Resolves once each dispatch that was begun on the link is written or given up, or the link is gone. */
-  async written(outlet: Outlet): Promise<void> {
+  async written(outlet: LinkQueue): Promise<void> {
     if (this.has(outlet)) await waitFor(outlet, (now) => isAnswered(now) && !isHolding(now));
   }
 
@@ -61,17 +65,17 @@ export class Dispatcher {
   }
 
   /** The bound link of this client. */
-  find(client: ClientKey): Outlet | undefined {
+  find(client: ClientKey): LinkQueue | undefined {
     return this.#outlets.find(client);
   }
 
   /** All links of clients, bound and leaving. */
-  outlets(): Iterable<Outlet> {
+  outlets(): Iterable<LinkQueue> {
     return this.#outlets.values();
   }
 
   /** Whether the link is bound, or leaving with its socket still open. */
-  has(outlet: Outlet): boolean {
+  has(outlet: LinkQueue): boolean {
     return this.#outlets.has(outlet);
   }
 
@@ -90,7 +94,7 @@ export class Dispatcher {
     for (const leaving of this.#outlets.leaving(key)) this.#freeOn(leaving, key);
   }
 
-  pump(outlet: Outlet): void {
+  pump(outlet: LinkQueue): void {
     if (!outlet.open) return;
     if (outlet.held) this.#writeHeld(outlet, outlet.held);
     if (outlet.quiet) settleWaits(outlet);
@@ -134,23 +138,23 @@ export class Dispatcher {
   /**
    * Resolves once the link has nothing left to do (a quiet link: nothing in flight), or no longer belongs to this node.
    */
-  async idle(outlet: Outlet): Promise<void> {
+  async idle(outlet: LinkQueue): Promise<void> {
     if (this.has(outlet)) await waitFor(outlet, (now) => !isBusy(now));
   }
 
-  #freeOn(outlet: Outlet, { commandId }: CommandKey): void {
+  #freeOn(outlet: LinkQueue, { commandId }: CommandKey): void {
     outlet.window.delete(commandId);
     outlet.held?.delete(commandId);
     this.pump(outlet);
     settleWaits(outlet);
   }
 
-  #dispatch(outlet: Outlet, key: CommandKey): void {
+  #dispatch(outlet: LinkQueue, key: CommandKey): void {
     const { commands } = this.#deps.backend;
     const attempt = String(++this.#attempts);
     const ask = () => commands.dispatch(key, outlet.binding, attempt);
     const failed = (error: unknown): void => {
-      if (isAway(error)) this.#insist(outlet, key, ask);
+      if (isStoreUnavailable(error)) this.#insist(outlet, key, ask);
       else this.#lost(outlet, key, error);
     };
     try {
@@ -170,7 +174,7 @@ export class Dispatcher {
   /**
    * It is unknown whether the mark was set, so nothing was written. Repeats the same attempt until the store answers.
    */
-  #insist(outlet: Outlet, key: CommandKey, ask: () => Maybe<DispatchResult>): void {
+  #insist(outlet: LinkQueue, key: CommandKey, ask: () => MaybePromise<DispatchResult>): void {
     const current = () => outlet.open && this.has(outlet);
     const run = async (): Promise<DispatchResult> => (current() ? ask() : { kind: 'skip' });
     outlet.asked++;
@@ -185,7 +189,7 @@ export class Dispatcher {
       });
   }
 
-  #answerCame(outlet: Outlet): void {
+  #answerCame(outlet: LinkQueue): void {
     outlet.asked--;
     this.pump(outlet);
     settleWaits(outlet);
@@ -195,7 +199,7 @@ export class Dispatcher {
    * Many dispatches may have been requested before the socket had back-pressure. Those that do not fit are held, at
    * most a window of them.
    */
-  #arrived(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
+  #arrived(outlet: LinkQueue, key: CommandKey, result: DispatchResult): void {
     // The command ended before the answer arrived, so it is not written.
     const answer: DispatchResult = outlet.window.has(key.commandId) ? result : { kind: 'skip' };
     const behind = isHolding(outlet) || outlet.link.backlog() >= BACK_PRESSURE_BYTES;
@@ -204,7 +208,7 @@ export class Dispatcher {
     outlet.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
   }
 
-  #writeHeld(outlet: Outlet, held: Map<string, Held>): void {
+  #writeHeld(outlet: LinkQueue, held: Map<string, Held>): void {
     const { link } = outlet;
     for (const [commandId, { key, result, at, cancel }] of held) {
       if (link.backlog() >= BACK_PRESSURE_BYTES) return;
@@ -215,7 +219,7 @@ export class Dispatcher {
     }
   }
 
-  #answered(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
+  #answered(outlet: LinkQueue, key: CommandKey, result: DispatchResult): void {
     if (result.kind === 'skip') {
       outlet.window.delete(key.commandId);
       return settleWaits(outlet);
@@ -235,7 +239,7 @@ export class Dispatcher {
   }
 
   /** Nothing is written. Reconciliation ends the command at its deadline. */
-  #lost(outlet: Outlet, key: CommandKey, error: unknown): void {
+  #lost(outlet: LinkQueue, key: CommandKey, error: unknown): void {
     this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
     outlet.window.delete(key.commandId);
     settleWaits(outlet);

@@ -1,10 +1,10 @@
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
-import { DRAIN_LAST_WORD_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';
+import { DRAIN_CLOSE_DELAY_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';
 import type { Position, Scan } from '../page.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { isBusy, type Outlet } from './outlets.ts';
+import { isBusy, type LinkQueue } from './link-queues.ts';
 import type { PendingWait } from './waiters.ts';
 
 /**
@@ -18,14 +18,14 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
   const cancels: Cancel[] = [];
   const after = (ms: number): Promise<void> => new Promise((done) => void cancels.push(deps.clock.after(ms, done)));
   const stepMs = Math.min(DRAIN_SPREAD_LINK_MS, Math.min(withinMs, DRAIN_SPREAD_MS) / outlets.length);
-  const closeInTurn = async (outlet: Outlet, turn: number): Promise<void> => {
+  const closeInTurn = async (outlet: LinkQueue, turn: number): Promise<void> => {
     if (turn > 0) await after(turn * stepMs);
     const up = (): boolean => dispatcher.has(outlet);
     outlet.quiet ||= deps.backend.capabilities.shared;
     while (up() && isBusy(outlet)) {
       await dispatcher.idle(outlet);
       // The acknowledgement of the client's last report must still be sent.
-      await after(DRAIN_LAST_WORD_MS);
+      await after(DRAIN_CLOSE_DELAY_MS);
     }
     if (up()) outlet.link.close('node_drained', null);
   };

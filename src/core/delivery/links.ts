@@ -4,10 +4,10 @@ import type { ConnectResult } from '../connections/store.ts';
 import type { Report, ReportOutcome } from '../contexts/store.ts';
 import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
-import { fail, isAway } from '../errors.ts';
+import { fail, isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
-import { andThen, orElse, type Maybe } from '../maybe.ts';
+import { thenDo, orElse, type MaybePromise } from '../maybe-promise.ts';
 import { Advertised } from './advertised.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
@@ -15,15 +15,15 @@ import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { ClientLink, LinkSession } from './link.ts';
 import { linkClosed, linkOpened, publishChange } from './link-events.ts';
-import { ENTRY_BYTES, type Outbox } from './outbox.ts';
-import type { Outlet } from './outlets.ts';
+import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
+import type { LinkQueue } from './link-queues.ts';
 import { giveUpLater, kickElsewhere } from './replaced.ts';
 
 export type LinkParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
-  readonly outbox: Outbox;
+  readonly outbox: StoreRetryQueue;
   readonly isDraining: () => boolean;
 };
 
@@ -84,14 +84,14 @@ async function bind(
   return new Session(parts, { outlet, result, unfinished });
 }
 
-type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
+type Opened = { readonly outlet: LinkQueue; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
 
 /** A class rather than closures: ten thousand idle clients then hold one object each. */
 class Session implements LinkSession {
   readonly result: ConnectResult;
   readonly unfinished: readonly Command[];
   readonly #parts: SessionParts;
-  readonly #outlet: Outlet;
+  readonly #outlet: LinkQueue;
   #open = true;
   #left: Promise<void> | null = null;
 
@@ -112,22 +112,22 @@ class Session implements LinkSession {
     dispatcher.pump(outlet);
   }
 
-  ack(commandId: string): Maybe<ReportResult> {
+  ack(commandId: string): MaybePromise<ReportResult> {
     const { instanceId } = this.#outlet.binding;
     return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'ack', payload: null });
   }
 
-  progress(commandId: string, payload: JsonText | null): Maybe<ReportResult> {
+  progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult> {
     const { instanceId } = this.#outlet.binding;
     return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'progress', payload });
   }
 
-  end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): Maybe<FinishResult> {
+  end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): MaybePromise<FinishResult> {
     const { acts, outbox, dispatcher } = this.#parts;
     const { instanceId } = this.#outlet.binding;
     const key = this.#keyOf(commandId);
-    const run = (): Maybe<FinishResult> => acts.finish(key, { ...end, instanceId });
-    return andThen(orKeep(outbox, key, { end, run }), (finished) => {
+    const run = (): MaybePromise<FinishResult> => acts.finish(key, { ...end, instanceId });
+    return thenDo(orKeep(outbox, key, { end, run }), (finished) => {
       dispatcher.free(key);
       return finished;
     });
@@ -218,20 +218,24 @@ class Session implements LinkSession {
   }
 }
 
-type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => Maybe<FinishResult> };
+type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 
 /**
  * Answers in the same tick if the store does and nothing waits in the retry queue; otherwise the end goes through the
  * retry queue.
  */
-function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Ending): Maybe<FinishResult> {
+function orKeep(
+  outbox: StoreRetryQueue,
+  key: CommandKey,
+  { end: { payload }, run }: Ending,
+): MaybePromise<FinishResult> {
   const keep = (): Promise<FinishResult> => {
     const bytes = ENTRY_BYTES + (payload === null ? 0 : utf8Length(payload));
     return outbox.take({ lane: commandKeyText(key), bytes, run: async () => run() });
   };
   if (outbox.size > 0) return keep();
   return orElse(run, (error) => {
-    if (isAway(error)) return keep();
+    if (isStoreUnavailable(error)) return keep();
     throw error;
   });
 }

@@ -47,7 +47,7 @@ export interface DeliveryObservation {
 }
 
 /** Operator actions, for administrators only. Each is written to the audit log. */
-export interface DeliveryDeeds {
+export interface OperatorActions {
   /**
    * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
    * link is down.

@@ -1,11 +1,11 @@
 import { knownUser, readUser, requirePrincipal, subjectOf } from '../auth/principal.ts';
-import type { Histories, MessageQuery, Summary, Who } from '../core.ts';
+import type { Histories, MessageQuery, Summary, Requester } from '../core.ts';
 import type { Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { id } from '../ids.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
-import { andThen } from '../maybe.ts';
+import { thenDo } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource } from '../page.ts';
 import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
 import { readPayloads } from './payloads.ts';
@@ -33,7 +33,7 @@ export function createHistories(deps: Deps): Histories {
         const source = sourceAt('streams', clock.now());
         return cursors.firstPage(streamsListing(who, userId, null), found, source, ({ suffix }) => [suffix]);
       };
-      return andThen(store.ofUsers(userIds, first), (found) =>
+      return thenDo(store.ofUsers(userIds, first), (found) =>
         found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),
       );
     },
@@ -105,11 +105,11 @@ function checkTime(parameter: string, time: number | null | undefined): number |
   return Number.isFinite(time) ? time : invalid(parameter, 'expected a time');
 }
 
-function streamsListing(who: Who, userId: string, prefix: string | null): Listing {
+function streamsListing(who: Requester, userId: string, prefix: string | null): Listing {
   return { name: 'streams', filter: { userId, prefix }, asker: askerOf(who) };
 }
 
-function askerOf(who: Who): string {
+function askerOf(who: Requester): string {
   return subjectOf(requirePrincipal(who));
 }
 

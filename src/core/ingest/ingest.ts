@@ -2,16 +2,16 @@ import { requireUser } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid } from '../errors.ts';
-import type { Keeper } from '../history/keep.ts';
-import { streamKey, type KeptPayload, type Message } from '../history/message.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
+import { streamKey, type StoredPayload, type Message } from '../history/message.ts';
 import type { IngestResult } from '../history/store.ts';
 import { isId } from '../ids.ts';
 import { INGEST_BATCH } from '../limits.ts';
 import type { Projection, Projector } from '../sites/projector.ts';
 import { checkMessage, readSuffix, type CheckedMessage } from './check.ts';
-import type { Ingest, IngestMessage, IngestVerdict } from './room.ts';
+import type { Ingest, IngestMessage, IngestVerdict } from './api.ts';
 
-export type IngestParts = { readonly deps: Deps; readonly keeper: Keeper; readonly projector: Projector };
+export type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 
 /** The only way to ingest events. Results are not ingested here: commands are resolved over links only. */
 export function createIngest(parts: IngestParts): Ingest {
@@ -32,7 +32,7 @@ export function createIngest(parts: IngestParts): Ingest {
   };
 }
 
-type Kept = { readonly message: CheckedMessage; readonly kept: KeptPayload };
+type Kept = { readonly message: CheckedMessage; readonly kept: StoredPayload };
 
 /**
  * Checks all messages and stores their payloads first, so that they are retained in the order sent, however long

@@ -1,5 +1,5 @@
 import { readScope } from '../auth/principal.ts';
-import type { PendingRpc, PendingRpcAlert, Rpc, Who } from '../core.ts';
+import type { PendingRpc, PendingRpcAlert, Rpc, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { RECONCILE_MS } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
@@ -15,7 +15,7 @@ const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
 export function pendingAlerts(
   deps: Deps,
   rooms: Pick<Rpc, 'pending' | 'count'>,
-  asked: { who: Who; olderThanMs: number; userId: string | null },
+  asked: { who: Requester; olderThanMs: number; userId: string | null },
 ): Subscription<PendingRpcAlert> {
   const bound = within('older_than_ms', asked.olderThanMs, OLDER_THAN_MS);
   const userId = readScope(asked.who, asked.userId);

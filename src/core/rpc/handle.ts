@@ -1,5 +1,5 @@
 import { subjectOf, type Principal } from '../auth/principal.ts';
-import type { AwaitRequest, CancelReceipt, Invocation, Who } from '../core.ts';
+import type { AwaitRequest, CancelReceipt, Invocation, Requester } from '../core.ts';
 import { isTerminal } from '../delivery/command.ts';
 import { ownKey } from '../delivery/delivery.ts';
 import { fail } from '../errors.ts';
@@ -17,7 +17,11 @@ import { waitForReply, type WaitParts } from './wait.ts';
  * Waits again on a command by its ids, from any node. Null: the command is absent or belongs to another user.
  * `withinMs` 0 reads the record and makes no waiter.
  */
-export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitRequest): Promise<Invocation | null> {
+export async function awaitCommand(
+  parts: WaitParts,
+  who: Requester,
+  request: AwaitRequest,
+): Promise<Invocation | null> {
   const { deps, correlator } = parts;
   const key = ownKey(who, request);
   const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
@@ -51,7 +55,7 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
 /** Null: the command is absent or belongs to another user. */
 export async function cancelCommand(
   parts: WaitParts,
-  request: { who: Who; key: CommandKey; reason: string | null },
+  request: { who: Requester; key: CommandKey; reason: string | null },
 ): Promise<CancelReceipt | null> {
   const { who, reason } = request;
   const key = ownKey(who, request.key);

@@ -1,12 +1,12 @@
 import { readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
-import type { InstanceMismatch, PendingQuery, PendingRpc, Rpc, Summary, Who } from '../core.ts';
+import type { InstanceMismatch, PendingQuery, PendingRpc, Rpc, Summary, Requester } from '../core.ts';
 import { completenessOf, type Listing } from '../cursor.ts';
 import type { CountedScan, PendingWait, WaiterFilter } from '../delivery/waiters.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
-import { andThen, both, type Maybe } from '../maybe.ts';
+import { thenDo, both, type MaybePromise } from '../maybe-promise.ts';
 import type { Completeness, ObservedSource, Page, Scan } from '../page.ts';
 import { within } from '../range.ts';
 import { silentSources, withGaps } from '../silence.ts';
@@ -43,20 +43,20 @@ export function createPending(deps: Deps): PendingRooms {
     ofUsers(who, userIds, first) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
       const silent = silentSources(deps, 'pending_rpcs');
-      return andThen(both(waiters.ofUsers(userIds, first), silent, withSilence), (found) =>
+      return thenDo(both(waiters.ofUsers(userIds, first), silent, withSilence), (found) =>
         summaries(deps, who, filters, found),
       );
     },
     ofClients(who, keys, first) {
       const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
       const silent = silentSources(deps, 'pending_rpcs');
-      return andThen(both(waiters.ofClients(keys, first), silent, withSilence), (found) =>
+      return thenDo(both(waiters.ofClients(keys, first), silent, withSilence), (found) =>
         summaries(deps, who, filters, found),
       );
     },
     ofCommands(keys) {
-      return andThen(waiters.ofCommands(keys), (lists) =>
-        andThen(describe(deps, lists.flat(), null), (rows) => {
+      return thenDo(waiters.ofCommands(keys), (lists) =>
+        thenDo(describe(deps, lists.flat(), null), (rows) => {
           let from = 0;
           return lists.map((list) => rows.slice(from, (from += list.length)));
         }),
@@ -71,7 +71,7 @@ function withSilence(found: readonly CountedScan[], silent: readonly ObservedSou
   return found.map(({ total, scan }) => ({ total, scan: withGaps(scan, silent) }));
 }
 
-function filterOf(who: Who, query: PendingQuery): WaiterFilter {
+function filterOf(who: Requester, query: PendingQuery): WaiterFilter {
   const { clientId, nodeId, callerNodeId, minAgeMs } = query;
   return {
     userId: readScope(who, query.userId),
@@ -82,7 +82,7 @@ function filterOf(who: Who, query: PendingQuery): WaiterFilter {
   };
 }
 
-function listingOf(who: Who, filter: WaiterFilter): Listing {
+function listingOf(who: Requester, filter: WaiterFilter): Listing {
   return { name: 'pending', filter, asker: subjectOf(requirePrincipal(who)) };
 }
 
@@ -90,10 +90,10 @@ function listingOf(who: Who, filter: WaiterFilter): Listing {
  * Reads the connections of all rows in one call, to compare the instance that each waiter's target runs now with the
  * expected one.
  */
-function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): Maybe<PendingRpc[]> {
+function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): MaybePromise<PendingRpc[]> {
   if (waits.length === 0) return [];
   const now = deps.clock.now();
-  return andThen(deps.backend.connections.get(waits.map(({ waiter }) => waiter)), (connections) =>
+  return thenDo(deps.backend.connections.get(waits.map(({ waiter }) => waiter)), (connections) =>
     waits.map((wait, i) => ({
       ...wait,
       ageMs: Math.max(0, now - wait.waiter.createdAt),
@@ -133,12 +133,12 @@ function pageOf(deps: Deps, { listing, scan, rows }: Described): Page<PendingRpc
 
 function summaries(
   deps: Deps,
-  who: Who,
+  who: Requester,
   filters: readonly WaiterFilter[],
   found: readonly CountedScan[],
-): Maybe<Summary<PendingRpc>[]> {
+): MaybePromise<Summary<PendingRpc>[]> {
   const waits = found.flatMap(({ scan }) => rowsOf(scan));
-  return andThen(describe(deps, waits, null), (rows) => {
+  return thenDo(describe(deps, waits, null), (rows) => {
     let from = 0;
     return found.map(({ total, scan }, i) => {
       const own = rows.slice(from, (from += scan.rows.length));

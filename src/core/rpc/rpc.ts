@@ -1,6 +1,6 @@
 import type { Rpc } from '../core.ts';
 import type { CommandKey } from '../ids.ts';
-import { promised } from '../maybe.ts';
+import { promised } from '../maybe-promise.ts';
 import { pendingAlerts } from './alerts.ts';
 import { awaitCommand, cancelCommand } from './handle.ts';
 import { invoke, type InvokeParts } from './invoke.ts';

@@ -15,10 +15,10 @@ import { SITES_PER_USER } from '../limits.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import { summaryScan, type ObservedSource, type Page } from '../page.ts';
 import { checkDefinition, siteIdOf } from './definition.ts';
-import type { SiteRegistry, SiteView } from './room.ts';
+import type { SiteRegistry, SiteView } from './api.ts';
 import { ownerGrant } from './session.ts';
 import type { Site } from './site.ts';
-import { hosted, sessionView, siteView } from './standing.ts';
+import { hosted, sessionView, siteView } from './session-access.ts';
 import type { SessionWatch } from './watch.ts';
 
 export type Registry = SiteRegistry & {

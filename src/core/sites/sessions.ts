@@ -5,11 +5,11 @@ import { isId } from '../ids.ts';
 import { GRANTS_PER_SESSION, SESSION_TTL_SECONDS, SESSIONS_PER_SITE } from '../limits.ts';
 import { checkGrant, siteIdOf } from './definition.ts';
 import { effectiveActions, namesDenied, type HostedSite } from './policy.ts';
-import type { NewToken, OpenedSession, SessionView, SiteSessions } from './room.ts';
+import type { NewToken, OpenedSession, SessionView, SiteSessions } from './api.ts';
 import { descendsFrom, OWNER_GRANT, ownerGrant, type Grant, type SiteSession } from './session.ts';
 import { COOPERATIVE } from './site.ts';
-import { findSession, hosted, requireAllowed, sessionView, siteOf, standingOf } from './standing.ts';
-import type { NotMade } from './store.ts';
+import { findSession, hosted, requireAllowed, sessionView, siteOf, sessionAccessOf } from './session-access.ts';
+import type { CreateRefusal } from './store.ts';
 import { newGrantToken } from './tokens.ts';
 import type { SessionWatch } from './watch.ts';
 
@@ -42,21 +42,21 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
     async session(who, sessionId) {
       const asker = requirePrincipal(who);
       if (asker.kind === 'admin') return adminView(deps, watch, { who, sessionId });
-      const standing = await standingOf(deps, asker, { sessionId, scope: 'invoke' });
+      const standing = await sessionAccessOf(deps, asker, { sessionId, scope: 'invoke' });
       if (!standing) return null;
       requireAllowed(deps, standing, { kind: 'read' });
       return sessionView(deps, watch, { standing, whole: standing.grant.grantId === OWNER_GRANT });
     },
     async close(who, sessionId) {
       requireUser(who, 'host');
-      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+      const standing = await sessionAccessOf(deps, who, { sessionId, scope: 'host' });
       const session = standing && (await backend.sessions.close(sessionId));
       if (!session) return null;
       hint(sessionId);
       return sessionView(deps, watch, { standing: { ...standing, session }, whole: true });
     },
     async share(who, sessionId, request) {
-      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+      const standing = await sessionAccessOf(deps, who, { sessionId, scope: 'host' });
       const { ttlMs, events, actions } = checkGrant(request);
       if (!standing) return null;
       const { grant: parent, site } = standing;
@@ -76,7 +76,7 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
       return notMade(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
     },
     async revoke(who, sessionId, grantId) {
-      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+      const standing = await sessionAccessOf(deps, who, { sessionId, scope: 'host' });
       if (!standing || !isId(grantId) || !mayRevoke(standing, grantId)) return null;
       const revoked = await backend.sessions.revokeGrant(sessionId, grantId);
       if (revoked && revoked.length > 0) hint(sessionId);
@@ -128,7 +128,7 @@ function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session
 /**
  * The site, session or parent grant has disappeared since it was read: null as if it never existed, or the given code.
  */
-function notMade({ kind }: NotMade, full: string, gone?: 'session_inactive'): null {
+function notMade({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);
   return gone ? fail(gone, 'The session, or the grant, is over.') : null;
 }

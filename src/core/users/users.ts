@@ -2,7 +2,7 @@ import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/pr
 import type { Users, UserView } from '../core.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
-import { both } from '../maybe.ts';
+import { both } from '../maybe-promise.ts';
 import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 

@@ -1,8 +1,8 @@
 import { knownUser, readScope, readUser } from '../../../src/core/auth/principal.ts';
 import { contextStatus, windowStatus, type ExecutionContext } from '../../../src/core/contexts/context.ts';
-import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/room.ts';
+import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/api.ts';
 import type { CountedWindow } from '../../../src/core/contexts/store.ts';
-import type { Who } from '../../../src/core/core.ts';
+import type { Requester } from '../../../src/core/core.ts';
 import { trustJson } from '../../../src/core/json.ts';
 import { paged, type Listing } from './pages.ts';
 import { T0 } from './rows.ts';
@@ -65,25 +65,25 @@ export function countedWindow(
 
 /** The room over fixed rows, with real pages; its store's filters are tried elsewhere. */
 export function contextsRoom({ contexts: all, windows }: FakeSites, calls: string[]): Contexts {
-  const listing = (who: Who, filter: unknown): Listing<ExecutionContext> => ({
+  const listing = (who: Requester, filter: unknown): Listing<ExecutionContext> => ({
     name: 'contexts',
     filter,
     who,
     position: (row) => [row.userId, row.clientId, row.contextId],
   });
-  const ofWindows = (who: Who, filter: unknown): Listing<CountedWindow> => ({
+  const ofWindows = (who: Requester, filter: unknown): Listing<CountedWindow> => ({
     name: 'windows',
     filter,
     who,
     position: ({ window }) => [window.userId, window.clientId, window.windowId],
   });
-  const kept = (who: Who, query: ContextQuery): ExecutionContext[] => {
+  const kept = (who: Requester, query: ContextQuery): ExecutionContext[] => {
     const userId = readScope(who, query.userId);
     return all.filter(
       (row) => matches(row, { ...query, userId }) && (query.status ?? contextStatus(row)) === contextStatus(row),
     );
   };
-  const keptWindows = (who: Who, query: WindowQuery): CountedWindow[] => {
+  const keptWindows = (who: Requester, query: WindowQuery): CountedWindow[] => {
     const userId = readScope(who, query.userId);
     return windows.filter(
       ({ window }) =>

@@ -1,6 +1,6 @@
 import { readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
-import type { CancelReceipt, Core, Invocation, PendingRpc, Who } from '../../../src/core/core.ts';
+import type { CancelReceipt, Core, Invocation, PendingRpc, Requester } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import { fail } from '../../../src/core/errors.ts';
 import type { Message, ShownPayload } from '../../../src/core/history/message.ts';
@@ -26,7 +26,7 @@ export type FakeData = FakeSites & {
   readonly result: JsonText | null;
   /** Payloads that are kept apart, by message. */
   readonly spilled: Readonly<Record<string, ShownPayload>>;
-  readonly invoke: (who: Who, request: unknown) => Invocation;
+  readonly invoke: (who: Requester, request: unknown) => Invocation;
   readonly cancel: () => CancelReceipt;
 };
 
@@ -106,7 +106,7 @@ function users({ connections: all, streams }: FakeData, calls: string[]): Core['
 }
 
 function connections({ connections: all }: FakeData, calls: string[]): Core['connections'] {
-  const listing = (who: Who, userId: string | null, status: string | null): Listing<Connection> => ({
+  const listing = (who: Requester, userId: string | null, status: string | null): Listing<Connection> => ({
     name: 'connections',
     filter: { userId, status },
     who,
@@ -152,7 +152,7 @@ function actions({ connections: all }: FakeData): Core['actions'] {
 }
 
 function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] {
-  const listing = (who: Who, filter: unknown): Listing<PendingRpc> => ({
+  const listing = (who: Requester, filter: unknown): Listing<PendingRpc> => ({
     name: 'pending_rpcs',
     filter,
     who,
@@ -188,13 +188,13 @@ function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] 
 }
 
 function history({ streams, messages, spilled }: FakeData, calls: string[]): Core['history'] {
-  const listing = (who: Who, filter: unknown): Listing<StreamSummary> => ({
+  const listing = (who: Requester, filter: unknown): Listing<StreamSummary> => ({
     name: 'streams',
     filter,
     who,
     position: ({ suffix }) => [suffix],
   });
-  const ofMessages = (who: Who, filter: unknown): Listing<Message> => ({
+  const ofMessages = (who: Requester, filter: unknown): Listing<Message> => ({
     name: 'messages',
     filter,
     who,

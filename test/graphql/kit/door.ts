@@ -4,7 +4,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import type { Log } from '../../../src/core/log.ts';
-import { createGraphqlDoor, type GraphqlDoorOptions } from '../../../src/graphql/door.ts';
+import { createGraphqlHandler, type GraphqlHandlerOptions } from '../../../src/graphql/http/handler.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { admin, testCore, user } from '../../kit/core.ts';
 import { createWires, smallSchema, type Wires } from './small.ts';
@@ -46,14 +46,14 @@ export function principals(): Map<string, Principal> {
 }
 
 export async function openDoor(
-  options: Partial<GraphqlDoorOptions> & { who?: Map<string, Principal>; schema?: GraphQLSchema } = {},
+  options: Partial<GraphqlHandlerOptions> & { who?: Map<string, Principal>; schema?: GraphQLSchema } = {},
 ): Promise<TestDoor> {
   const { core, clock, counts, ...life } = await testCore();
   const wires = createWires();
   const lines: Line[] = [];
   const known = options.who ?? principals();
   const own = options.schema === undefined;
-  const door = createGraphqlDoor({
+  const door = createGraphqlHandler({
     schema: smallSchema,
     core,
     log: recordLog(lines),
@@ -96,7 +96,7 @@ async function ask(url: string, query: string, { who = 'alice', variables, accep
   return { status: response.status, text, data, errors, code: errors[0]?.extensions?.code, headers: response.headers };
 }
 
-type Front = { readonly door: ReturnType<typeof createGraphqlDoor>; readonly known: Map<string, Principal> };
+type Front = { readonly door: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
 
 /** What the HTTP front promises the door: who asks, and a parsed body of a right content type. */
 async function front(req: IncomingMessage, res: ServerResponse, { door, known }: Front): Promise<void> {

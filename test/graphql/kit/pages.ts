@@ -1,5 +1,5 @@
 import { subjectOf } from '../../../src/core/auth/principal.ts';
-import type { Summary, Who } from '../../../src/core/core.ts';
+import type { Summary, Requester } from '../../../src/core/core.ts';
 import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';
 import { comparePositions, scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
 import { createCrypto } from '../../../src/platform/crypto.ts';
@@ -11,7 +11,7 @@ const cursors = new Cursors(createCrypto('k'.repeat(32)));
 export type Listing<T> = {
   readonly name: EvidenceSource;
   readonly filter: unknown;
-  readonly who: Who;
+  readonly who: Requester;
   readonly position: (row: T) => readonly string[];
 };
 

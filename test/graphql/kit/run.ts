@@ -2,8 +2,8 @@ import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQL
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import type { Core } from '../../../src/core/core.ts';
 import type { Log } from '../../../src/core/log.ts';
-import { createContext } from '../../../src/graphql/context.ts';
-import { schema } from '../../../src/graphql/schema.ts';
+import { createContext } from '../../../src/graphql/schema/context.ts';
+import { schema } from '../../../src/graphql/schema/schema.ts';
 
 export const admin: Principal = { kind: 'admin', name: 'root', expiresAt: null };
 export const ann: Principal = { kind: 'user', userId: 'ann', scopes: new Set(['invoke']), expiresAt: null };

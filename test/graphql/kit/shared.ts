@@ -8,7 +8,7 @@ import {
 } from 'graphql';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError, fail } from '../../../src/core/errors.ts';
-import { createFeed, type Live, type Shared, type Tenure } from '../../../src/core/live.ts';
+import { createFeed, type LiveEvent, type SharedSubscription, type Lifetime } from '../../../src/core/live.ts';
 
 /** One room of news, as its tests see it from behind. */
 export type Newsroom = {
@@ -35,12 +35,12 @@ const NAME = ({ who }: Context): string => (who?.kind === 'user' ? who.userId : 
 /** Users may hear any room but `secret`; `news` is shared, `own` and `late` look the same and are not. */
 export function createNewsroom(): Newsroom {
   const rooms = new Map<string, Set<(item: Item) => void>>();
-  const running = new Map<Tenure, (() => void) & { readonly user?: string }>();
-  const users = new Map<Tenure, string>();
+  const running = new Map<Lifetime, (() => void) & { readonly user?: string }>();
+  const users = new Map<Lifetime, string>();
   const asked: string[] = [];
   let executions = 0;
-  const tenureOf = (user: string): Tenure => {
-    const tenure: Tenure = {
+  const tenureOf = (user: string): Lifetime => {
+    const tenure: Lifetime = {
       endWith(heir) {
         running.set(tenure, () => heir.fail(new CallboardError('unauthenticated', 'The grant is over.')));
       },
@@ -52,7 +52,7 @@ export function createNewsroom(): Newsroom {
     users.set(tenure, user);
     return tenure;
   };
-  const listen = ({ room }: Args, context: Context): Shared<Item> => {
+  const listen = ({ room }: Args, context: Context): SharedSubscription<Item> => {
     const user = NAME(context);
     asked.push(user);
     if (room === 'secret') fail('forbidden', 'Not this one.');
@@ -63,11 +63,11 @@ export function createNewsroom(): Newsroom {
         rooms.set(room, listeners.add(push));
         return () => void listeners.delete(push);
       },
-      tenure: tenureOf(user),
+      lifetime: tenureOf(user),
     };
   };
   const subscribe = (_: unknown, args: Args, context: Context) => {
-    const { hear, tenure } = listen(args, context);
+    const { hear, lifetime: tenure } = listen(args, context);
     const feed = createFeed<Item>(() => {
       stop();
       tenure.close();
@@ -89,17 +89,17 @@ export function createNewsroom(): Newsroom {
 }
 
 type Making = {
-  readonly listen: (args: Args, context: Context) => Shared<Item>;
+  readonly listen: (args: Args, context: Context) => SharedSubscription<Item>;
   readonly subscribe: (source: unknown, args: Args, context: Context) => AsyncIterable<unknown>;
   readonly count: () => void;
 };
 
 function schemaOf({ listen, subscribe, count }: Making): GraphQLSchema {
-  const reader = new GraphQLObjectType<Live<Item>, Context>({
+  const reader = new GraphQLObjectType<LiveEvent<Item>, Context>({
     name: 'Reader',
     fields: { name: { type: GraphQLString, resolve: (_, __, context) => NAME(context) } },
   });
-  const item = new GraphQLObjectType<Live<Item>, Context>({
+  const item = new GraphQLObjectType<LiveEvent<Item>, Context>({
     name: 'Item',
     extensions: { shareable: true },
     fields: {
