@@ -54,7 +54,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
     name: 'anonymous-validated',
     says: 'documents without a token are validated',
     file: 'graphql/http/handler.ts',
-    find: 'if (!who) requireAnonymousQuery(query, introspection);',
+    find: 'if (!requester) requireAnonymousQuery(query, introspection);',
     replace: '',
     judge: { test: 'test/graphql/bounded.test.ts' },
   },

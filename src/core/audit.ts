@@ -11,13 +11,13 @@ const AUDIT_MESSAGES = {
 export type AuditedAction = keyof typeof AUDIT_MESSAGES;
 
 /**
- * Writes one audit line: the principal (`who`), the operation (`deed`) and its object. Call it before the operation, so
+ * Writes one audit line: the principal (`requester`), the operation (`deed`) and its object. Call it before the operation, so
  * that no operation goes unrecorded. `fields` identify the object by its ids and never hold a payload or a token.
  */
 export function audit(
   log: Log,
-  who: Principal,
+  requester: Principal,
   { deed, ...fields }: { readonly deed: AuditedAction } & Readonly<Record<string, string | number | null>>,
 ): void {
-  log.info({ audit: deed, who: subjectOf(who), ...fields }, AUDIT_MESSAGES[deed]);
+  log.info({ audit: deed, requester: subjectOf(requester), ...fields }, AUDIT_MESSAGES[deed]);
 }

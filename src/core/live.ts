@@ -16,11 +16,11 @@ export interface Subscription<T> extends AsyncIterableIterator<LiveEvent<T>> {
 /** The lifetime of one requester's permission to listen. */
 export interface Lifetime {
   /**
-   * Calls `heir.fail` once when the permission ends (session, grant or token); immediately if it has ended already.
+   * Calls `target.fail` once when the permission ends (session, grant or token); immediately if it has ended already.
    * Call it at most once.
    */
-  endWith(heir: { fail(error: CallboardError): void }): void;
-  /** Releases the lifetime's resources. `heir` is not called afterwards. */
+  endWith(target: { fail(error: CallboardError): void }): void;
+  /** Releases the lifetime's resources. `target` is not called afterwards. */
   close(): void;
 }
 

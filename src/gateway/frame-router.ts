@@ -50,7 +50,7 @@ export class FrameRouter {
     this.#principal = principal;
     this.#holdings = holdings;
     this.#openedAt = parts.clock.now();
-    if (!session) parts.log.debug({ who: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
+    if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
   }
 
   /** Whether the token has expired, by the wall clock. */
@@ -141,7 +141,7 @@ export class FrameRouter {
     const { clock, core, log, metrics } = this.#parts;
     metrics.count('links_closed', cause);
     const durationMs = Math.max(0, clock.now() - this.#openedAt);
-    log.debug({ who: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
+    log.debug({ requester: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
   }
 
   #asking(): Callers {

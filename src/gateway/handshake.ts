@@ -78,8 +78,8 @@ export function kindOf(hello: HelloFrame): LinkKind {
  * token.
  */
 export function admit(principal: Principal | null, kind: LinkKind): Principal {
-  const who = requirePrincipal(principal);
-  return kind === 'client' ? requireUser(who, 'connect') : requireScope(who, 'invoke');
+  const requester = requirePrincipal(principal);
+  return kind === 'client' ? requireUser(requester, 'connect') : requireScope(requester, 'invoke');
 }
 
 function welcomeOf(core: Core, principal: Principal, session: LinkSession | null): DownHeader {

@@ -8,15 +8,15 @@ import type { RequestInfo } from './request-info.ts';
 const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
 const PATH_MAX = 512;
 
-/** `who` is set once the request is authenticated; the handlers fill in the notes. */
-export type Access = RequestNotes & { who: Principal | null };
+/** `requester` is set once the request is authenticated; the handlers fill in the notes. */
+export type Access = RequestNotes & { requester: Principal | null };
 
 /**
  * Writes one access log line when the response closes (for a stream: when it ends), with the command id, its outcome
  * and an error code if there are any. The line has no headers and no query, because a query may contain a ticket.
  */
 export function logAccess(visit: RequestInfo, log: Log): Access {
-  const access: Access = { who: null, ...emptyNotes() };
+  const access: Access = { requester: null, ...emptyNotes() };
   const started = performance.now();
   // Destructured here, because a stream may be open for days and the closure would keep the rest of the visit alive.
   const { id, method, path, address, response } = visit;
@@ -28,7 +28,7 @@ export function logAccess(visit: RequestInfo, log: Log): Access {
       status: response.headersSent ? response.statusCode : null,
       ms: Math.round(performance.now() - started),
       address,
-      who: access.who === null ? null : subjectOf(access.who),
+      requester: access.requester === null ? null : subjectOf(access.requester),
       ...notesIn(access),
     };
     if (PROBES.has(path)) log.debug(fields, 'request');

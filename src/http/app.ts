@@ -87,8 +87,8 @@ export function createApp(options: AppOptions): App {
   });
   const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
   const unread = new UnreadBytes({ shares: core.shares, clock, log, metrics: meter });
-  const onWelcome = (socket: Duplex, who: Principal): void => {
-    unread.serves(socket, { who });
+  const onWelcome = (socket: Duplex, requester: Principal): void => {
+    unread.serves(socket, { requester });
     if (socket instanceof Socket) sockets.authenticated(socket);
   };
   const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });

@@ -22,9 +22,9 @@ export function createAuthenticateRequest(
     const token = bearerOf(request);
     if (token === null) return null;
     const found = thenDo(authenticator.recall(token), (known) => known ?? authenticator.authenticate(token, address));
-    return thenDo(found, (who) => {
-      if (who) sockets.authenticated(request.socket);
-      return who;
+    return thenDo(found, (requester) => {
+      if (requester) sockets.authenticated(request.socket);
+      return requester;
     });
   };
 }

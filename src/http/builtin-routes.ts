@@ -9,7 +9,7 @@ import type { RequestInfo } from './request-info.ts';
 /** A built-in route of the server. `open`: it needs no token, and pages of any origin may request it. */
 export type BuiltinRoute = {
   readonly open: boolean;
-  handle(visit: RequestInfo, who: Principal | null): Promise<void> | void;
+  handle(visit: RequestInfo, requester: Principal | null): Promise<void> | void;
 };
 
 export type BuiltinRoutesOptions = {
@@ -32,7 +32,7 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
     ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
     ['/readyz', open((visit) => sendReadiness(visit, core))],
     ['/openapi.json', open((visit) => send(visit, 200, document))],
-    ['/metrics', { open: false, handle: (visit, who) => sendMetrics(visit, who, meter) }],
+    ['/metrics', { open: false, handle: (visit, requester) => sendMetrics(visit, requester, meter) }],
     ['/connect', { open: false, handle: refuseWithoutUpgrade }],
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((visit) => client(visit, name))]),
   ];
@@ -66,8 +66,12 @@ async function sendReadiness(visit: RequestInfo, core: Pick<Core, 'ready'>): Pro
   send(visit, 200, '{"status":"ready"}');
 }
 
-async function sendMetrics(visit: RequestInfo, who: Principal | null, meter: Pick<Meter, 'expose'>): Promise<void> {
-  requireAdmin(who);
+async function sendMetrics(
+  visit: RequestInfo,
+  requester: Principal | null,
+  meter: Pick<Meter, 'expose'>,
+): Promise<void> {
+  requireAdmin(requester);
   const { contentType, text } = await meter.expose();
   visit.response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
   visit.response.end(text);

@@ -14,7 +14,7 @@ export interface GraphqlFace {
     request: IncomingMessage,
     response: ServerResponse,
     asked: {
-      readonly who: Principal | null;
+      readonly requester: Principal | null;
       readonly body: unknown;
       readonly reply: Reply;
       readonly notes: RequestNotes;
@@ -35,7 +35,7 @@ export interface RestFace {
     request: IncomingMessage,
     response: ServerResponse,
     asked: {
-      readonly who: Principal | null;
+      readonly requester: Principal | null;
       readonly path: string;
       readonly query: string;
       readonly body: JsonText | undefined;

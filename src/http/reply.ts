@@ -30,9 +30,9 @@ export function createReply({ id, request: { socket }, response }: RequestInfo, 
       response.setHeader('x-request-id', id);
       for (const [name, value] of HEADERS) response.setHeader(name, value);
     },
-    json(type, text, wide = true) {
+    json(type, text, nonAscii = true) {
       if (reply.refuses(text.length)) return;
-      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, wide });
+      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, nonAscii });
       unread.wrote(socket, text.length);
     },
     refuses(bytes) {

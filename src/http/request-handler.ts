@@ -134,11 +134,11 @@ function createRouter(options: RequestHandlerOptions): Router {
   const house = createBuiltinRoutes({ ...options, openapi: options.rest.openapi });
   const answer = createDoors(options);
   const enter = (visit: RequestInfo, asked: Asked, own: BuiltinRoute | undefined): MaybePromise<Door> =>
-    thenDo(own?.open ? null : admission(visit), (who) => {
-      asked.access.who = who;
-      if (!own) options.unread.requireRoom(who);
+    thenDo(own?.open ? null : admission(visit), (requester) => {
+      asked.access.requester = requester;
+      if (!own) options.unread.requireRoom(requester);
       if (!own) return answer(visit, asked);
-      return thenDo(own.handle(visit, who), () => 'house');
+      return thenDo(own.handle(visit, requester), () => 'house');
     });
   return (visit, asked) => {
     const { request, path } = visit;
@@ -161,24 +161,24 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Requ
   const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
   const read = <T>(
     { request, method }: RequestInfo,
-    who: Principal | null,
+    requester: Principal | null,
     parse: (bytes: Buffer) => T,
   ): MaybePromise<T | undefined> => {
     if (isReading(method) || !mayHaveBody(request)) return undefined;
-    const rate = rateOf(inbound, who);
+    const rate = rateOf(inbound, requester);
     if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
     const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
-    return readBody(request, who ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
+    return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
   };
   const toGraphql: Router = (visit, { access, reply }) => {
     const { request, response } = visit;
-    const { who } = access;
-    if (!who && !wantsPage(request)) anonymous.admit(request, networkOf(visit.address));
+    const { requester } = access;
+    if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(visit.address));
     let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
     const parse = (bytes: Buffer): unknown =>
       bodies.recall(bytes) ?? (parsed = { bytes, body: readRequestBody(parseBody(bytes)) }).body;
-    return thenDo(read(visit, who, parse), (body) =>
-      thenDo(graphql.handle(request, response, { who, body, reply, notes: access }), () => {
+    return thenDo(read(visit, requester, parse), (body) =>
+      thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => {
         if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
         return 'graphql';
       }),
@@ -188,16 +188,16 @@ function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: Requ
     const { request, response, path, query } = visit;
     if (path === null) notFound();
     if (isGraphql(path)) return toGraphql(visit, asked);
-    const { who } = asked.access;
-    const unread = who === null && mayHaveBody(request);
+    const { requester } = asked.access;
+    const unread = requester === null && mayHaveBody(request);
     if (unread) {
       // Every route needs a token and answers 401 whatever the body says, so none of it is read.
       asked.reply.open();
       response.setHeader('connection', 'close');
     }
-    return thenDo(unread ? undefined : read(visit, who, parseBody), (body) =>
+    return thenDo(unread ? undefined : read(visit, requester, parseBody), (body) =>
       thenDo(
-        rest.handle(request, response, { who, path, query, body, reply: asked.reply, notes: asked.access }),
+        rest.handle(request, response, { requester, path, query, body, reply: asked.reply, notes: asked.access }),
         (found) => (found ? 'rest' : notFound()),
       ),
     );

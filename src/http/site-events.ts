@@ -21,7 +21,7 @@ import type { RequestInfo } from './request-info.ts';
  * Answers `GET /site-sessions/{session_id}/events` with a plain event stream, and sets `access.who` to the requester.
  * False: the request has another path, and no response was sent.
  */
-export type SiteEvents = (visit: RequestInfo, access: { who: Principal | null }) => MaybePromise<boolean>;
+export type SiteEvents = (visit: RequestInfo, access: { requester: Principal | null }) => MaybePromise<boolean>;
 
 export type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites'>;
@@ -42,14 +42,18 @@ const PATH = /^\/site-sessions\/([^/]+)\/events$/;
 
 export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
   const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
-  const open = async (visit: RequestInfo, sessionId: string, access: { who: Principal | null }): Promise<boolean> => {
+  const open = async (
+    visit: RequestInfo,
+    sessionId: string,
+    access: { requester: Principal | null },
+  ): Promise<boolean> => {
     if (visit.method !== 'GET') {
       visit.response.setHeader('allow', 'GET');
       fail('method_not_allowed', 'This path supports GET only.');
     }
     const query = new URLSearchParams(visit.query);
     const holder = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
-    access.who = holder.principal;
+    access.requester = holder.principal;
     await answer(options, visit, { holder, sessionId, names: namesOf(query) }, groups);
     return true;
   };

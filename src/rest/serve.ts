@@ -18,7 +18,7 @@ import { writtenAnswer, writtenData } from './written.ts';
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
 export type Exchange = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
   /** The query string without the `?`. */
@@ -37,7 +37,7 @@ export type Serving = {
    * the requester hangs up.
    */
   readonly contextOf: (asked: {
-    readonly who: Principal | null;
+    readonly requester: Principal | null;
     readonly signal?: HangUpSignal;
     readonly asks: ReadonlySet<string>;
     readonly notes?: RequestNotes | undefined;
@@ -61,14 +61,14 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
   }
   const failed = (error: unknown): void => answered(problem(serving.explain(error)));
   try {
-    checkAccess(route.access, exchange.who);
+    checkAccess(route.access, exchange.requester);
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return answered(problem(invalidInput(faults)));
     // Only a mutation may wait, so only a mutation listens for a hang-up. A query finishes before a hang-up could
     // matter.
     const signal = route.mutates ? { signal: new HangUpSignal(res) } : {};
-    const { who, notes } = exchange;
-    const context = serving.contextOf({ who, notes, asks: route.plan.asks(variables), ...signal });
+    const { requester, notes } = exchange;
+    const context = serving.contextOf({ requester, notes, asks: route.plan.asks(variables), ...signal });
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);

@@ -9,7 +9,7 @@ export type Reply = {
    * Sends a complete response with status 200, unless the client has disconnected. `type`: the content type. `text`:
    * JSON. `wide` false: every character is ASCII, so the length in bytes need not be counted.
    */
-  json(type: string, text: string, wide?: boolean): void;
+  json(type: string, text: string, nonAscii?: boolean): void;
   /** Prepares the response for being written in any other way. */
   open(): void;
   /**
@@ -22,7 +22,7 @@ export type Reply = {
 /** The reply of a response without headers of the HTTP layer. */
 export function plainReply(response: ServerResponse): Reply {
   return {
-    json: (type, text, wide = true) => sendJson(response, { head: [], type, text, wide }),
+    json: (type, text, nonAscii = true) => sendJson(response, { head: [], type, text, nonAscii }),
     open() {},
     refuses: () => false,
   };
@@ -33,7 +33,7 @@ export type JsonAnswer = {
   readonly head: readonly string[];
   readonly type: string;
   readonly text: string;
-  readonly wide: boolean;
+  readonly nonAscii: boolean;
 };
 
 /**
@@ -43,9 +43,9 @@ export type JsonAnswer = {
 const LARGE = 8 * 1024;
 
 /** Sends the head and the text together. */
-export function sendJson(response: ServerResponse, { head, type, text, wide }: JsonAnswer): void {
+export function sendJson(response: ServerResponse, { head, type, text, nonAscii }: JsonAnswer): void {
   if (response.destroyed) return;
-  const bytes = wide ? Buffer.byteLength(text) : text.length;
+  const bytes = nonAscii ? Buffer.byteLength(text) : text.length;
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
   // When each character is one byte, nothing needs to be encoded.
   if (bytes === text.length) response.end(text, 'latin1');

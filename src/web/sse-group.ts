@@ -27,7 +27,7 @@ export type MemberOptions = {
   readonly wire: SseStream;
   /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
-  readonly tenure: Lifetime;
+  readonly lifetime: Lifetime;
   /** Called once, when the member has ended for any reason. A stream of its own ends with it. */
   readonly onEnd: () => void;
 };
@@ -111,7 +111,7 @@ export class Member<T> implements StreamMember {
   readonly #group: Group<T>;
   readonly #wire: SseStream;
   readonly #id: string | null;
-  readonly #tenure: Lifetime;
+  readonly #lifetime: Lifetime;
   readonly #onEnd: () => void;
   /** Frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE. */
   #queue: Frame<T>[] | null = null;
@@ -119,18 +119,18 @@ export class Member<T> implements StreamMember {
   #missed = 0;
   #over = false;
 
-  constructor(group: Group<T>, { wire, id, tenure, onEnd }: MemberOptions) {
+  constructor(group: Group<T>, { wire, id, lifetime, onEnd }: MemberOptions) {
     this.#group = group;
     this.#wire = wire;
     this.#id = id;
-    this.#tenure = tenure;
+    this.#lifetime = lifetime;
     this.#onEnd = onEnd;
   }
 
   /** Starts the member. It may end at once, because its tenure may be over already. */
   enter(): void {
     this.#wire.admit(this);
-    this.#tenure.endWith(this);
+    this.#lifetime.endWith(this);
   }
 
   /** Sends or queues frames. `merged`: the same frames as one chunk, for members with streams of their own. */
@@ -168,7 +168,7 @@ export class Member<T> implements StreamMember {
     if (this.#over) return;
     this.#over = true;
     this.#queue = null;
-    this.#tenure.close();
+    this.#lifetime.close();
     this.#wire.dismiss(this);
     this.#group.remove(this);
     if (this.#id === null) this.#wire.end();
@@ -205,7 +205,7 @@ export type Groups<T> = {
    * Joins the group with the key of `of`, or opens it. The key contains everything that the events and their encoding
    * depend on.
    */
-  join(of: Joining<T>, member: Omit<MemberOptions, 'tenure'>): Member<T>;
+  join(of: Joining<T>, member: Omit<MemberOptions, 'lifetime'>): Member<T>;
   /** The number of open groups. */
   readonly size: number;
 };
@@ -225,7 +225,7 @@ export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Gro
   };
   let alone = 0;
   return {
-    join: (of, member) => opened(of).add({ ...member, tenure: of.shared.lifetime }),
+    join: (of, member) => opened(of).add({ ...member, lifetime: of.shared.lifetime }),
     get size() {
       return groups.size;
     },

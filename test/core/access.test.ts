@@ -22,14 +22,15 @@ async function answer(ask: () => unknown): Promise<string> {
   }
 }
 
-const reads: Record<string, (rooms: Rooms, who: Requester, userId: string) => unknown> = {
-  'connections.list': ({ connections }, who, userId) => connections.list(who, { userId }, {}),
-  'connections.get': ({ connections }, who, userId) => connections.get(who, { userId, clientId: 'tab' }),
-  'connections.events': ({ connections }, who, userId) => connections.events(who, userId),
-  'history.streams': ({ history }, who, userId) => history.streams(who, userId, null, {}),
-  'history.messages': ({ history }, who, userId) => history.messages(who, { stream: `${userId}/clients/tab` }, {}),
-  'history.ofCommand': ({ history }, who, userId) => history.ofCommand(who, userId, 'c1', {}),
-  'users.get': ({ users }, who, userId) => users.get(who, userId),
+const reads: Record<string, (rooms: Rooms, requester: Requester, userId: string) => unknown> = {
+  'connections.list': ({ connections }, requester, userId) => connections.list(requester, { userId }, {}),
+  'connections.get': ({ connections }, requester, userId) => connections.get(requester, { userId, clientId: 'tab' }),
+  'connections.events': ({ connections }, requester, userId) => connections.events(requester, userId),
+  'history.streams': ({ history }, requester, userId) => history.streams(requester, userId, null, {}),
+  'history.messages': ({ history }, requester, userId) =>
+    history.messages(requester, { stream: `${userId}/clients/tab` }, {}),
+  'history.ofCommand': ({ history }, requester, userId) => history.ofCommand(requester, userId, 'c1', {}),
+  'users.get': ({ users }, requester, userId) => users.get(requester, userId),
 };
 /** How another user's things and things that do not exist look alike. */
 const hidden: Record<string, string> = {
@@ -80,8 +81,8 @@ describe('who may read what', () => {
   });
 
   it('takes an omitted user for the asker, and for all users where an administrator asks', async () => {
-    const usersOf = async (who: Requester): Promise<string[]> =>
-      (await rooms.connections.list(who, {}, {})).nodes.map(({ userId }) => userId);
+    const usersOf = async (requester: Requester): Promise<string[]> =>
+      (await rooms.connections.list(requester, {}, {})).nodes.map(({ userId }) => userId);
     expect(await usersOf(owner)).toEqual(['alice']);
     expect(await usersOf(admin)).toEqual(['alice', 'bob']);
     expect(await usersOf(other)).toEqual([]);
@@ -89,8 +90,8 @@ describe('who may read what', () => {
 
   it('keeps lists over all users, and the sample of actions, to administrators', async () => {
     for (const ask of [
-      (who: Requester) => rooms.users.list(who, {}),
-      (who: Requester) => rooms.actions.sample(who, null),
+      (requester: Requester) => rooms.users.list(requester, {}),
+      (requester: Requester) => rooms.actions.sample(requester, null),
     ]) {
       expect(await answer(() => ask(admin))).toBe('rows');
       expect(await answer(() => ask(owner))).toBe('forbidden');

@@ -110,7 +110,7 @@ async function populate({ core, backend }: OpenedCore): Promise<void> {
       document: parse(
         `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", commandId: "${commandId}", waitFor: ADMITTED }) { __typename } }`,
       ),
-      contextValue: createContext({ core, who: alice, log: silentLog }),
+      contextValue: createContext({ core, requester: alice, log: silentLog }),
     });
   await invoke('k1');
   await settle();
@@ -146,7 +146,7 @@ describe.each([
     'the plan of $name answers as graphql-js does',
     async ({ document }) => {
       const plan = plans.of(document);
-      const context = () => createContext({ core: test.core, who: admin, log: silentLog });
+      const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
       for (const variableValues of variableSets(document)) {
         const options = { maxCoercionErrors: 1 };
         const args = { schema: of, document, variableValues, contextValue: context(), hideSuggestions: true, options };
@@ -162,7 +162,7 @@ describe.each([
   it('all of them are written as text', async () => {
     await using test = await openCore({ rawMessages: true });
     await populate(test);
-    const context = () => createContext({ core: test.core, who: admin, log: silentLog });
+    const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
     const slow: string[] = [];
     for (const document of documents) {
       const own = await plans.of(document)?.write(context(), variableSets(document)[1]);
@@ -182,7 +182,7 @@ it('the corpus has answers worth comparing', async () => {
     documents.map((document) =>
       plans
         .of(document)
-        ?.run(createContext({ core: test.core, who: admin, log: silentLog }), variableSets(document)[1]),
+        ?.run(createContext({ core: test.core, requester: admin, log: silentLog }), variableSets(document)[1]),
     ),
   );
   const failed = answers.flatMap((answer, i) =>

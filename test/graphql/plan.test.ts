@@ -103,7 +103,7 @@ const corpus: readonly Case[] = [
   ['mutation { touch @skip(if: true) __typename }'],
 ];
 
-const contextValue: SmallContext = { who: admin, wires: createWires(), seen: new Set() };
+const contextValue: SmallContext = { requester: admin, wires: createWires(), seen: new Set() };
 
 const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
 

@@ -30,9 +30,9 @@ function numbers() {
     groups,
     push: (event: number) => push(event),
     join(wire: SseStream, id: string | null = null) {
-      const tenure = { endWith() {}, close() {} };
+      const lifetime = { endWith() {}, close() {} };
       return groups.join(
-        { shared: { key: 'k', hear, lifetime: tenure }, face: () => face },
+        { shared: { key: 'k', hear, lifetime: lifetime }, face: () => face },
         { wire, id, onEnd: () => {} },
       );
     },

@@ -49,7 +49,7 @@ describe('the schema of wire words', () => {
 
   it('answers introspection by names, as every schema does', async () => {
     const document = '{ __type(name: "ConnectionStatus") { kind enumValues { name } } }';
-    expect(await dataOf(document, { core, schema: restSchema, who: admin })).toEqual({
+    expect(await dataOf(document, { core, schema: restSchema, requester: admin })).toEqual({
       __type: { kind: 'ENUM', enumValues: ['CONNECTED', 'DISCONNECTED', 'STALE'].map((name) => ({ name })) },
     });
   });

@@ -32,7 +32,7 @@ async function invoking(come: (core: Core) => Promise<Invocation>) {
   const counted = { calls: 0 };
   const invoke: Core['rpc']['invoke'] = () => (counted.calls++, come(core));
   const own: Core = { ...core, rpc: { ...core.rpc, invoke } };
-  return { ...rest, counted, context: () => createContext({ core: own, who: admin, log: silentLog }) };
+  return { ...rest, counted, context: () => createContext({ core: own, requester: admin, log: silentLog }) };
 }
 
 async function both(of: { context(): object }, document: DocumentNode, variableValues = {}) {
@@ -68,7 +68,7 @@ it.each([
     waitFor: 'admitted',
   });
   for (let time = 0; time < 3; time++) {
-    const context = createContext({ core: test.core, who: admin, log: silentLog });
+    const context = createContext({ core: test.core, requester: admin, log: silentLog });
     expect(await plan?.write(context, { ...variables, ...(name === 'InvokeAction' && stage) })).toContain(
       '"command_id":"c1"',
     );
@@ -104,7 +104,7 @@ it('a mutation whose answer cannot be written is resolved once', async () => {
 it('the document of IngestMessages is written as text, refused messages among them', async () => {
   await using test = await testCore();
   const plan = createPlans(restSchema, { eager: true }).of(parse(INGEST));
-  const context = createContext({ core: test.core, who: user('alice'), log: silentLog });
+  const context = createContext({ core: test.core, requester: user('alice'), log: silentLog });
   const message = { kind: 'event', streamSuffix: 'notes', clientId: 'tab', instanceId: 'i1', payload: { a: [1] } };
   const messages = [
     { ...message, messageId: 'm1' },
@@ -141,7 +141,7 @@ it('what is left out has the default of the schema each time, also where others 
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])
-    await plan?.write(createContext({ core, who: admin, log: silentLog }), { ...base, ...more });
+    await plan?.write(createContext({ core, requester: admin, log: silentLog }), { ...base, ...more });
   expect(seen.slice(3, 6)).toEqual(seen.slice(0, 3));
   expect(seen.slice(6)).toEqual(seen.slice(0, 3));
   expect(seen[0]).toMatchObject({ waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000 });

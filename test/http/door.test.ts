@@ -337,7 +337,7 @@ describe('bad tokens from one address', () => {
     expect(await reasons(await tokenOf('alice', 'invoke'))).toEqual(['issuer', 'issuer']);
     expect(await reasons(`cbg_${'x'.repeat(43)}`)).toEqual(['grant', 'grant']);
     await other.ask('/users');
-    expect(other.lines.at(-1)).toContain('"who":"admin:ops"');
+    expect(other.lines.at(-1)).toContain('"requester":"admin:ops"');
   });
 
   it('are counted by the proxy’s word only where a proxy is trusted', async () => {

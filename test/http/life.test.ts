@@ -123,7 +123,7 @@ describe('the log of a relay', () => {
     expect(house.lines.filter((line) => line.includes('"msg":"request"'))).toHaveLength(6);
     expect(written).not.toMatch(/planted|eyJ/);
     expect(written).not.toContain(SECRET);
-    expect(written).toContain('"who":"user:alice"');
+    expect(written).toContain('"requester":"user:alice"');
   });
 });
 

@@ -19,9 +19,13 @@ const deed = (over: Partial<InvocationTarget> = {}): InvocationTarget => ({
   ...over,
 });
 
-function decide(rules: readonly Omit<PolicyRule, 'name'>[], who: Caller, what: InvocationTarget): boolean | string {
+function decide(
+  rules: readonly Omit<PolicyRule, 'name'>[],
+  requester: Caller,
+  what: InvocationTarget,
+): boolean | string {
   const named = rules.map((rule, index) => ({ name: `r${index}`, ...rule }));
-  const verdict = compilePolicy({ rules: named, scopes: [], userCapacity: null }).decide(who, what);
+  const verdict = compilePolicy({ rules: named, scopes: [], userCapacity: null }).decide(requester, what);
   return verdict.allowed || verdict.rule;
 }
 
@@ -77,8 +81,8 @@ describe('policy rules', () => {
     ],
   ] satisfies [string, Omit<PolicyRule, 'name'>[], Caller, InvocationTarget, boolean | string][])(
     '%s',
-    (_says, rules, who, what, expected) => {
-      expect(decide(rules, who, what)).toBe(expected);
+    (_says, rules, requester, what, expected) => {
+      expect(decide(rules, requester, what)).toBe(expected);
     },
   );
 });

@@ -138,7 +138,7 @@ export class TestClient {
 
 export async function connect(
   core: Core,
-  who: Principal & { kind: 'user' },
+  requester: Principal & { kind: 'user' },
   over: Partial<HelloRequest> = {},
 ): Promise<TestClient> {
   const sent: Sent[] = [];
@@ -165,7 +165,7 @@ export async function connect(
     actions: [advertisement('open')],
     ...over,
   };
-  const session = await core.links.open(who, hello, link);
+  const session = await core.links.open(requester, hello, link);
   client = new TestClient(session, { sent, cancels, closes });
   session.begin();
   return client;

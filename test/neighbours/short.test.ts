@@ -8,7 +8,7 @@ const LONG = 120_000;
 test.each(['bad-tokens', 'quadratic-ids', 'many-commands'])(
   'an honest user and an operator beside %s are served, and keep their ids and rows',
   async (attack) => {
-    const episode = await runEpisode({ attack, mode: 'direct', seconds: 2, aloneSeconds: 1 });
+    const episode = await runEpisode({ attack, mode: 'direct', seconds: 5, aloneSeconds: 1 });
     expect(faultsOf(episode, { timing: false })).toEqual([]);
   },
   LONG,

@@ -191,7 +191,7 @@ describe('hanging up', () => {
     const plan = { write: () => null, run: () => (started.resolve(), Promise.resolve({ data: { a: 1 } })) };
     await using server = await bareServer((req, res) => {
       res.once('close', () => {
-        const exchange = { who: admin, path: '/a', query: '', body: undefined };
+        const exchange = { requester: admin, path: '/a', query: '', body: undefined };
         const contextOf = ({ signal }: { signal?: HangUpSignal }) => void seen.push(signal);
         serve({ contextOf, explain: () => ({ code: 'internal', detail: '' }) }, { req, res, exchange }, matchOf(plan));
       });

@@ -26,7 +26,7 @@ export type Asked = {
   readonly method?: string;
   /** Written onto the request line as it is. */
   readonly path: string;
-  readonly who?: string | null;
+  readonly requester?: string | null;
   readonly body?: unknown;
 };
 
@@ -39,7 +39,7 @@ export type TestDoor = AsyncDisposable & {
 };
 
 /** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, `grant:<session>:<grant>`, and so on. */
-export function askerOf(name: string | null | undefined): Principal | null {
+export function requesterOf(name: string | null | undefined): Principal | null {
   if (!name) return null;
   if (name === 'admin') return admin;
   const [userId = '', scope = '', grantId] = name.split(':');
@@ -59,8 +59,8 @@ export async function startDoor(door: RestHandler): Promise<TestDoor> {
       const cut = url.indexOf('?');
       const path = cut < 0 ? url : url.slice(0, cut);
       const query = cut < 0 ? '' : url.slice(cut + 1);
-      const who = askerOf(req.headers['x-who'] === undefined ? null : String(req.headers['x-who']));
-      if (door.handle(req, res, { who, path, query, body })) return;
+      const requester = requesterOf(req.headers['x-who'] === undefined ? null : String(req.headers['x-who']));
+      if (door.handle(req, res, { requester, path, query, body })) return;
       res.writeHead(404, { 'x-no-route': '1' }).end();
     });
   });
@@ -95,7 +95,7 @@ export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promi
     schema: restSchema,
     plans: createPlans(restSchema, { eager: true }),
     mask: createMask({ log: silentLog }),
-    contextOf: ({ who, signal, asks }) => createContext({ core, who, log: silentLog, signal, asks }),
+    contextOf: ({ requester, signal, asks }) => createContext({ core, requester, log: silentLog, signal, asks }),
     besides: [SITE_EVENTS_DESCRIPTION],
   });
   const started = await startDoor(door);
@@ -118,8 +118,11 @@ async function readBody(req: IncomingMessage): Promise<JsonText | undefined> {
   return text === '' ? undefined : (checkedJson(text) ?? undefined);
 }
 
-async function ask(port: number, { method = 'GET', path, who = 'admin', body }: Asked): Promise<Reply> {
-  const headers = { ...(who && { 'x-who': who }), ...(body !== undefined && { 'content-type': 'application/json' }) };
+async function ask(port: number, { method = 'GET', path, requester = 'admin', body }: Asked): Promise<Reply> {
+  const headers = {
+    ...(requester && { 'x-who': requester }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
   const req = request({ host: '127.0.0.1', port, method, path, headers });
   req.end(body === undefined ? undefined : JSON.stringify(body));
   const [res]: IncomingMessage[] = await once(req, 'response');

@@ -108,7 +108,7 @@ export async function startSmall(basePath = ''): Promise<TestDoor & { readonly s
     schema,
     plans: createPlans(schema),
     mask: createMask({ log }),
-    contextOf: ({ who, signal }) => ((small.signal = signal), { who, signal }),
+    contextOf: ({ requester, signal }) => ((small.signal = signal), { requester, signal }),
     basePath,
     documents: [{ name: 'small.graphql', text: DOCUMENTS }],
   });

@@ -12,8 +12,8 @@ import { silentSources } from '../silence.ts';
 /** The actions that live clients advertise. They describe capabilities and are never an authorization. */
 export function createActions(deps: Deps): Actions {
   return {
-    async sample(who, name) {
-      requireAdmin(who);
+    async sample(requester, name) {
+      requireAdmin(requester);
       const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
       const [gaps, silent] = await Promise.all([fill(deps, taken, wanted), silentSources(deps, 'connections')]);

@@ -14,7 +14,7 @@ export type AdmissionScope = { readonly id: string; readonly limit: number };
 
 /** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
 export interface Policy {
-  decide(who: Caller, deed: InvocationTarget): PolicyDecision;
+  decide(requester: Caller, deed: InvocationTarget): PolicyDecision;
   /** The admission scope of a user; each user has exactly one. */
   scopeOf(userId: string): AdmissionScope;
 }
@@ -24,7 +24,7 @@ export interface Policy {
  * its own.
  */
 export const defaultPolicy: Policy = {
-  decide: (who, { userId }) =>
-    who.kind === 'admin' || who.userId === userId ? { allowed: true } : { allowed: false, rule: 'default' },
+  decide: (requester, { userId }) =>
+    requester.kind === 'admin' || requester.userId === userId ? { allowed: true } : { allowed: false, rule: 'default' },
   scopeOf: (userId) => ({ id: userId, limit: RESERVATIONS_PER_SCOPE }),
 };

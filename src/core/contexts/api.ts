@@ -52,19 +52,27 @@ export type RegistryCount = { readonly count: number; readonly completeness: Com
  * effect.
  */
 export interface Contexts {
-  list(who: Asker, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
+  list(requester: Asker, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
   /** For nested fields: for each query the first page that `list` gives. One round trip. */
-  lists(who: Asker, queries: readonly ContextQuery[], first: number): MaybePromise<readonly Page<ExecutionContext>[]>;
-  count(who: Asker, query: ContextQuery): Promise<RegistryCount>;
-  windows(who: Asker, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
+  lists(
+    requester: Asker,
+    queries: readonly ContextQuery[],
+    first: number,
+  ): MaybePromise<readonly Page<ExecutionContext>[]>;
+  count(requester: Asker, query: ContextQuery): Promise<RegistryCount>;
+  windows(requester: Asker, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
   /** As `lists`, for windows. */
-  windowLists(who: Asker, queries: readonly WindowQuery[], first: number): MaybePromise<readonly Page<CountedWindow>[]>;
-  windowCount(who: Asker, query: WindowQuery): Promise<RegistryCount>;
+  windowLists(
+    requester: Asker,
+    queries: readonly WindowQuery[],
+    first: number,
+  ): MaybePromise<readonly Page<CountedWindow>[]>;
+  windowCount(requester: Asker, query: WindowQuery): Promise<RegistryCount>;
   /** Null: absent or foreign. */
-  window(who: Asker, userId: string, windowId: string): Promise<CountedWindow | null>;
+  window(requester: Asker, userId: string, windowId: string): Promise<CountedWindow | null>;
   /**
    * For each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip, unless a
    * query has to scan so many rows that it needs more.
    */
-  workers(who: Asker, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
+  workers(requester: Asker, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
 }

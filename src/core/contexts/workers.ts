@@ -24,8 +24,8 @@ export function createWorkers(deps: Deps): Contexts['workers'] {
     const own = { source: 'contexts', nodeId: null, observed: items.length, asOf: clock.now() } as const;
     return { items, completeness: completenessOf([{ ...own, ...limits, complete: next === null }, ...gaps]) };
   };
-  return async (who, queries, asked) => {
-    const filters = queries.map((query) => filterOf(who, query));
+  return async (requester, queries, asked) => {
+    const filters = queries.map((query) => filterOf(requester, query));
     const first = within('first', asked, FIRST);
     const [scans, silent] = await Promise.all([store.lists(filters, first), silentSources(deps, 'contexts')]);
     const whole = await Promise.all(
@@ -57,9 +57,9 @@ async function readOn(
   return { rows, next, gaps };
 }
 
-function filterOf(who: Principal | null, query: WorkerQuery): ContextFilter {
+function filterOf(requester: Principal | null, query: WorkerQuery): ContextFilter {
   const workers = {
-    userId: readUser(who, query.userId),
+    userId: readUser(requester, query.userId),
     clientId: null,
     clientType: query.clientType ?? null,
     statuses: NOT_CLOSED,

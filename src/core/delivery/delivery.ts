@@ -16,8 +16,8 @@ const REREAD_MS = 1_000;
 /** Inspection of commands, operator actions, and live updates of a command. */
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries {
   const { commands } = deps.backend;
-  const command = async (who: Requester, key: CommandKey): Promise<Command | null> => {
-    const own = ownKey(who, key);
+  const command = async (requester: Requester, key: CommandKey): Promise<Command | null> => {
+    const own = ownKey(requester, key);
     return own ? ((await commands.get([own]))[0] ?? null) : null;
   };
   return {
@@ -26,21 +26,21 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries
     command,
     many: (keys) => commands.get(keys),
     result: (key) => commands.result(key),
-    async updates(who, key) {
-      const present = await command(who, key);
+    async updates(requester, key) {
+      const present = await command(requester, key);
       return present ? watch(deps, present) : null;
     },
     load(key) {
-      const outlet = dispatcher.find(key);
-      return { inFlight: outlet?.window.size ?? 0, queued: outlet?.queue.size ?? 0 };
+      const linkQueue = dispatcher.find(key);
+      return { inFlight: linkQueue?.window.size ?? 0, queued: linkQueue?.queue.size ?? 0 };
     },
   };
 }
 
 /** The key with its user in canonical form; null if the requester may not know of the command. */
-export function ownKey(who: Requester, key: CommandKey): CommandKey | null {
+export function ownKey(requester: Requester, key: CommandKey): CommandKey | null {
   try {
-    const userId = readUser(who, key.userId);
+    const userId = readUser(requester, key.userId);
     return { userId, clientId: id('client_id', key.clientId), commandId: id('command_id', key.commandId) };
   } catch (error) {
     if (error instanceof CallboardError && error.code === 'not_found') return null;

@@ -15,9 +15,9 @@ export async function requeueAfterLeaseRecovery({
   deps: Deps;
   dispatcher: Dispatcher;
 }): Promise<void> {
-  const outlets = [...dispatcher.outlets()].filter(({ open, quiet }) => open && !quiet);
-  for (let at = 0; at < outlets.length; at += AT_ONCE) {
-    const some = outlets.slice(at, at + AT_ONCE);
+  const linkQueues = [...dispatcher.linkQueues()].filter(({ open, quiet }) => open && !quiet);
+  for (let at = 0; at < linkQueues.length; at += AT_ONCE) {
+    const some = linkQueues.slice(at, at + AT_ONCE);
     await Promise.all(some.map(({ client, binding }) => deps.backend.commands.rebind(client, binding, 'again')));
   }
 }

@@ -15,7 +15,7 @@ export type Held = {
 };
 
 /** `wake` is called as soon as `over` holds. */
-export type OutletWait = { readonly over: (outlet: LinkQueue) => boolean; readonly wake: () => void };
+export type OutletWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
 /** The queue and the window of one link on this node. */
 export type LinkQueue = {
@@ -65,18 +65,18 @@ export function isAnswered({ asked }: LinkQueue): boolean {
 }
 
 /** Resolves once `over` holds for the link, or once all its waits are ended. */
-export function waitFor(outlet: LinkQueue, over: OutletWait['over']): Promise<void> {
+export function waitFor(linkQueue: LinkQueue, over: OutletWait['over']): Promise<void> {
   return new Promise((wake) => {
-    outlet.waits.push({ over, wake });
-    settleWaits(outlet);
+    linkQueue.waits.push({ over, wake });
+    settleWaits(linkQueue);
   });
 }
 
-export function settleWaits(outlet: LinkQueue): void {
-  const { waits } = outlet;
+export function settleWaits(linkQueue: LinkQueue): void {
+  const { waits } = linkQueue;
   if (waits.length === 0) return;
   for (const wait of waits.splice(0)) {
-    if (wait.over(outlet)) wait.wake();
+    if (wait.over(linkQueue)) wait.wake();
     else waits.push(wait);
   }
 }
@@ -93,11 +93,11 @@ export class LinkQueues {
    * Binds the link. Returns the link that it replaces: the one that was bound, or else a leaving link of the same
    * instance.
    */
-  bind(outlet: LinkQueue): LinkQueue | undefined {
-    const { client, binding } = outlet;
+  bind(linkQueue: LinkQueue): LinkQueue | undefined {
+    const { client, binding } = linkQueue;
     const sameInstance = (other: LinkQueue): boolean => other.binding.instanceId === binding.instanceId;
     const previous = this.#bound.get(client) ?? this.leaving(client).find(sameInstance);
-    this.#bound.set(client, outlet);
+    this.#bound.set(client, linkQueue);
     return previous;
   }
 
@@ -105,19 +105,19 @@ export class LinkQueues {
    * Turns the bound link into a leaving one; does nothing to any other link. Returns the leaving link that exceeds the
    * limit and must be closed.
    */
-  retire(outlet: LinkQueue): LinkQueue | undefined {
-    const { client } = outlet;
-    if (this.find(client) !== outlet) return undefined;
+  retire(linkQueue: LinkQueue): LinkQueue | undefined {
+    const { client } = linkQueue;
+    if (this.find(client) !== linkQueue) return undefined;
     this.#bound.delete(client);
-    const leaving = [...this.leaving(client), outlet];
+    const leaving = [...this.leaving(client), linkQueue];
     this.#leaving.set(client, leaving);
     return leaving.length > LEAVING_LINKS ? leaving[0] : undefined;
   }
 
-  remove(outlet: LinkQueue): void {
-    const { client } = outlet;
-    if (this.find(client) === outlet) this.#bound.delete(client);
-    const left = this.leaving(client).filter((other) => other !== outlet);
+  remove(linkQueue: LinkQueue): void {
+    const { client } = linkQueue;
+    if (this.find(client) === linkQueue) this.#bound.delete(client);
+    const left = this.leaving(client).filter((other) => other !== linkQueue);
     if (left.length > 0) this.#leaving.set(client, left);
     else this.#leaving.delete(client);
   }
@@ -139,20 +139,20 @@ export class LinkQueues {
   }
 
   /** Whether the link is registered, bound or leaving. */
-  has(outlet: LinkQueue): boolean {
-    return this.find(outlet.client) === outlet || this.leaving(outlet.client).includes(outlet);
+  has(linkQueue: LinkQueue): boolean {
+    return this.find(linkQueue.client) === linkQueue || this.leaving(linkQueue.client).includes(linkQueue);
   }
 
   get size(): number {
     let leaving = 0;
-    for (const outlets of this.#leaving.values()) leaving += outlets.length;
+    for (const linkQueues of this.#leaving.values()) leaving += linkQueues.length;
     return this.#bound.size + leaving;
   }
 
   /** All links, bound and leaving. */
   *values(): Generator<LinkQueue> {
     yield* this.#bound.values();
-    for (const outlets of this.#leaving.values()) yield* outlets;
+    for (const linkQueues of this.#leaving.values()) yield* linkQueues;
   }
 }
 

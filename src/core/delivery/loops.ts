@@ -81,8 +81,8 @@ function take({ dispatcher, onReply, onDrain }: LoopParts, row: Exclude<MailboxR
     case 'drain':
       return onDrain(row.withinMs);
     case 'kick': {
-      const outlet = dispatcher.find(row.client);
-      if (outlet?.binding.epoch === row.epoch) outlet.link.close(row.cause, row.instanceId);
+      const linkQueue = dispatcher.find(row.client);
+      if (linkQueue?.binding.epoch === row.epoch) linkQueue.link.close(row.cause, row.instanceId);
     }
   }
 }

@@ -21,17 +21,17 @@ export type NodeLossParts = {
 export async function handleNodeLoss(parts: NodeLossParts, cause: 'fenced' | 'store_lost'): Promise<void> {
   const { deps, dispatcher } = parts;
   deps.metrics.count('node_losses', cause);
-  const outlets = [...dispatcher.outlets()];
+  const linkQueues = [...dispatcher.linkQueues()];
   // Nothing more is written to these links, whatever the store still answers.
-  for (const outlet of outlets) outlet.open = false;
-  if (cause === 'store_lost') await Promise.all(outlets.map((outlet) => giveUp(parts, outlet)));
-  for (const { link } of outlets) link.close('node_lost', null);
+  for (const linkQueue of linkQueues) linkQueue.open = false;
+  if (cause === 'store_lost') await Promise.all(linkQueues.map((linkQueue) => giveUp(parts, linkQueue)));
+  for (const { link } of linkQueues) link.close('node_lost', null);
   await parts.reattach();
 }
 
-async function giveUp(parts: NodeLossParts, outlet: LinkQueue): Promise<void> {
+async function giveUp(parts: NodeLossParts, linkQueue: LinkQueue): Promise<void> {
   const { deps, acts } = parts;
-  const keys = await doubtful(parts, outlet);
+  const keys = await doubtful(parts, linkQueue);
   await Promise.all(
     [...keys.values()].map((key) =>
       acts.settle(key, { kind: 'give_up', code: 'store_lost', instanceId: null }).catch((error: unknown) => {
@@ -47,13 +47,13 @@ async function giveUp(parts: NodeLossParts, outlet: LinkQueue): Promise<void> {
  */
 async function doubtful(
   { deps, dispatcher }: NodeLossParts,
-  outlet: LinkQueue,
+  linkQueue: LinkQueue,
 ): Promise<ReadonlyMap<string, CommandKey>> {
-  const { client, queue, window } = outlet;
+  const { client, queue, window } = linkQueue;
   const keys = new Map<string, CommandKey>(queue);
   for (const commandId of window) keys.set(commandId, { ...client, commandId });
   // Other commands of a leaving link's client are on its next link, perhaps on another node.
-  if (dispatcher.find(client) !== outlet) return keys;
+  if (dispatcher.find(client) !== linkQueue) return keys;
   try {
     for (const key of await deps.backend.commands.live(client)) keys.set(key.commandId, key);
   } catch (error) {

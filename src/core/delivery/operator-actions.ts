@@ -19,8 +19,8 @@ export function createOperatorActions(deps: Deps): OperatorActions {
   const { connections, nodes } = backend;
   const find = async (client: ClientKey): Promise<Connection | null> => (await connections.get([client]))[0] ?? null;
   return {
-    async disconnectClient(who, key, reason) {
-      const admin = requireAdmin(who);
+    async disconnectClient(requester, key, reason) {
+      const admin = requireAdmin(requester);
       const client = { userId: canonicalUser(key.userId), clientId: id('client_id', key.clientId) };
       if (reason !== null && reason.length > MAX_REASON) invalid('reason', `expected at most ${MAX_REASON} characters`);
       const before = await find(client);
@@ -34,8 +34,8 @@ export function createOperatorActions(deps: Deps): OperatorActions {
       const after = await look(deps, () => find(client), isGone);
       return { state: isGone(after) ? 'closed' : 'requested', connection: after ?? before };
     },
-    async drainNode(who, asked, withinMs) {
-      const admin = requireAdmin(who);
+    async drainNode(requester, asked, withinMs) {
+      const admin = requireAdmin(requester);
       const nodeId = id('node_id', asked);
       const ms = within('within_ms', withinMs, DRAIN_WITHIN_MS);
       if (!(await nodes.get(nodeId))) return null;

@@ -53,7 +53,7 @@ export interface Ingest {
    * Requires a user with scope `host`. Returns one verdict per message, in the order sent; a refused message does not
    * affect the others. Throws only if the requester is not authorized, or if there are not 1 to 100 messages.
    */
-  ingest(who: Principal | null, messages: readonly IngestMessage[]): Promise<readonly IngestVerdict[]>;
+  ingest(requester: Principal | null, messages: readonly IngestMessage[]): Promise<readonly IngestVerdict[]>;
   /** As `ingest`, for one message. A fault of the message does not reject: the verdict reports it. */
-  ingestCooperativeSiteMessage(who: Principal | null, message: IngestMessage): Promise<IngestVerdict>;
+  ingestCooperativeSiteMessage(requester: Principal | null, message: IngestMessage): Promise<IngestVerdict>;
 }

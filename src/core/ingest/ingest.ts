@@ -16,8 +16,8 @@ export type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage
 /** The only way to ingest events. Results are not ingested here: commands are resolved over links only. */
 export function createIngest(parts: IngestParts): Ingest {
   const { metrics } = parts.deps;
-  const ingest: Ingest['ingest'] = async (who, messages) => {
-    const { userId } = requireUser(who, 'host');
+  const ingest: Ingest['ingest'] = async (requester, messages) => {
+    const { userId } = requireUser(requester, 'host');
     if (messages.length < 1 || messages.length > INGEST_BATCH) invalid('messages', `expected 1 to ${INGEST_BATCH}`);
     const verdicts = await takeAll(parts, userId, messages);
     for (const verdict of verdicts) metrics.count('messages_ingested', labelOf(verdict));
@@ -25,8 +25,8 @@ export function createIngest(parts: IngestParts): Ingest {
   };
   return {
     ingest,
-    async ingestCooperativeSiteMessage(who, message) {
-      const [verdict] = await ingest(who, [message]);
+    async ingestCooperativeSiteMessage(requester, message) {
+      const [verdict] = await ingest(requester, [message]);
       return verdict ?? fail('internal', 'The ingestion returned no verdict.');
     },
   };

@@ -24,8 +24,8 @@ export type InvokeParts = WaitParts & { readonly keeper: PayloadStorage; readonl
  * Admits a command and waits for the stage that the caller requested. Checks run in this order: authentication and
  * scope, ownership of the client, input, policy, target, capacity. A refused invocation leaves no record.
  */
-export function invoke(parts: InvokeParts, who: Requester, request: InvokeRequest): MaybePromise<Invocation> {
-  const caller = requireScope(who, 'invoke');
+export function invoke(parts: InvokeParts, requester: Requester, request: InvokeRequest): MaybePromise<Invocation> {
+  const caller = requireScope(requester, 'invoke');
   const userId = canonicalUser(request.userId);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
   const checked = checkInvoke(parts.deps.crypto, request);

@@ -17,41 +17,41 @@ type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 
 export function createPending(deps: Deps): PendingRooms {
   const { waiters } = deps.backend;
   return {
-    async pending(who, query, args) {
-      const filter = filterOf(who, query);
+    async pending(requester, query, args) {
+      const filter = filterOf(requester, query);
       const check = query.checkInstance ?? null;
       if (check !== null) id('check_instance', check);
-      const listing = listingOf(who, filter);
+      const listing = listingOf(requester, filter);
       const request = deps.cursors.request(listing, args);
       const found = await Promise.all([waiters.list(filter, request), silentSources(deps, 'pending_rpcs')]);
       const scan = withGaps(...found);
       return pageOf(deps, { listing, scan, rows: await describe(deps, rowsOf(scan), check) });
     },
-    async count(who, query) {
-      const found = [waiters.count(filterOf(who, query)), silentSources(deps, 'pending_rpcs')] as const;
+    async count(requester, query) {
+      const found = [waiters.count(filterOf(requester, query)), silentSources(deps, 'pending_rpcs')] as const;
       const [counted, silent] = await Promise.all(found);
       return { ...counted, completeness: countCompleteness(deps, { ...counted, observed: counted.count, silent }) };
     },
-    async countByNode(who, query) {
-      const found = [waiters.countByNode(filterOf(who, query)), silentSources(deps, 'pending_rpcs')] as const;
+    async countByNode(requester, query) {
+      const found = [waiters.countByNode(filterOf(requester, query)), silentSources(deps, 'pending_rpcs')] as const;
       const [{ counts, complete }, silent] = await Promise.all(found);
       const items = [...counts]
         .map(([nodeId, count]) => ({ nodeId, count }))
         .sort((a, b) => ((a.nodeId ?? '') < (b.nodeId ?? '') ? -1 : 1));
       return { items, completeness: countCompleteness(deps, { observed: items.length, complete, silent }) };
     },
-    ofUsers(who, userIds, first) {
+    ofUsers(requester, userIds, first) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
       const silent = silentSources(deps, 'pending_rpcs');
       return thenDo(both(waiters.ofUsers(userIds, first), silent, withSilence), (found) =>
-        summaries(deps, who, filters, found),
+        summaries(deps, requester, filters, found),
       );
     },
-    ofClients(who, keys, first) {
+    ofClients(requester, keys, first) {
       const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
       const silent = silentSources(deps, 'pending_rpcs');
       return thenDo(both(waiters.ofClients(keys, first), silent, withSilence), (found) =>
-        summaries(deps, who, filters, found),
+        summaries(deps, requester, filters, found),
       );
     },
     ofCommands(keys) {
@@ -71,10 +71,10 @@ function withSilence(found: readonly CountedScan[], silent: readonly ObservedSou
   return found.map(({ total, scan }) => ({ total, scan: withGaps(scan, silent) }));
 }
 
-function filterOf(who: Requester, query: PendingQuery): WaiterFilter {
+function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
   const { clientId, nodeId, callerNodeId, minAgeMs } = query;
   return {
-    userId: readScope(who, query.userId),
+    userId: readScope(requester, query.userId),
     clientId: clientId == null ? null : id('client_id', clientId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     callerNodeId: callerNodeId == null ? null : id('caller_node_id', callerNodeId),
@@ -82,8 +82,8 @@ function filterOf(who: Requester, query: PendingQuery): WaiterFilter {
   };
 }
 
-function listingOf(who: Requester, filter: WaiterFilter): Listing {
-  return { name: 'pending', filter, asker: subjectOf(requirePrincipal(who)) };
+function listingOf(requester: Requester, filter: WaiterFilter): Listing {
+  return { name: 'pending', filter, requester: subjectOf(requirePrincipal(requester)) };
 }
 
 /**
@@ -133,7 +133,7 @@ function pageOf(deps: Deps, { listing, scan, rows }: Described): Page<PendingRpc
 
 function summaries(
   deps: Deps,
-  who: Requester,
+  requester: Requester,
   filters: readonly WaiterFilter[],
   found: readonly CountedScan[],
 ): MaybePromise<Summary<PendingRpc>[]> {
@@ -142,7 +142,7 @@ function summaries(
     let from = 0;
     return found.map(({ total, scan }, i) => {
       const own = rows.slice(from, (from += scan.rows.length));
-      const listing = listingOf(who, filters[i] ?? NO_FILTER);
+      const listing = listingOf(requester, filters[i] ?? NO_FILTER);
       return { ...pageOf(deps, { listing, scan, rows: own }), total };
     });
   });

@@ -63,18 +63,18 @@ export interface SiteRegistry {
    * Creates or replaces a site of the requester. Throws `capacity_exceeded` if the user already has SITES_PER_USER
    * others.
    */
-  register(who: Principal | null, definition: SiteDefinition): Promise<SiteView>;
+  register(requester: Principal | null, definition: SiteDefinition): Promise<SiteView>;
   /** Removes a site of the requester and ends its sessions. Null: there is no such site. */
   remove(
-    who: Principal | null,
+    requester: Principal | null,
     siteId: string,
   ): Promise<{ readonly siteId: string; readonly closedSessions: number } | null>;
   /** `owner` null: the requester's own sites; for an administrator, those of all users. */
-  list(who: Principal | null, owner: string | null, page: PageArgs): Promise<Page<SiteView>>;
+  list(requester: Principal | null, owner: string | null, page: PageArgs): Promise<Page<SiteView>>;
   /** `owner` null: the requester's own site. Returns null if the site is absent or belongs to another user. */
-  get(who: Principal | null, owner: string | null, siteId: string): Promise<SiteView | null>;
+  get(requester: Principal | null, owner: string | null, siteId: string): Promise<SiteView | null>;
   /** The sessions of one site, oldest first, once access to the site is authorised. */
-  sessions(who: Principal | null, key: SiteKey, page: PageArgs): Promise<Page<SessionView>>;
+  sessions(requester: Principal | null, key: SiteKey, page: PageArgs): Promise<Page<SessionView>>;
 }
 
 export type RedeemedTicket = {
@@ -94,27 +94,27 @@ export type RedeemedTicket = {
  */
 export interface SiteSessions {
   /** Opens a session. Needs the scope `host`. Null: no such site. */
-  open(who: Principal | null, siteId: string, request: GrantRequest): Promise<OpenedSession | null>;
+  open(requester: Principal | null, siteId: string, request: GrantRequest): Promise<OpenedSession | null>;
   /** Null: the session is absent or belongs to another user. An administrator reads any session. */
-  session(who: Principal | null, sessionId: string): Promise<SessionView | null>;
+  session(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
   /**
    * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: absent or another
    * user's.
    */
-  close(who: Principal | null, sessionId: string): Promise<SessionView | null>;
+  close(requester: Principal | null, sessionId: string): Promise<SessionView | null>;
   /** Creates a grant, for the owner (scope `host`) or the holder of a grant that may be shared. */
-  share(who: Principal | null, sessionId: string, request: ShareRequest): Promise<NewToken | null>;
+  share(requester: Principal | null, sessionId: string, request: ShareRequest): Promise<NewToken | null>;
   /**
    * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from. Returns
    * the ids of all grants that this revokes.
    */
-  revoke(who: Principal | null, sessionId: string, grantId: string): Promise<readonly string[] | null>;
+  revoke(requester: Principal | null, sessionId: string, grantId: string): Promise<readonly string[] | null>;
   /**
    * Issues a ticket for one `EventSource`, so that no token is in a URL. It must be redeemed within TICKET_MS and is
    * then valid for reconnects.
    */
   ticket(
-    who: Principal | null,
+    requester: Principal | null,
     sessionId: string,
   ): Promise<{ readonly ticket: string; readonly expiresAt: number } | null>;
   /**
@@ -130,7 +130,7 @@ export interface SiteSessions {
    * or another user's.
    */
   listen(
-    who: Principal | null,
+    requester: Principal | null,
     sessionId: string,
     names: readonly string[] | null,
   ): Promise<SharedSubscription<SiteEvent> | null>;
@@ -140,7 +140,7 @@ export interface SiteSessions {
    * if the grant or the token is no longer valid. Null: absent or another user's.
    */
   subscribe(
-    who: Principal | null,
+    requester: Principal | null,
     sessionId: string,
     names: readonly string[] | null,
   ): Promise<Subscription<SiteEvent> | null>;

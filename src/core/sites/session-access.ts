@@ -39,14 +39,14 @@ function isConnector(connection: Connection | null, now: number): connection is 
  */
 export async function sessionAccessOf(
   deps: Deps,
-  who: Principal | null,
+  requester: Principal | null,
   { sessionId, scope }: { readonly sessionId: string; readonly scope: Scope },
 ): Promise<SessionAccess | null> {
-  const asker = requirePrincipal(who);
-  if (asker.kind !== 'grant' && requireScope(asker, scope).kind === 'admin')
+  const principal = requirePrincipal(requester);
+  if (principal.kind !== 'grant' && requireScope(principal, scope).kind === 'admin')
     fail('forbidden', 'An administrator may read sessions but not take part in them.');
   const session = await findSession(deps, sessionId);
-  const grant = session && grantIn(session, asker);
+  const grant = session && grantIn(session, principal);
   return grant && { grant, session, ...(await siteOf(deps, session)) };
 }
 
@@ -64,9 +64,9 @@ export async function siteOf(deps: Deps, session: SiteSession): Promise<Pick<Ses
   return { site: { ...site, hostConnected: connector !== null }, connector };
 }
 
-function grantIn(session: SiteSession, who: Principal): Grant | null {
-  if (who.kind === 'grant') return who.sessionId === session.sessionId ? heldBy(session, who) : null;
-  return who.kind === 'user' && who.userId === session.userId ? ownerGrant(session) : null;
+function grantIn(session: SiteSession, requester: Principal): Grant | null {
+  if (requester.kind === 'grant') return requester.sessionId === session.sessionId ? heldBy(session, requester) : null;
+  return requester.kind === 'user' && requester.userId === session.userId ? ownerGrant(session) : null;
 }
 
 /** A grant that is missing was over: only such grants are dropped to make room. */

@@ -11,22 +11,22 @@ import { requireAllowed, sessionAccessOf } from './session-access.ts';
 import type { SessionReader, SessionWatch } from './watch.ts';
 
 type Asked = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly sessionId: string;
   readonly names: readonly string[] | null;
 };
 
 /** See `SiteSessions.listen`. */
 export async function listen(deps: Deps, parts: Parts, asked: Asked): Promise<SharedSubscription<SiteEvent> | null> {
-  const { who, sessionId } = asked;
-  const standing = await sessionAccessOf(deps, who, { sessionId, scope: 'invoke' });
+  const { requester, sessionId } = asked;
+  const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
   const names = checkNames(asked.names);
-  if (!standing || !who) return null;
+  if (!standing || !requester) return null;
   requireAllowed(deps, standing, { kind: 'subscribe', names });
   const { session, site, grant } = standing;
   // The descriptor's own list of names is applied at publication, so that a change to it takes effect at once.
   const effective = site && effectiveEvents(grant, site, names);
-  const held = { sessionId, grantId: grant.grantId, tokenEndsAt: who.expiresAt };
+  const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
   return { ...eventsOf(deps, session, effective), lifetime: new Viewing(held, parts) };
 }
 
@@ -34,13 +34,13 @@ export async function listen(deps: Deps, parts: Parts, asked: Asked): Promise<Sh
 export async function subscribe(deps: Deps, parts: Parts, asked: Asked): Promise<Subscription<SiteEvent> | null> {
   const shared = await listen(deps, parts, asked);
   if (!shared) return null;
-  const { hear, lifetime: tenure } = shared;
+  const { hear, lifetime: lifetime } = shared;
   const feed = createFeed<SiteEvent>(() => {
     stopEvents();
-    tenure.close();
+    lifetime.close();
   });
   const stopEvents = hear(feed.push);
-  tenure.endWith(feed);
+  lifetime.endWith(feed);
   return feed.subscription;
 }
 
@@ -82,7 +82,7 @@ class Viewing implements Lifetime, SessionReader {
   readonly #tokenEndsAt: number | null;
   readonly #parts: Parts;
   #ended: CallboardError | null = null;
-  #heir: Parameters<Lifetime['endWith']>[0] | null = null;
+  #target: Parameters<Lifetime['endWith']>[0] | null = null;
 
   constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: Parts) {
     this.#sessionId = sessionId;
@@ -92,22 +92,22 @@ class Viewing implements Lifetime, SessionReader {
     parts.watch.watch(sessionId, this);
   }
 
-  endWith(heir: Parameters<Lifetime['endWith']>[0]): void {
-    if (this.#ended) heir.fail(this.#ended);
-    else this.#heir = heir;
+  endWith(target: Parameters<Lifetime['endWith']>[0]): void {
+    if (this.#ended) target.fail(this.#ended);
+    else this.#target = target;
   }
 
   close(): void {
-    this.#heir = null;
+    this.#target = null;
     this.#parts.watch.unwatch(this.#sessionId, this);
   }
 
   look(session: SiteSession | null): void {
     this.#ended ??= this.#endOf(session, this.#parts.clock.now());
-    if (!this.#ended || !this.#heir) return;
-    const heir = this.#heir;
-    this.#heir = null;
-    heir.fail(this.#ended);
+    if (!this.#ended || !this.#target) return;
+    const target = this.#target;
+    this.#target = null;
+    target.fail(this.#ended);
   }
 
   /** Why it is over; null while it is not. */

@@ -40,13 +40,13 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
   const { backend, clock, crypto } = deps;
   const nextOrder = createOrder(deps);
   return {
-    async ticket(who, sessionId) {
-      const standing = await sessionAccessOf(deps, who, { sessionId, scope: 'invoke' });
-      if (!standing || !who) return null;
+    async ticket(requester, sessionId) {
+      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+      if (!standing || !requester) return null;
       requireAllowed(deps, standing, { kind: 'subscribe', names: null });
       const { token, tokenHash } = mint(deps, TICKET, standing.session.userId);
       const { grantId } = standing.grant;
-      const ticket = { sessionId, grantId, holderExpiresAt: who.expiresAt, ttlMs: TICKET_MS };
+      const ticket = { sessionId, grantId, holderExpiresAt: requester.expiresAt, ttlMs: TICKET_MS };
       const result = await backend.sessions.putTicket(tokenHash, ticket);
       if (result.kind === 'put') return { ticket: token, expiresAt: result.expiresAt };
       if (result.kind === 'gone') fail('session_inactive', 'The session is over.');

@@ -26,7 +26,7 @@ import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
 /** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
 export type MakeContext = (of: {
   readonly core: Core;
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly log: Log;
   /** Aborted when the requester hangs up. */
   readonly signal?: HangUp | undefined;
@@ -40,13 +40,13 @@ export type Operation = {
   readonly document: DocumentNode;
   readonly operationName?: string | null | undefined;
   readonly variables?: GivenVariables;
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly signal?: HangUp | undefined;
   readonly notes?: RequestNotes | undefined;
 };
 
 /** Data as JSON text. `wide`: the text may hold characters beyond ASCII. */
-export type WrittenData = { readonly written: string; readonly wide: boolean };
+export type WrittenData = { readonly written: string; readonly nonAscii: boolean };
 
 /**
  * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
@@ -95,19 +95,19 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const clock: Clock = core.clock;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
   const contextOf = (
-    { who, signal, notes }: Operation,
+    { requester, signal, notes }: Operation,
     { plan, variables }: { readonly plan: Plan; readonly variables: Variables },
-  ): object => options.makeContext({ core, who, log, signal, notes, asks: plan.asks(variables) });
+  ): object => options.makeContext({ core, requester, log, signal, notes, asks: plan.asks(variables) });
   const admit = (operation: Operation): Admitted => {
     const plan = plans.of(operation.document, operation.operationName);
     if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
     const variables = plan.read(operation.variables);
-    const refused = refusalOf(plan, { who: operation.who, variables, introspection });
+    const refused = refusalOf(plan, { requester: operation.requester, variables, introspection });
     if (refused) throw refused;
     return { plan, variables };
   };
   const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
-  const nobody = (): object => options.makeContext({ core, who: null, log });
+  const nobody = (): object => options.makeContext({ core, requester: null, log });
   const sharer = createSharedSubscriptions({ schema, mask, masked, nobody, fast });
 
   return {
@@ -162,9 +162,9 @@ type Answer = ExecutionResult | WrittenData;
 type Admitted = { readonly plan: Plan; readonly variables: Variables };
 
 function answerOf(plan: Plan, context: object, variables: Variables): MaybePromise<Answer> {
-  const note = { wide: false };
+  const note = { nonAscii: false };
   return thenDo<string | null, Answer>(plan.write(context, variables, note), (written) =>
-    written === null ? plan.run(context, variables) : { written, wide: note.wide },
+    written === null ? plan.run(context, variables) : { written, nonAscii: note.nonAscii },
   );
 }
 

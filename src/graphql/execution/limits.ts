@@ -9,7 +9,7 @@ import type { Plan, Variables } from './plan.ts';
 export type Introspection = 'admin' | 'all' | 'off';
 
 export type Admission = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly variables: Variables;
   readonly introspection: Introspection;
 };
@@ -18,23 +18,25 @@ export type Admission = {
  * The reason why this requester may not run this operation, checked before anything of it runs. Null when the requester
  * may.
  */
-export function refusalOf(plan: Plan, { who, variables, introspection }: Admission): CallboardError | null {
-  if (!who && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
+export function refusalOf(plan: Plan, { requester, variables, introspection }: Admission): CallboardError | null {
+  if (!requester && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
   if (plan.introspects) {
-    const refused = introspectionRefusal(who, introspection);
+    const refused = introspectionRefusal(requester, introspection);
     if (refused) return refused;
   }
-  const most = who?.kind === 'admin' ? QUERY_COST_ADMIN : QUERY_COST_USER;
+  const most = requester?.kind === 'admin' ? QUERY_COST_ADMIN : QUERY_COST_USER;
   const cost = plan.cost(variables);
   if (cost <= most) return null;
   return new CallboardError('too_complex', `The operation may cost ${cost}; at most ${most}. Ask for shorter lists.`);
 }
 
-function introspectionRefusal(who: Principal | null, introspection: Introspection): CallboardError | null {
+function introspectionRefusal(requester: Principal | null, introspection: Introspection): CallboardError | null {
   if (introspection === 'all') return null;
   if (introspection === 'off') return new CallboardError('forbidden', 'Introspection is switched off.');
-  if (!who) return new CallboardError('unauthenticated', 'Introspection needs the token of an administrator.');
-  return who.kind === 'admin' ? null : new CallboardError('forbidden', 'Only an administrator may read the schema.');
+  if (!requester) return new CallboardError('unauthenticated', 'Introspection needs the token of an administrator.');
+  return requester.kind === 'admin'
+    ? null
+    : new CallboardError('forbidden', 'Only an administrator may read the schema.');
 }
 
 /**

@@ -9,10 +9,10 @@ import type { Reply } from '../../web/reply.ts';
 import { checkParams } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 
-/** A request after authentication. `who` null: it has no token. `body`: the parsed JSON of a POST. */
+/** A request after authentication. `requester` null: it has no token. `body`: the parsed JSON of a POST. */
 export type FastPathRequest = {
   readonly req: IncomingMessage;
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly body: unknown;
   readonly reply: Reply;
   readonly notes?: RequestNotes | undefined;
@@ -82,15 +82,19 @@ export function createFastPath(executor: Executor, endpoint: string): FastPath {
     return repeated;
   };
   return {
-    take({ req, who, body, reply, notes, hungUp }, instead) {
+    take({ req, requester, body, reply, notes, hungUp }, instead) {
       const type = MEDIA_TYPES.get(req.headers.accept);
       if (type === undefined || req.method !== 'POST' || req.url !== endpoint) return false;
       const asked = askedOf(body);
       if (!asked) return false;
       const show = (answer: ExecutionResult | WrittenData): void =>
-        'written' in answer ? reply.json(type, `{"data":${answer.written}}`, answer.wide) : instead(answer);
+        'written' in answer ? reply.json(type, `{"data":${answer.written}}`, answer.nonAscii) : instead(answer);
       const { kind, ...operation } = asked;
-      const answer = executor.answer({ ...operation, who, ...(kind === 'mutation' && { signal: hungUp(), notes }) });
+      const answer = executor.answer({
+        ...operation,
+        requester,
+        ...(kind === 'mutation' && { signal: hungUp(), notes }),
+      });
       if (answer instanceof Promise) void answer.then(show);
       else show(answer);
       return true;

@@ -20,7 +20,7 @@ import { createGraphqlServer, type GraphqlServer } from './yoga.ts';
 import { createSseHandler, type SseHandler } from './sse-handler.ts';
 
 export type Exchange = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   /** The parsed JSON of a POST. The HTTP layer has checked its size, content type and syntax. */
   readonly body: unknown;
   /** How to send the response; absent: the response is as Node created it. */
@@ -96,17 +96,17 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
 type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
-  return (req: PostRequest, res: ServerResponse, { who, body, notes }: Exchange): void => {
+  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: Exchange): void => {
     // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
     }
     const { query, variables } = readParams(req, body);
-    if (!who) requireAnonymousQuery(query, introspection);
+    if (!requester) requireAnonymousQuery(query, introspection);
     requireAnswerType(req);
     if (req.method === 'POST') req.body = body;
-    server.answer(req, res, { who, variables, notes });
+    server.answer(req, res, { requester, variables, notes });
   };
 }
 
@@ -115,13 +115,17 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
  * for writing.
  */
 function createQuick(server: GraphqlServer, hot: FastPath | null) {
-  return (req: PostRequest, res: ServerResponse, { who, body, notes, reply = plainReply(res) }: Exchange): boolean => {
+  return (
+    req: PostRequest,
+    res: ServerResponse,
+    { requester, body, notes, reply = plainReply(res) }: Exchange,
+  ): boolean => {
     const instead = (result: ExecutionResult): void => {
       reply.open();
       req.body = body;
-      server.answer(req, res, { who, result });
+      server.answer(req, res, { requester, result });
     };
-    if (hot?.take({ req, who, body, reply, notes, hungUp: () => new HangUpSignal(res) }, instead)) return true;
+    if (hot?.take({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, instead)) return true;
     reply.open();
     return false;
   };
@@ -132,11 +136,11 @@ function toStream(
   res: ServerResponse,
   { exchange, sse, endpoint }: { exchange: Exchange; sse: SseHandler; endpoint: string },
 ): void {
-  const { who, body } = exchange;
-  if (!who) throw new CallboardError('unauthenticated', 'A bearer token is needed.');
+  const { requester, body } = exchange;
+  if (!requester) throw new CallboardError('unauthenticated', 'A bearer token is needed.');
   const path = pathOf(req);
-  if (path === endpoint) return sse.distinct({ req, res, who, body });
-  if (path === `${endpoint}/stream`) return sse.stream({ req, res, who, body });
+  if (path === endpoint) return sse.distinct({ req, res, requester, body });
+  if (path === `${endpoint}/stream`) return sse.stream({ req, res, requester, body });
   throw new CallboardError('not_found', 'There is no such path.');
 }
 

@@ -39,7 +39,7 @@ function isDistinct({ req }: StreamRequest): boolean {
 
 function openDistinct(request: StreamRequest, streams: Streams): void {
   const { asked } = streams.read(request);
-  streams.open(request, streams.reserve(request.who)).run(asked, { id: null, onEnd: nothing });
+  streams.open(request, streams.reserve(request.requester)).run(asked, { id: null, onEnd: nothing });
 }
 
 /** One function shared by all streams. */

@@ -24,7 +24,7 @@ export type OperationOptions = {
   readonly onEnd: () => void;
 };
 
-export type Asked = Omit<Operation, 'signal' | 'who'> & { readonly who: Principal };
+export type Asked = Omit<Operation, 'signal' | 'requester'> & { readonly requester: Principal };
 
 /**
  * Runs the operation, or sends the errors of its document, as `next` frames and one `complete`, no faster than the

@@ -34,32 +34,32 @@ type Options = { readonly streams: Streams; readonly clock: Clock };
 export function createReservations({ streams, clock }: Options): Reservations {
   const known = new Map<string, Reservation>();
 
-  const reserve = ({ res, who }: StreamRequest): void => {
-    const release = streams.reserve(who);
+  const reserve = ({ res, requester }: StreamRequest): void => {
+    const release = streams.reserve(requester);
     const token = randomBytes(32).toString('base64url');
     const drop = (): void => {
       known.delete(token);
       release();
     };
     const cancelExpiry = clock.after(SSE_RESERVATION_MS, drop);
-    const owner = subjectOf(who);
+    const owner = subjectOf(requester);
     known.set(token, { owner, operations: new Map(), waiting: new Map(), stream: null, drop, cancelExpiry });
     res.writeHead(201, { 'content-type': 'text/plain; charset=utf-8', 'content-length': token.length });
     res.end(token);
   };
-  const find = (token: string | null, who: Principal): Reservation =>
-    ownOf(token === null ? undefined : known.get(token), who);
+  const find = (token: string | null, requester: Principal): Reservation =>
+    ownOf(token === null ? undefined : known.get(token), requester);
   return {
     handle(request) {
-      const { req, who } = request;
+      const { req, requester } = request;
       const token = tokenOf(req);
       if (req.method === 'PUT') return reserve(request);
       if (req.method === 'GET' && acceptedTypes(req).includes('text/event-stream')) {
-        return openStream(find(token, who), { request, streams });
+        return openStream(find(token, requester), { request, streams });
       }
-      if (req.method === 'DELETE') return stopOperation(find(token, who), request);
+      if (req.method === 'DELETE') return stopOperation(find(token, requester), request);
       if (req.method === 'GET' || req.method === 'POST') {
-        return addOperation(find(token, who), { request, streams });
+        return addOperation(find(token, requester), { request, streams });
       }
       request.res.setHeader('allow', 'GET, POST, PUT, DELETE');
       return fail('method_not_allowed', 'A stream takes GET, POST, PUT and DELETE.');
@@ -74,8 +74,8 @@ export function createReservations({ streams, clock }: Options): Reservations {
 }
 
 /** A reservation of another requester is answered like one that does not exist. */
-function ownOf(found: Reservation | undefined, who: Principal): Reservation {
-  if (found && found.owner === subjectOf(who)) return found;
+function ownOf(found: Reservation | undefined, requester: Principal): Reservation {
+  if (found && found.owner === subjectOf(requester)) return found;
   return fail(
     'not_found',
     'This node has no such stream of yours. A reservation exists on one node only: behind a load balancer it needs sticky routing.',

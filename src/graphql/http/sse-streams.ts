@@ -25,7 +25,7 @@ export type StreamsOptions = {
 export type StreamRequest = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  readonly who: Principal;
+  readonly requester: Principal;
   readonly body: unknown;
 };
 
@@ -38,7 +38,7 @@ export type Streams = {
    * Takes one of the requester's stream places and returns a function that gives it back. Throws `rate_limited` or
    * `draining`.
    */
-  reserve(who: Principal): () => void;
+  reserve(requester: Principal): () => void;
   /** Opens the response as a stream, which ends when the token that opened it expires. */
   open(request: StreamRequest, onClose: () => void): OpenStream;
   /** Opens a response as a stream that is not GraphQL's: the calling code writes and ends it. */
@@ -81,14 +81,14 @@ export function createStreams({ server, executor, clock, fastPath }: StreamsOpti
     return wire;
   };
   return {
-    reserve(who) {
+    reserve(requester) {
       if (closing)
         fail('draining', 'This node is shutting down; open the stream on another node.', { retryAfterMs: 1000 });
-      return takePlace(held, who);
+      return takePlace(held, requester);
     },
-    open({ res, who }, onClose) {
-      const wire = plain(res, { onClose, expiresAt: who.expiresAt, farewell: null });
-      return { wire, run: (asked, options) => run(asked, { ...options, wire, who, executor, groups, clock }) };
+    open({ res, requester }, onClose) {
+      const wire = plain(res, { onClose, expiresAt: requester.expiresAt, farewell: null });
+      return { wire, run: (asked, options) => run(asked, { ...options, wire, requester, executor, groups, clock }) };
     },
     plain,
     read: (request) => readOperation(request, { server, executor }),
@@ -107,13 +107,13 @@ type RunOptions = Pick<StreamsOptions, 'executor' | 'clock'> & {
   readonly groups: Groups<unknown>;
   readonly wire: SseStream;
   /** The requester that opened the stream. */
-  readonly who: Principal;
+  readonly requester: Principal;
   readonly id: string | null;
   readonly onEnd: () => void;
 };
 
-function run(asked: Asked | readonly GraphQLError[], { who, clock, ...options }: RunOptions): Running {
-  const expiresAt = 'document' in asked && asked.who !== who ? asked.who.expiresAt : null;
+function run(asked: Asked | readonly GraphQLError[], { requester, clock, ...options }: RunOptions): Running {
+  const expiresAt = 'document' in asked && asked.requester !== requester ? asked.requester.expiresAt : null;
   if (expiresAt === null) return startOperation(asked, options);
   const cancel = atTime(clock, expiresAt, () => options.wire.end());
   const onEnd = (): void => {
@@ -124,22 +124,22 @@ function run(asked: Asked | readonly GraphQLError[], { who, clock, ...options }:
 }
 
 function readOperation(
-  { req, body, who }: StreamRequest,
+  { req, body, requester }: StreamRequest,
   { server, executor }: Pick<StreamsOptions, 'server' | 'executor'>,
 ): ReadRequest {
   const params = readParams(req, body);
   const operationId = params.extensions?.['operationId'];
   const document = server.read(params);
   if (!('kind' in document)) return { asked: document, operationId };
-  const asked = { document, operationName: params.operationName, variables: params.variables, who };
+  const asked = { document, operationName: params.operationName, variables: params.variables, requester };
   if (req.method === 'GET' && executor.kindOf(asked) === 'mutation')
     fail('method_not_allowed', 'A mutation needs a POST.');
   return { asked, operationId };
 }
 
-function takePlace(held: Map<string, number>, who: Principal): () => void {
-  const subject = subjectOf(who);
-  const most = who.kind === 'admin' ? SSE_PER_ADMIN : SSE_PER_PRINCIPAL;
+function takePlace(held: Map<string, number>, requester: Principal): () => void {
+  const subject = subjectOf(requester);
+  const most = requester.kind === 'admin' ? SSE_PER_ADMIN : SSE_PER_PRINCIPAL;
   const now = held.get(subject) ?? 0;
   if (now >= most) fail('rate_limited', `At most ${most} event streams at once.`, { retryAfterMs: 5000 });
   held.set(subject, now + 1);

@@ -55,7 +55,7 @@ export type GraphqlServerOptions = {
 };
 
 export type Asked = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
   /** The variables of the request; absent when there is a result. */
@@ -171,9 +171,9 @@ function execution({ executor, onWritten }: GraphqlServerOptions): Plugin<Server
   return {
     onExecute({ args, setExecuteFn }) {
       const { document, operationName, contextValue } = args;
-      const { who, request, params, result, variables, notes } = contextValue;
+      const { requester, request, params, result, variables, notes } = contextValue;
       if (result) return setExecuteFn(() => asYogaTakesIt(result));
-      const operation = { document, operationName, variables, who, notes };
+      const operation = { document, operationName, variables, requester, notes };
       // Only mutations get the signal: queries do not wait, and the request's signal costs Yoga more than the rest of a
       // small request.
       const waits = executor.kindOf(operation) === 'mutation';

@@ -104,6 +104,6 @@ builder.queryField('actions', (t) =>
     type: ActionSampleType,
     description: 'A bounded sample of the actions that connected clients advertise. Administrators only.',
     args: { name: t.arg.string({ description: 'Only advertisements of the action with this name.' }) },
-    resolve: (_, { name }, { core, who }) => core.actions.sample(who, name ?? null),
+    resolve: (_, { name }, { core, requester }) => core.actions.sample(requester, name ?? null),
   }),
 );

@@ -163,8 +163,8 @@ builder.queryFields((t) => ({
       status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
       ...pageArguments,
     },
-    resolve: (_, { userId, nodeId, status, ...page }, { core, who }) =>
-      core.connections.list(who, { userId, nodeId, status }, pageOf(page)),
+    resolve: (_, { userId, nodeId, status, ...page }, { core, requester }) =>
+      core.connections.list(requester, { userId, nodeId, status }, pageOf(page)),
   }),
   connection: t.field({
     type: ConnectionSnapshot,
@@ -174,7 +174,7 @@ builder.queryFields((t) => ({
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
     },
-    resolve: (_, key, { core, who }) => core.connections.get(who, key),
+    resolve: (_, key, { core, requester }) => core.connections.get(requester, key),
   }),
 }));
 
@@ -215,7 +215,7 @@ builder.subscriptionField('connectionEvents', (t) =>
         description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
       }),
     },
-    subscribe: (_, { userId }, { core, who }) => core.connections.events(who, userId ?? null),
+    subscribe: (_, { userId }, { core, requester }) => core.connections.events(requester, userId ?? null),
     resolve: fresh,
   }),
 );

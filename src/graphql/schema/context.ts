@@ -13,7 +13,7 @@ import type { RequestNotes } from '../../web/request-notes.ts';
 export type Context = {
   readonly core: Core;
   /** The requester; null if the request had no token. */
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly loaders: Loaders;
   /** The bytes that the lists of this answer may still hold. */
   readonly budget: AnswerBudget;
@@ -30,7 +30,7 @@ export type Context = {
 
 export type ContextOptions = {
   readonly core: Core;
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly log: Log;
   readonly signal?: HangUp | undefined;
   /** The fields that the operation selects; undefined if unknown. */
@@ -38,14 +38,14 @@ export type ContextOptions = {
   readonly notes?: RequestNotes | undefined;
 };
 
-/** Creates a new context for one operation of `who`. */
+/** Creates a new context for one operation of `requester`. */
 export function createContext(options: ContextOptions): Context {
   return new OwnContext(options);
 }
 
 class OwnContext implements Context {
   readonly core: Core;
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly signal: HangUp | undefined;
   readonly auditPayload: Context['auditPayload'];
   readonly #asks: Asks;
@@ -53,18 +53,18 @@ class OwnContext implements Context {
   #loaders: Loaders | null = null;
   #budget: AnswerBudget | null = null;
 
-  constructor({ core, who, log, signal, notes, asks = null }: ContextOptions) {
+  constructor({ core, requester, log, signal, notes, asks = null }: ContextOptions) {
     this.#asks = asks;
     this.core = core;
-    this.who = who;
+    this.requester = requester;
     this.signal = signal;
     this.notes = notes;
-    this.auditPayload = who?.kind === 'admin' ? createAudit(who, log) : () => {};
+    this.auditPayload = requester?.kind === 'admin' ? createAudit(requester, log) : () => {};
   }
 
   /** Created on first use: invocations need no loaders. */
   get loaders(): Loaders {
-    return (this.#loaders ??= createLoaders(this.core, this.who));
+    return (this.#loaders ??= createLoaders(this.core, this.requester));
   }
 
   get budget(): AnswerBudget {
@@ -72,12 +72,12 @@ class OwnContext implements Context {
   }
 }
 
-function createAudit(who: Principal, log: Log): Context['auditPayload'] {
+function createAudit(requester: Principal, log: Log): Context['auditPayload'] {
   const noted = new Set<string>();
   return (subject) => {
     const key = canonicalJson(subject);
     if (noted.has(key)) return;
     noted.add(key);
-    audit(log, who, { deed: 'payload', ...subject });
+    audit(log, requester, { deed: 'payload', ...subject });
   };
 }

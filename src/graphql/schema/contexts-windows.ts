@@ -101,10 +101,10 @@ const BrowserWindowType = builder.objectRef<CountedWindow>('BrowserWindow').impl
       description: 'Execution contexts that the client reports in this window now.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ window: { userId, clientId, windowId } }, asked, { core, who, loaders }) => {
+      resolve: ({ window: { userId, clientId, windowId } }, asked, { core, requester, loaders }) => {
         const page = pageOf(asked);
         const query = { userId, clientId, windowId };
-        return page.after ? core.contexts.list(who, query, page) : loaders.contexts(query, page.first);
+        return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
       },
     }),
     reportedAt: t.field({
@@ -143,7 +143,8 @@ builder.queryFields((t) => ({
     description: 'Browser windows that clients report now, in order of user, client and window.',
     complexity: pageCost,
     args: { ...filterArgument, ...pageArguments },
-    resolve: (_, { filter, ...page }, { core, who }) => core.contexts.windows(who, filter ?? {}, pageOf(page)),
+    resolve: (_, { filter, ...page }, { core, requester }) =>
+      core.contexts.windows(requester, filter ?? {}, pageOf(page)),
   }),
   browserWindow: t.field({
     type: BrowserWindowType,
@@ -154,13 +155,13 @@ builder.queryFields((t) => ({
       userId: t.arg.id({ required: true, description: 'The user’s id.' }),
       windowId: t.arg.id({ required: true, description: 'The window’s id.' }),
     },
-    resolve: (_, { userId, windowId }, { core, who }) => core.contexts.window(who, userId, windowId),
+    resolve: (_, { userId, windowId }, { core, requester }) => core.contexts.window(requester, userId, windowId),
   }),
   browserWindowCount: t.field({
     type: CountResult,
     description: 'How many browser windows clients report now.',
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, who }) => core.contexts.windowCount(who, filter ?? {}),
+    resolve: (_, { filter }, { core, requester }) => core.contexts.windowCount(requester, filter ?? {}),
   }),
 }));
 
@@ -174,10 +175,10 @@ builder.objectField(User, 'browserWindows', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only windows with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { status, ownership, ...asked }, { core, who, loaders }) => {
+    resolve: ({ id }, { status, ownership, ...asked }, { core, requester, loaders }) => {
       const page = pageOf(asked);
       const query = { userId: id, status, ownership };
-      return page.after ? core.contexts.windows(who, query, page) : loaders.windows(query, page.first);
+      return page.after ? core.contexts.windows(requester, query, page) : loaders.windows(query, page.first);
     },
   }),
 );

@@ -108,8 +108,8 @@ builder.queryField('workers', (t) =>
     description: 'One user’s workers.',
     complexity: pageCost,
     args: { userId: t.arg.id({ required: true, description: 'The user’s id.' }), ...workerArguments },
-    resolve: (_, { userId, clientType, first }, { who }) => ({
-      userId: readUser(who, userId),
+    resolve: (_, { userId, clientType, first }, { requester }) => ({
+      userId: readUser(requester, userId),
       clientType,
       first: pageOf({ first }).first,
     }),

@@ -112,13 +112,13 @@ builder.queryFields((t) => ({
     description: 'Execution contexts that clients report now, in order of user, client and context.',
     complexity: pageCost,
     args: { ...filterArgument, ...pageArguments },
-    resolve: (_, { filter, ...page }, { core, who }) => core.contexts.list(who, filter ?? {}, pageOf(page)),
+    resolve: (_, { filter, ...page }, { core, requester }) => core.contexts.list(requester, filter ?? {}, pageOf(page)),
   }),
   contextCount: t.field({
     type: CountResult,
     description: 'How many execution contexts clients report now.',
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, who }) => core.contexts.count(who, filter ?? {}),
+    resolve: (_, { filter }, { core, requester }) => core.contexts.count(requester, filter ?? {}),
   }),
 }));
 
@@ -133,10 +133,10 @@ builder.objectField(User, 'contexts', (t) =>
       ownership: t.arg({ type: OwnershipEnum, description: 'Only contexts with this ownership.' }),
       ...pageArguments,
     },
-    resolve: ({ id }, { clientType, status, ownership, ...asked }, { core, who, loaders }) => {
+    resolve: ({ id }, { clientType, status, ownership, ...asked }, { core, requester, loaders }) => {
       const page = pageOf(asked);
       const query = { userId: id, clientType, status, ownership };
-      return page.after ? core.contexts.list(who, query, page) : loaders.contexts(query, page.first);
+      return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
     },
   }),
 );
@@ -147,10 +147,10 @@ builder.objectField(ConnectionSnapshot, 'contexts', (t) =>
     description: 'Execution contexts that the client reports now.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ userId, clientId }, asked, { core, who, loaders }) => {
+    resolve: ({ userId, clientId }, asked, { core, requester, loaders }) => {
       const page = pageOf(asked);
       const query = { userId, clientId };
-      return page.after ? core.contexts.list(who, query, page) : loaders.contexts(query, page.first);
+      return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
     },
   }),
 );
@@ -162,10 +162,10 @@ builder.objectField(CommandType, 'contexts', (t) =>
       'Execution contexts that the target client reports now. None of them shows whether or where the command ran.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ userId, clientId }, asked, { core, who, loaders }) => {
+    resolve: ({ userId, clientId }, asked, { core, requester, loaders }) => {
       const page = pageOf(asked);
       const query = { userId, clientId };
-      return page.after ? core.contexts.list(who, query, page) : loaders.contexts(query, page.first);
+      return page.after ? core.contexts.list(requester, query, page) : loaders.contexts(query, page.first);
     },
   }),
 );

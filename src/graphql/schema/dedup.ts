@@ -60,12 +60,12 @@ const Dedup = builder.objectRef<object>('Dedup').implement({
           extensions: { minimum: DEDUP_WINDOW_SECONDS.min, maximum: DEDUP_WINDOW_SECONDS.max },
         }),
       },
-      resolve: (_, { windowSeconds }, { core, who }) => core.dedup.stats(who, windowSeconds),
+      resolve: (_, { windowSeconds }, { core, requester }) => core.dedup.stats(requester, windowSeconds),
     }),
     backend: t.field({
       type: DedupBackendType,
       description: 'The deduplicator’s implementation and settings.',
-      resolve: (_, _args, { core, who }) => core.dedup.backend(who),
+      resolve: (_, _args, { core, requester }) => core.dedup.backend(requester),
     }),
   }),
 });
@@ -74,8 +74,8 @@ builder.queryField('dedup', (t) =>
   t.field({
     type: Dedup,
     description: 'The deduplicator’s counters and settings. Administrators only.',
-    resolve(_, _args, { core, who }) {
-      core.dedup.allow(who);
+    resolve(_, _args, { core, requester }) {
+      core.dedup.allow(requester);
       return {};
     },
   }),

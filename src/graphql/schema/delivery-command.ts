@@ -56,8 +56,8 @@ export const CommandType = builder.objectRef<Command>('Command').implement({
       description: 'Retained messages that name this command. Reading this may scan the user’s streams.',
       complexity: pageCost,
       args: { ...orderArgument, ...pageArguments },
-      resolve: ({ userId, commandId }, { order, ...page }, { core, who }) =>
-        core.history.ofCommand(who, userId, commandId, { ...pageOf(page), order }),
+      resolve: ({ userId, commandId }, { order, ...page }, { core, requester }) =>
+        core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
     }),
     sightings: t.expose('sightings', {
       type: [SightingType],
@@ -112,7 +112,7 @@ builder.queryField('command', (t) =>
     description:
       'Everything the relay can prove about one command; null if there is no record or it belongs to another user.',
     args: { ...commandArguments },
-    resolve: (_, key, { core, who }) => core.delivery.command(who, key),
+    resolve: (_, key, { core, requester }) => core.delivery.command(requester, key),
   }),
 );
 
@@ -154,7 +154,7 @@ builder.subscriptionField('commandUpdates', (t) =>
     description:
       'Updates of one command. The first update is its current state; the subscription ends after the update that ends the command.',
     args: { ...commandArguments },
-    subscribe: async (_, key, { core, who }) => (await core.delivery.updates(who, key)) ?? notFound(),
+    subscribe: async (_, key, { core, requester }) => (await core.delivery.updates(requester, key)) ?? notFound(),
     resolve: fresh,
   }),
 );

@@ -43,7 +43,7 @@ builder.mutationField('disconnectClient', (t) =>
       clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
       reason: t.arg.string({ description: `The reason for the audit log, at most ${MAX_REASON} characters.` }),
     },
-    resolve: async (_, { reason, ...key }, { core, who }) =>
-      (await core.delivery.disconnectClient(who, key, reason ?? null).catch(refusalOf)) ?? notFound(),
+    resolve: async (_, { reason, ...key }, { core, requester }) =>
+      (await core.delivery.disconnectClient(requester, key, reason ?? null).catch(refusalOf)) ?? notFound(),
   }),
 );

@@ -80,21 +80,21 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
     summary: t.field({
       type: DeliverySummaryType,
       description: 'Bounded aggregates of delivery.',
-      resolve: (who, _, { core }) => core.delivery.summary(who),
+      resolve: (requester, _, { core }) => core.delivery.summary(requester),
     }),
     nodes: t.field({
       type: DispatcherNodeConnection,
       description: `Nodes that reported recently, in order of node id. A node that died is listed as stale for ${NODE_GONE_MS / 1000} seconds.`,
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: (who, page, { core }) => core.delivery.nodes(who, pageOf(page)),
+      resolve: (requester, page, { core }) => core.delivery.nodes(requester, pageOf(page)),
     }),
     tenants: t.field({
       type: CapacityScopeConnection,
       description: 'Admission scopes that hold reservations now, in order of scope id.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: (who, page, { core }) => core.delivery.tenants(who, pageOf(page)),
+      resolve: (requester, page, { core }) => core.delivery.tenants(requester, pageOf(page)),
     }),
     status: t.field({
       type: DeliveryRecord,
@@ -102,7 +102,7 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
       description:
         'The record of one command; null if none is kept: the command was never admitted, its idempotency window is over, or only its mark is left. Invalid ids are refused.',
       args: { ...commandArguments },
-      resolve: (who, key, { core }) => core.delivery.status(who, key),
+      resolve: (requester, key, { core }) => core.delivery.status(requester, key),
     }),
     commands: t.field({
       type: DeliveryRecordConnection,
@@ -112,7 +112,8 @@ const Delivery = builder.objectRef<AdminPrincipal>('Delivery').implement({
         filter: t.arg({ type: DeliveryFilter, description: 'Which commands to list. Omitted: all.' }),
         ...pageArguments,
       },
-      resolve: (who, { filter, ...page }, { core }) => core.delivery.commands(who, filter ?? {}, pageOf(page)),
+      resolve: (requester, { filter, ...page }, { core }) =>
+        core.delivery.commands(requester, filter ?? {}, pageOf(page)),
     }),
   }),
 });
@@ -121,6 +122,6 @@ builder.queryField('delivery', (t) =>
   t.field({
     type: Delivery,
     description: 'The state of delivery. Administrators only.',
-    resolve: (_root, _args, { who }) => requireAdmin(who),
+    resolve: (_root, _args, { requester }) => requireAdmin(requester),
   }),
 );

@@ -42,8 +42,8 @@ builder.queryField('rawMessages', (t) =>
         extensions: { minimum: 1, maximum: RAW_SAMPLE },
       }),
     },
-    resolve: async (_, query, { core, who, auditPayload }) => {
-      const sample = (await core.history.raw(who, query)) ?? notFound();
+    resolve: async (_, query, { core, requester, auditPayload }) => {
+      const sample = (await core.history.raw(requester, query)) ?? notFound();
       auditPayload({ stream: query.stream ?? '*', view: 'raw' });
       return sample;
     },

@@ -188,8 +188,8 @@ builder.queryFields((t) => ({
       prefix: t.arg.string({ description: 'Only streams whose suffix begins with this text.' }),
       ...pageArguments,
     },
-    resolve: (_, { userId, prefix, ...page }, { core, who }) =>
-      core.history.streams(who, userId, prefix ?? null, pageOf(page)),
+    resolve: (_, { userId, prefix, ...page }, { core, requester }) =>
+      core.history.streams(requester, userId, prefix ?? null, pageOf(page)),
   }),
   messages: t.field({
     type: MessageConnection,
@@ -207,9 +207,9 @@ builder.queryFields((t) => ({
       ...orderArgument,
       ...pageArguments,
     },
-    resolve: async (_, { stream, afterTime, beforeTime, kinds, order, ...page }, { core, who }) => {
+    resolve: async (_, { stream, afterTime, beforeTime, kinds, order, ...page }, { core, requester }) => {
       const query = { stream, afterTime, beforeTime, kinds };
-      return (await core.history.messages(who, query, { ...pageOf(page), order })) ?? notFound();
+      return (await core.history.messages(requester, query, { ...pageOf(page), order })) ?? notFound();
     },
   }),
   commandHistory: t.field({
@@ -223,7 +223,7 @@ builder.queryFields((t) => ({
       ...orderArgument,
       ...pageArguments,
     },
-    resolve: (_, { userId, commandId, order, ...page }, { core, who }) =>
-      core.history.ofCommand(who, userId, commandId, { ...pageOf(page), order }),
+    resolve: (_, { userId, commandId, order, ...page }, { core, requester }) =>
+      core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
   }),
 }));

@@ -123,7 +123,7 @@ builder.mutationField('ingestMessages', (t) =>
       }),
     },
     extensions: DIRECT_MUTATION,
-    resolve: (_, { messages }, { core, who }) => core.ingest.ingest(who, messages.map(messageOf)),
+    resolve: (_, { messages }, { core, requester }) => core.ingest.ingest(requester, messages.map(messageOf)),
   }),
 );
 

@@ -35,24 +35,26 @@ export type Loaders = {
   readonly forget: () => void;
 };
 
-export function createLoaders(core: Core, who: Principal | null): Loaders {
+export function createLoaders(core: Core, requester: Principal | null): Loaders {
   const { single, pages } = core.mode === 'direct' ? AT_ONCE : BATCHED;
   const connection = single(clientKeyText, (keys: readonly ClientKey[]) => core.connections.many(keys));
   const waiters = single(commandKeyText, (keys: readonly CommandKey[]) => core.rpc.ofCommands(keys));
-  const connections = pages(itself, (ids: readonly string[], first) => core.connections.ofUsers(who, ids, first));
-  const streams = pages(itself, (ids: readonly string[], first) => core.history.ofUsers(who, ids, first));
-  const ofUser = pages(itself, (ids: readonly string[], first) => core.rpc.ofUsers(who, ids, first));
-  const ofClient = pages(clientKeyText, (keys: readonly ClientKey[], first) => core.rpc.ofClients(who, keys, first));
+  const connections = pages(itself, (ids: readonly string[], first) => core.connections.ofUsers(requester, ids, first));
+  const streams = pages(itself, (ids: readonly string[], first) => core.history.ofUsers(requester, ids, first));
+  const ofUser = pages(itself, (ids: readonly string[], first) => core.rpc.ofUsers(requester, ids, first));
+  const ofClient = pages(clientKeyText, (keys: readonly ClientKey[], first) =>
+    core.rpc.ofClients(requester, keys, first),
+  );
   const contexts = pages(canonicalJson, (asked: readonly ContextQuery[], first) =>
-    core.contexts.lists(who, asked, first),
+    core.contexts.lists(requester, asked, first),
   );
   const windows = pages(canonicalJson, (asked: readonly WindowQuery[], first) =>
-    core.contexts.windowLists(who, asked, first),
+    core.contexts.windowLists(requester, asked, first),
   );
   const workers = pages(canonicalJson, (asked: readonly WorkerQuery[], first) =>
-    core.contexts.workers(who, asked, first),
+    core.contexts.workers(requester, asked, first),
   );
-  const sites = pages(itself, (ids: readonly string[], first) => core.sites.ofUsers(who, ids, first));
+  const sites = pages(itself, (ids: readonly string[], first) => core.sites.ofUsers(requester, ids, first));
   const payloads = createPayloads(core);
   const ofRooms = [connection, waiters, connections, streams, ofUser, ofClient, payloads];
   const all = [...ofRooms, contexts, windows, workers, sites];

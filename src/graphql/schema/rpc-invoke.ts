@@ -64,7 +64,7 @@ const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implem
       type: CommandType,
       nullable: true,
       description: 'The command’s record; null for the holder of a grant, and if the record is no longer retained.',
-      resolve: (view, _, { who }) => (who?.kind === 'grant' || view.kind === 'ended' ? null : view.command),
+      resolve: (view, _, { requester }) => (requester?.kind === 'grant' || view.kind === 'ended' ? null : view.command),
     }),
   }),
 });
@@ -134,9 +134,9 @@ builder.mutationField('invokeAction', (t) =>
       'Invokes an action of a client and waits for what `waitFor` names. A caller that hangs up ends its wait, never the command.',
     args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command to run.' }) },
     extensions: DIRECT_MUTATION,
-    resolve: (_, { input }, { core, who, signal, notes }) => {
+    resolve: (_, { input }, { core, requester, signal, notes }) => {
       const request = { ...input, params: textOfJson(input.params), signal };
-      return core.rpc.invoke(who, request).then((invocation) => view(noteCommand(notes, invocation), false));
+      return core.rpc.invoke(requester, request).then((invocation) => view(noteCommand(notes, invocation), false));
     },
   }),
 );
@@ -157,8 +157,8 @@ builder.mutationField('awaitCommand', (t) =>
       }),
     },
     extensions: DIRECT_MUTATION,
-    resolve: async (_, args, { core, who, signal, notes }) => {
-      const answer = await core.rpc.await(who, { ...args, signal }).catch(refusalOf);
+    resolve: async (_, args, { core, requester, signal, notes }) => {
+      const answer = await core.rpc.await(requester, { ...args, signal }).catch(refusalOf);
       return view(noteCommand(notes, answer ?? notFound()), true);
     },
   }),
@@ -213,7 +213,7 @@ builder.mutationField('cancelCommand', (t) =>
     type: CancelCommandResult,
     description: 'Cancels a command. Answers `not_found` if there is no such command or it belongs to another user.',
     args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command to cancel.' }) },
-    resolve: async (_, { input: { reason, ...key } }, { core, who, notes }) =>
-      noteCommand(notes, (await core.rpc.cancel(who, key, reason ?? null).catch(refusalOf)) ?? notFound()),
+    resolve: async (_, { input: { reason, ...key } }, { core, requester, notes }) =>
+      noteCommand(notes, (await core.rpc.cancel(requester, key, reason ?? null).catch(refusalOf)) ?? notFound()),
   }),
 );

@@ -160,19 +160,19 @@ builder.queryFields((t) => ({
     description: 'Callers that still wait, oldest first. Reading a wait neither resolves nor renews it.',
     complexity: pageCost,
     args: { ...filterArgument, ...pageArguments },
-    resolve: (_, { filter, ...page }, { core, who }) => core.rpc.pending(who, filter ?? {}, pageOf(page)),
+    resolve: (_, { filter, ...page }, { core, requester }) => core.rpc.pending(requester, filter ?? {}, pageOf(page)),
   }),
   pendingRpcCount: t.field({
     type: CountResult,
     description: 'How many callers still wait.',
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, who }) => core.rpc.count(who, filter ?? {}),
+    resolve: (_, { filter }, { core, requester }) => core.rpc.count(requester, filter ?? {}),
   }),
   pendingRpcCountByNode: t.field({
     type: NodeCounts,
     description: 'How many callers still wait, by the node of the target’s link.',
     args: { ...filterArgument },
-    resolve: (_, { filter }, { core, who }) => core.rpc.countByNode(who, filter ?? {}),
+    resolve: (_, { filter }, { core, requester }) => core.rpc.countByNode(requester, filter ?? {}),
   }),
 }));
 
@@ -191,10 +191,10 @@ builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
     description: 'Callers that still wait on this client, oldest first.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ userId, clientId }, asked, { core, who, loaders }) => {
+    resolve: ({ userId, clientId }, asked, { core, requester, loaders }) => {
       const page = pageOf(asked);
       const key = { userId, clientId };
-      return page.after ? core.rpc.pending(who, key, page) : loaders.pendingOfClient(key, page.first);
+      return page.after ? core.rpc.pending(requester, key, page) : loaders.pendingOfClient(key, page.first);
     },
   }),
 );
@@ -240,7 +240,8 @@ builder.subscriptionField('pendingRpcAlerts', (t) =>
           'Only waits whose target belongs to this user. Omitted: a user gets waits on its own clients, an administrator gets all.',
       }),
     },
-    subscribe: (_, { olderThanMs, userId }, { core, who }) => core.rpc.alerts(who, olderThanMs, userId ?? null),
+    subscribe: (_, { olderThanMs, userId }, { core, requester }) =>
+      core.rpc.alerts(requester, olderThanMs, userId ?? null),
     resolve: fresh,
   }),
 );

@@ -42,8 +42,8 @@ type EventsArgs = { readonly sessionId: string; readonly names?: readonly string
 /**
  * Viewers of different sessions share one stream of events if they may receive the same event names of the same site.
  */
-const shareEvents: Share<EventsArgs, Context> = async ({ sessionId, names }, { core, who }) =>
-  (await core.sites.listen(who, sessionId, names ?? null)) ?? notFound();
+const shareEvents: Share<EventsArgs, Context> = async ({ sessionId, names }, { core, requester }) =>
+  (await core.sites.listen(requester, sessionId, names ?? null)) ?? notFound();
 
 builder.subscriptionField('siteEvents', (t) =>
   t.field({
@@ -58,8 +58,8 @@ builder.subscriptionField('siteEvents', (t) =>
       }),
     },
     extensions: { share: shareEvents },
-    subscribe: async (_, { sessionId, names }, { core, who }) =>
-      (await core.sites.subscribe(who, sessionId, names ?? null)) ?? notFound(),
+    subscribe: async (_, { sessionId, names }, { core, requester }) =>
+      (await core.sites.subscribe(requester, sessionId, names ?? null)) ?? notFound(),
     resolve: fresh,
   }),
 );
@@ -100,9 +100,9 @@ builder.mutationField('invokeSiteAction', (t) =>
     description:
       'Invokes an allowed action on the host of a session’s site, and waits for what `waitFor` names. Once admitted, it is a command like any other, for the owner’s client.',
     args: { input: t.arg({ type: InvokeSiteActionInput, required: true, description: 'The invocation.' }) },
-    resolve: async (_, { input: { sessionId, ...request } }, { core, who, signal, notes }) => {
+    resolve: async (_, { input: { sessionId, ...request } }, { core, requester, signal, notes }) => {
       const params = textOfJson(request.params);
-      const invocation = await core.sites.invoke(who, sessionId, { ...request, params, signal });
+      const invocation = await core.sites.invoke(requester, sessionId, { ...request, params, signal });
       return view(noteCommand(notes, invocation ?? notFound()), false);
     },
   }),

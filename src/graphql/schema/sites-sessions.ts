@@ -21,8 +21,8 @@ builder.objectField(SiteType, 'sessions', (t) =>
       'The site’s sessions, oldest first, including those that ended within the last hour; null for the holder of a grant.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: (site, page, { core, who }) =>
-      site.seen === 'whole' ? core.sites.sessions(who, site, pageOf(page)) : null,
+    resolve: (site, page, { core, requester }) =>
+      site.seen === 'whole' ? core.sites.sessions(requester, site, pageOf(page)) : null,
   }),
 );
 
@@ -32,7 +32,7 @@ builder.queryField('siteSession', (t) =>
     nullable: true,
     description: 'One session, for its owner, the holders of its grants and administrators; null for all others.',
     args: { id: t.arg.id({ required: true, description: 'The session’s id.' }) },
-    resolve: (_, { id }, { core, who }) => core.sites.session(who, id),
+    resolve: (_, { id }, { core, requester }) => core.sites.session(requester, id),
   }),
 );
 
@@ -151,35 +151,36 @@ builder.mutationFields((t) => ({
     type: OpenSiteSessionResult,
     description: 'Opens a session of a site of the requester. Needs the scope `host`.',
     args: { input: t.arg({ type: OpenSiteSessionInput, required: true, description: 'The session to open.' }) },
-    resolve: async (_, { input: { siteId, ...request } }, { core, who }) =>
-      (await core.sites.open(who, siteId, request).catch(refusalOf)) ?? notFound(),
+    resolve: async (_, { input: { siteId, ...request } }, { core, requester }) =>
+      (await core.sites.open(requester, siteId, request).catch(refusalOf)) ?? notFound(),
   }),
   closeSiteSession: t.field({
     type: SiteSessionType,
     description: 'Closes a session; its event streams end within a second. Only for its owner, with the scope `host`.',
     args: { id: t.arg.id(sessionId) },
-    resolve: async (_, { id }, { core, who }) => (await core.sites.close(who, id)) ?? notFound(),
+    resolve: async (_, { id }, { core, requester }) => (await core.sites.close(requester, id)) ?? notFound(),
   }),
   shareSiteSession: t.field({
     type: ShareSiteSessionResult,
     description:
       'Gives another grant of a session. Only for its owner, and for the holder of a grant that may be shared.',
     args: { input: t.arg({ type: ShareSiteSessionInput, required: true, description: 'The grant to give.' }) },
-    resolve: async (_, { input: { sessionId: id, ...request } }, { core, who }) =>
-      (await core.sites.share(who, id, request).catch(refusalOf)) ?? notFound(),
+    resolve: async (_, { input: { sessionId: id, ...request } }, { core, requester }) =>
+      (await core.sites.share(requester, id, request).catch(refusalOf)) ?? notFound(),
   }),
   revokeGrant: t.field({
     type: RevokeGrantResult,
     description:
       'Revokes a grant and all grants shared from it; their event streams end within a second. Only for the session’s owner, and for the holder of the grant or of one that it was shared from.',
     args: { sessionId: t.arg.id(sessionId), grantId: t.arg.id({ required: true, description: 'The grant’s id.' }) },
-    resolve: async (_, { sessionId: id, grantId }, { core, who }) =>
-      (await core.sites.revoke(who, id, grantId)) ?? notFound(),
+    resolve: async (_, { sessionId: id, grantId }, { core, requester }) =>
+      (await core.sites.revoke(requester, id, grantId)) ?? notFound(),
   }),
   createSiteTicket: t.field({
     type: SiteTicket,
     description: `Creates a ticket for one event stream. It must be redeemed within ${TICKET_MS / 1000} seconds; the stream may then reconnect with it while the session and the grant last. Only for the session’s owner and the holders of its grants.`,
     args: { sessionId: t.arg.id(sessionId) },
-    resolve: async (_, { sessionId: id }, { core, who }) => (await core.sites.ticket(who, id)) ?? notFound(),
+    resolve: async (_, { sessionId: id }, { core, requester }) =>
+      (await core.sites.ticket(requester, id)) ?? notFound(),
   }),
 }));

@@ -90,7 +90,7 @@ builder.queryFields((t) => ({
       }),
       ...pageArguments,
     },
-    resolve: (_, { userId, ...page }, { core, who }) => core.sites.list(who, userId ?? null, pageOf(page)),
+    resolve: (_, { userId, ...page }, { core, requester }) => core.sites.list(requester, userId ?? null, pageOf(page)),
   }),
   site: t.field({
     type: SiteType,
@@ -100,7 +100,7 @@ builder.queryFields((t) => ({
       owner: t.arg.id({ description: 'The id of the owner. Omitted: the requester. Required for administrators.' }),
       siteId: t.arg.id({ required: true, description: 'The site’s id.' }),
     },
-    resolve: (_, { owner, siteId }, { core, who }) => core.sites.get(who, owner ?? null, siteId),
+    resolve: (_, { owner, siteId }, { core, requester }) => core.sites.get(requester, owner ?? null, siteId),
   }),
 }));
 
@@ -110,9 +110,9 @@ builder.objectField(User, 'sites', (t) =>
     description: 'The user’s sites, in order of site id.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: ({ id }, asked, { core, who, loaders }) => {
+    resolve: ({ id }, asked, { core, requester, loaders }) => {
       const page = pageOf(asked);
-      return page.after ? core.sites.list(who, id, page) : loaders.sitesOfUser(id, page.first);
+      return page.after ? core.sites.list(requester, id, page) : loaders.sitesOfUser(id, page.first);
     },
   }),
 );
@@ -172,12 +172,12 @@ builder.mutationFields((t) => ({
     type: RegisterSiteResult,
     description: `Creates a site of the requester, or replaces the definition of one. Needs the scope \`host\`; a user may have at most ${SITES_PER_USER} sites.`,
     args: { input: t.arg({ type: RegisterSiteInput, required: true, description: 'The definition.' }) },
-    resolve: (_, { input }, { core, who }) => core.sites.register(who, input).catch(refusalOf),
+    resolve: (_, { input }, { core, requester }) => core.sites.register(requester, input).catch(refusalOf),
   }),
   removeSite: t.field({
     type: RemoveSiteResult,
     description: 'Removes a site of the requester and closes its sessions. Needs the scope `host`.',
     args: { siteId: t.arg.id({ required: true, description: 'The site’s id.' }) },
-    resolve: async (_, { siteId }, { core, who }) => (await core.sites.remove(who, siteId)) ?? notFound(),
+    resolve: async (_, { siteId }, { core, requester }) => (await core.sites.remove(requester, siteId)) ?? notFound(),
   }),
 }));

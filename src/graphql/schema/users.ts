@@ -46,13 +46,13 @@ export const User = builder.objectRef<UserView>('User').implement({
         status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, asked, { core, who, loaders }) => {
+      resolve: ({ id }, asked, { core, requester, loaders }) => {
         const page = pageOf(asked);
         const { status } = asked;
         const plain = !status && !page.after;
         return plain
           ? loaders.connectionsOfUser(id, page.first)
-          : core.connections.list(who, { userId: id, status }, page);
+          : core.connections.list(requester, { userId: id, status }, page);
       },
     }),
     streams: t.field({
@@ -63,11 +63,13 @@ export const User = builder.objectRef<UserView>('User').implement({
         prefix: t.arg.string({ description: 'Only streams whose suffix begins with this text.' }),
         ...pageArguments,
       },
-      resolve: ({ id }, asked, { core, who, loaders }) => {
+      resolve: ({ id }, asked, { core, requester, loaders }) => {
         const page = pageOf(asked);
         const { prefix } = asked;
         const plain = !prefix && !page.after;
-        return plain ? loaders.streamsOfUser(id, page.first) : core.history.streams(who, id, prefix ?? null, page);
+        return plain
+          ? loaders.streamsOfUser(id, page.first)
+          : core.history.streams(requester, id, prefix ?? null, page);
       },
     }),
     pendingRpcCount: t.int({
@@ -79,9 +81,9 @@ export const User = builder.objectRef<UserView>('User').implement({
       description: 'Callers that still wait on clients of the user, oldest first.',
       complexity: pageCost,
       args: { ...pageArguments },
-      resolve: ({ id }, asked, { core, who, loaders }) => {
+      resolve: ({ id }, asked, { core, requester, loaders }) => {
         const page = pageOf(asked);
-        return page.after ? core.rpc.pending(who, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
+        return page.after ? core.rpc.pending(requester, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
       },
     }),
   }),
@@ -102,7 +104,7 @@ builder.queryFields((t) => ({
     description: 'Users with a connection or a retained stream, in order of user id. Administrators only.',
     complexity: pageCost,
     args: { ...pageArguments },
-    resolve: (_, page, { core, who }) => core.users.list(who, pageOf(page)),
+    resolve: (_, page, { core, requester }) => core.users.list(requester, pageOf(page)),
   }),
   user: t.field({
     type: User,
@@ -110,6 +112,6 @@ builder.queryFields((t) => ({
     description:
       'One user; null if it has neither a connection nor a retained stream, or if the requester is another user. A user that reads itself always gets an answer.',
     args: { id: t.arg.id({ required: true, description: 'The user’s id.' }) },
-    resolve: (_, { id }, { core, who }) => core.users.get(who, id),
+    resolve: (_, { id }, { core, requester }) => core.users.get(requester, id),
   }),
 }));

@@ -26,12 +26,12 @@ const Viewer = builder.objectRef<Caller>('Viewer').implement({
     userId: t.id({
       nullable: true,
       description: 'The requester’s canonical user id; null for an administrator.',
-      resolve: (who) => (who.kind === 'user' ? who.userId : null),
+      resolve: (requester) => (requester.kind === 'user' ? requester.userId : null),
     }),
     scopes: t.field({
       type: [ScopeEnum],
       description: 'The scopes of the user’s token; empty for an administrator, whose rights are not scopes.',
-      resolve: (who) => (who.kind === 'user' ? [...who.scopes] : []),
+      resolve: (requester) => (requester.kind === 'user' ? [...requester.scopes] : []),
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
@@ -51,6 +51,6 @@ builder.queryField('viewer', (t) =>
   t.field({
     type: Viewer,
     description: 'The requester.',
-    resolve: (_, _args, { who }) => requireScope(who, 'invoke'),
+    resolve: (_, _args, { requester }) => requireScope(requester, 'invoke'),
   }),
 );

@@ -73,14 +73,14 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
     return below.object;
   });
   if (!write) return null;
-  const nature = natureOf(parent, field, below.object);
+  const nature = cacheHintOf(parent, field, below.object);
   return { prefix, nature, peek: resolverOf(compiling, field, node), write, texts: holdsTexts(field.type) };
 }
 
 /**
  * A member is pure or derived only in an entity type and only when it takes no arguments; every other member is live.
  */
-function natureOf(
+function cacheHintOf(
   parent: GraphQLObjectType,
   { args, resolve, type, extensions }: GraphQLField<unknown, unknown>,
   below: Compiled | null,

@@ -23,7 +23,7 @@ export function createEventWriter({ schema, document, operation, variableValues 
       fields: 0,
     };
     const object = compileObject(compiling, root, [operation.selectionSet]);
-    const run = { variables: variableValues, args: [], note: { wide: false } };
+    const run = { variables: variableValues, args: [], note: { nonAscii: false } };
     return object && ((event, context) => object.write(event, { ...run, context }));
   } catch (error) {
     // The conditions of `@include` or `@skip` cannot be decided; graphql-js reports the error.

@@ -11,7 +11,12 @@ export type ChangesAt = (entity: unknown, now: number) => number;
 /** The shortest list worth caching: shorter ones are written about as fast as they are looked up. */
 const WORTH = 2;
 
-export type KeptList = { readonly text: string; readonly wide: boolean; readonly from: number; readonly until: number };
+export type KeptList = {
+  readonly text: string;
+  readonly nonAscii: boolean;
+  readonly from: number;
+  readonly until: number;
+};
 type ListKeeping = {
   /** Null when nothing in the list changes with time. */
   readonly changesAt: ChangesAt | null;
@@ -30,13 +35,13 @@ export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): W
     const from = clock?.now() ?? 0;
     const known = kept.get(list);
     if (known && from >= known.from && from < known.until) {
-      run.note.wide ||= known.wide;
+      run.note.nonAscii ||= known.nonAscii;
       return known.text;
     }
     const text = write(list, run);
     if (typeof text !== 'string') return text;
     const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
-    const whole = { text: flat(text), wide: isNonAscii(text), from, until };
+    const whole = { text: flat(text), nonAscii: isNonAscii(text), from, until };
     // A derived field may have changed while the list was written.
     if ((clock?.now() ?? 0) < until) kept.set(list, whole, text.length);
     return whole.text;

@@ -120,7 +120,7 @@ function deedWriter(source: WriterSource, { node, field, own, write, plain }: Pa
   const start = `{${JSON.stringify((node.alias ?? node.name).value)}:`;
   const read = createArgumentReader({ schema, operation, field, node }, plain);
   return {
-    write(context, given, note = { wide: false }) {
+    write(context, given, note = { nonAscii: false }) {
       const asked = read(given);
       if (!asked || typeof context !== 'object' || context === null) return null;
       const { args, variables } = asked;

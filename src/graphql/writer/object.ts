@@ -78,7 +78,7 @@ function whole(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
 
-type Kept = { readonly text: string; readonly wide: boolean; readonly derived: readonly unknown[] };
+type Kept = { readonly text: string; readonly nonAscii: boolean; readonly derived: readonly unknown[] };
 
 /**
  * Caches the text of an entity together with the values of its derived members. Writes the text again when one of these
@@ -92,13 +92,13 @@ function remembering(write: WriteValue, derived: readonly Member['peek'][], kept
     try {
       const known = kept.get(entity);
       if (known && (derived.length === 0 || still(known.derived, entity, run))) {
-        run.note.wide ||= known.wide;
+        run.note.nonAscii ||= known.nonAscii;
         return known.text;
       }
       const values = derived.map((peek) => peek(entity, run));
       const text = write(entity, run);
       if (typeof text === 'string' && still(values, entity, run)) {
-        kept.set(entity, { text, wide: isNonAscii(text), derived: values }, text.length);
+        kept.set(entity, { text, nonAscii: isNonAscii(text), derived: values }, text.length);
       }
       return text;
     } catch {

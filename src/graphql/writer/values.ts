@@ -23,7 +23,7 @@ export type Run = {
 };
 
 /** What is known of a text once it is written. `wide`: it may hold characters beyond ASCII. */
-export type TextInfo = { wide: boolean };
+export type TextInfo = { nonAscii: boolean };
 
 /** A piece of JSON text. Null: the operation must be executed by graphql-js. */
 export type Text = string | null;
@@ -119,7 +119,7 @@ function leafWriter(type: GraphQLLeafType): WriteValue {
 /** A value of the JSON scalar is JSON text already, and is written unchanged. */
 const writeJsonText: WriteValue = (value, { note }) => {
   if (typeof value !== 'string') return null;
-  note.wide ||= isNonAscii(value);
+  note.nonAscii ||= isNonAscii(value);
   return value;
 };
 
@@ -129,7 +129,7 @@ function textOf(coerced: unknown, { note }: Run): Text {
   if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;
   if (typeof coerced === 'boolean') return coerced ? 'true' : 'false';
   const text = JSON.stringify(coerced) ?? null;
-  if (typeof coerced !== 'number' && text !== null) note.wide ||= isNonAscii(text);
+  if (typeof coerced !== 'number' && text !== null) note.nonAscii ||= isNonAscii(text);
   return text;
 }
 

@@ -64,7 +64,7 @@ export function createWriter(source: WriterSource): Writer | null {
     if (prepared && Object.isFrozen(given)) known.set(given, prepared);
     return prepared;
   };
-  return (context, given, note = { wide: false }) => {
+  return (context, given, note = { nonAscii: false }) => {
     const prepared = prepare(given);
     return prepared && prepared.write({ context, variables: prepared.variables, args: prepared.args, note });
   };

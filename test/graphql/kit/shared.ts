@@ -27,10 +27,11 @@ export type Newsroom = {
 };
 
 type Item = { readonly text: string };
-type Context = { readonly who: Principal | null };
+type Context = { readonly requester: Principal | null };
 type Args = { readonly room: string };
 
-const NAME = ({ who }: Context): string => (who?.kind === 'user' ? who.userId : (who?.kind ?? 'nobody'));
+const NAME = ({ requester }: Context): string =>
+  requester?.kind === 'user' ? requester.userId : (requester?.kind ?? 'nobody');
 
 /** Users may hear any room but `secret`; `news` is shared, `own` and `late` look the same and are not. */
 export function createNewsroom(): Newsroom {
@@ -40,17 +41,17 @@ export function createNewsroom(): Newsroom {
   const asked: string[] = [];
   let executions = 0;
   const tenureOf = (user: string): Lifetime => {
-    const tenure: Lifetime = {
-      endWith(heir) {
-        running.set(tenure, () => heir.fail(new CallboardError('unauthenticated', 'The grant is over.')));
+    const lifetime: Lifetime = {
+      endWith(target) {
+        running.set(lifetime, () => target.fail(new CallboardError('unauthenticated', 'The grant is over.')));
       },
       close() {
-        running.delete(tenure);
-        users.delete(tenure);
+        running.delete(lifetime);
+        users.delete(lifetime);
       },
     };
-    users.set(tenure, user);
-    return tenure;
+    users.set(lifetime, user);
+    return lifetime;
   };
   const listen = ({ room }: Args, context: Context): SharedSubscription<Item> => {
     const user = NAME(context);
@@ -67,13 +68,13 @@ export function createNewsroom(): Newsroom {
     };
   };
   const subscribe = (_: unknown, args: Args, context: Context) => {
-    const { hear, lifetime: tenure } = listen(args, context);
+    const { hear, lifetime: lifetime } = listen(args, context);
     const feed = createFeed<Item>(() => {
       stop();
-      tenure.close();
+      lifetime.close();
     });
     const stop = hear(feed.push);
-    tenure.endWith(feed);
+    lifetime.endWith(feed);
     return feed.subscription;
   };
   const count = (): void => void executions++;
@@ -81,7 +82,7 @@ export function createNewsroom(): Newsroom {
     schema: schemaOf({ listen, subscribe, count }),
     asked,
     publish: (room, text) => [...(rooms.get(room) ?? [])].forEach((push) => push({ text })),
-    revoke: (user) => [...users].filter(([, of]) => of === user).forEach(([tenure]) => running.get(tenure)?.()),
+    revoke: (user) => [...users].filter(([, of]) => of === user).forEach(([lifetime]) => running.get(lifetime)?.()),
     sources: () => [...rooms.values()].reduce((sum, { size }) => sum + size, 0),
     executions: () => executions,
     tenures: () => users.size,
