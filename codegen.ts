@@ -1,5 +1,5 @@
 import type { CodegenConfig } from '@graphql-codegen/cli';
-import { schema } from './src/graphql/schema.ts';
+import { schema } from './src/graphql/schema/schema.ts';
 
 /** Enums as REST writes them: each name of GraphQL with its wire word. Asked by shape, since codegen has a graphql module of its own. */
 function wireWords(): Record<string, Record<string, string>> {

@@ -23,7 +23,7 @@ import { DRAIN_MS, MAX_BODY_BYTES, RETENTION_MS, STREAM_MESSAGES } from './core/
 import { silentLog, type Log } from './core/log.ts';
 import type { Metrics } from './core/metrics.ts';
 import type { Shares } from './core/shares/shares.ts';
-import { createFaces, type Faces } from './http/faces.ts';
+import { createApp, type App } from './http/app.ts';
 import { createAuthenticator } from './http/auth.ts';
 import { withGrants } from './http/grants.ts';
 import { createHttpServer } from './http/server.ts';
@@ -150,7 +150,7 @@ function compose(options: CallboardOptions, place: Place): Callboard {
   // Tokens expire by the wall clock, like the clock of their issuer, and not by the store's clock.
   const wall = options.clock ?? systemClock;
   const authenticator = withGrants(createAuthenticator({ ...NO_AUTH, ...config.auth, clock: wall }), core.sites);
-  const faces = createFaces({
+  const faces = createApp({
     core,
     authenticator,
     log,
@@ -212,7 +212,7 @@ type Parts = {
   readonly core: Core;
   readonly backend: Backend;
   readonly authenticator: Authenticator;
-  readonly faces: Faces;
+  readonly faces: App;
   readonly meter: Meter;
   readonly basePath: string;
 };

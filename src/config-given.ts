@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
-import type { Fault } from './core/errors.ts';
+import type { InputError } from './core/errors.ts';
 import { PREFIX, SETTING_NAMES, SWITCHES, isSettingName, type SettingName } from './settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 /** The text of a setting, and the name of the variable or flag that gives it. */
 export type Given = { readonly text: string; readonly shownAs: string };
-type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: Fault[] };
+type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: InputError[] };
 
 /** The texts of all settings in variables and flags (flags take precedence), and the faults in the flags. */
 export function collectGiven(env: Environment, argv: readonly string[]): Read {
@@ -17,8 +17,8 @@ export function collectGiven(env: Environment, argv: readonly string[]): Read {
   return { given, faults: collectFlags(argv, given) };
 }
 
-function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): Fault[] {
-  const faults: Fault[] = [];
+function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): InputError[] {
+  const faults: InputError[] = [];
   const options = Object.fromEntries(
     SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
   );

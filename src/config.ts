@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { collectGiven, type Environment, type Given } from './config-given.ts';
 import { NAMED_TOKEN_MIN, parseAdminToken, type AdminToken } from './core/auth/admin-token.ts';
 import type { PolicyFile } from './core/auth/rules.ts';
-import { CallboardError, type Fault } from './core/errors.ts';
+import { CallboardError, type InputError } from './core/errors.ts';
 import { shareBounds, type ShareBounds } from './core/shares/bounds.ts';
 import { parsePolicyFile } from './policy-file.ts';
 import {
@@ -118,8 +118,8 @@ export function isLoopback(host: string): boolean {
  * Faults in combinations of settings. Checked on the texts, independently of the schema, so that both kinds of fault
  * are reported together.
  */
-function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): Fault[] {
-  const faults: Fault[] = [];
+function togetherFaults(given: ReadonlyMap<SettingName, Given>, shownAs: (name: SettingName) => string): InputError[] {
+  const faults: InputError[] = [];
   if (given.has('JWKS_URL')) {
     for (const name of ['ISSUER', 'AUDIENCE'] as const) {
       if (!given.has(name)) faults.push({ parameter: shownAs(name), detail: 'is required with JWKS_URL' });
@@ -160,7 +160,7 @@ function hasCredentials(given: ReadonlyMap<SettingName, Given>): boolean {
   return adminTokensOf(given).length > 0 || given.has('SECRET') || given.has('JWKS_URL');
 }
 
-function readPolicy(given: Given | undefined, faults: Fault[]): PolicyFile | null {
+function readPolicy(given: Given | undefined, faults: InputError[]): PolicyFile | null {
   if (!given) return null;
   let text: string;
   try {
@@ -240,7 +240,7 @@ function redisOf(settings: Settings): RedisConfig | null {
   };
 }
 
-function configurationError(faults: readonly Fault[]): CallboardError {
+function configurationError(faults: readonly InputError[]): CallboardError {
   const lines = faults.map(({ parameter, detail }) => `${parameter}: ${detail}`);
   return new CallboardError('invalid_argument', lines.join('\n'), { errors: faults });
 }

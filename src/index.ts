@@ -13,8 +13,13 @@ export {
 } from './callboard.ts';
 export { readConfig, type AuthConfig, type Config, type RedisConfig } from './config.ts';
 export { signToken, type TokenRequest } from './http/token.ts';
-export { CallboardError, type Code, type ErrorDetails, type Fault } from './core/errors.ts';
-export type { AdmissionScope, Deed, Policy, Verdict } from './core/auth/policy.ts';
+export { CallboardError, type Code, type ErrorDetails, type InputError as Fault } from './core/errors.ts';
+export type {
+  AdmissionScope,
+  InvocationTarget as Deed,
+  Policy,
+  PolicyDecision as Verdict,
+} from './core/auth/policy.ts';
 export type { AdminPrincipal, Authenticator, Principal, Scope, UserPrincipal } from './core/auth/principal.ts';
 export type { PolicyFile, PolicyRule, PolicyScope } from './core/auth/rules.ts';
 export type { Backend, Capabilities } from './core/backend.ts';

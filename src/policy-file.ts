@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PolicyFile } from './core/auth/rules.ts';
-import type { Fault } from './core/errors.ts';
+import type { InputError } from './core/errors.ts';
 
 const globs = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).transform((one) => [one].flat());
 const capacity = z.number().int().min(1).max(1_000_000);
@@ -25,7 +25,7 @@ const FILE = z.strictObject({
 });
 
 /** The policy, or null with all faults. A fault's `parameter` is the path in the file, such as `rules[0].effect`. */
-export type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly Fault[] };
+export type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly InputError[] };
 
 /**
  * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a
@@ -59,7 +59,7 @@ function toPolicy(file: z.infer<typeof FILE>): PolicyFile {
   };
 }
 
-function toFault(issue: z.core.$ZodIssue): Fault {
+function toFault(issue: z.core.$ZodIssue): InputError {
   const path = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
   return { parameter: path.replace(/^\./, ''), detail: issue.message };
 }

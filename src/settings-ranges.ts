@@ -1,4 +1,4 @@
-import { CallboardError, type Fault } from './core/errors.ts';
+import { CallboardError, type InputError } from './core/errors.ts';
 import { TERMINAL_RANGE_MS } from './core/limits.ts';
 
 const MIB = 1024 * 1024;
@@ -20,7 +20,7 @@ export type RangedSettings = { readonly [Name in keyof typeof RANGES]?: number |
 /** Throws `invalid_argument` that names every number that is not whole or not in its range. */
 export function checkRanges(settings: RangedSettings): void {
   const given: Readonly<Record<string, unknown>> = { ...settings };
-  const errors = Object.entries(RANGES).flatMap(([parameter, range]): readonly Fault[] =>
+  const errors = Object.entries(RANGES).flatMap(([parameter, range]): readonly InputError[] =>
     given[parameter] === undefined || isWithin(given[parameter], range)
       ? []
       : [{ parameter, detail: `expected a whole number from ${range.min} to ${range.max}` }],

@@ -100,9 +100,9 @@ describe('rooms', () => {
         .map(strangeName)
         .filter((path) => path !== undefined),
     ).toEqual([]);
-    expect(strangeName('graphql/things.ts')).toBe('graphql/things.ts');
+    expect(strangeName('graphql/schema/things.ts')).toBe('graphql/schema/things.ts');
     expect(strangeName('rest/operations/roomy.graphql')).toBe('rest/operations/roomy.graphql');
-    expect(strangeName('graphql/rpc-invoke.ts')).toBeUndefined();
+    expect(strangeName('graphql/schema/rpc-invoke.ts')).toBeUndefined();
   });
 });
 
@@ -126,13 +126,13 @@ const url = 'https://example'; import { h } from 'pkg';
   });
 
   it.each([
-    ['core/rpc/rpc.ts', 'graphql/schema.ts'],
+    ['core/rpc/rpc.ts', 'graphql/schema/schema.ts'],
     ['core/history/history.ts', 'core/rpc/rpc.ts'],
     ['core/errors.ts', 'protocol/frame.ts'],
     ['protocol/frame.ts', 'core/json.ts'],
     ['clients/runtime/index.ts', 'core/json.ts'],
-    ['graphql/users.ts', 'backends/memory/users.ts'],
-    ['rest/door.ts', 'core/rpc/rpc.ts'],
+    ['graphql/schema/users.ts', 'backends/memory/users.ts'],
+    ['rest/handler.ts', 'core/rpc/rpc.ts'],
     ['gateway/link.ts', 'http/auth.ts'],
     ['somewhere/new.ts', 'core/json.ts'],
   ])('refuses %s importing %s', (from, to) => {

@@ -14,9 +14,9 @@ import {
   type GraphQLObjectType,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { enumName } from '../src/graphql/enums.ts';
-import { printedSchema } from '../src/graphql/print.ts';
-import { schema, wireSchema } from '../src/graphql/schema.ts';
+import { enumName } from '../src/graphql/schema/enums.ts';
+import { printedSchema } from '../src/graphql/schema/print.ts';
+import { schema, restSchema } from '../src/graphql/schema/schema.ts';
 
 const types: readonly GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
@@ -33,8 +33,8 @@ describe('the schema', () => {
 
   it('is valid, and so is the one for wire words', () => {
     expect(validateSchema(schema)).toEqual([]);
-    expect(validateSchema(wireSchema)).toEqual([]);
-    expect(wireSchema.getType('ConnectionStatus')).not.toBe(schema.getType('ConnectionStatus'));
+    expect(validateSchema(restSchema)).toEqual([]);
+    expect(restSchema.getType('ConnectionStatus')).not.toBe(schema.getType('ConnectionStatus'));
   });
 
   it('describes every type, field, argument, input and enum value', () => {

@@ -1,4 +1,4 @@
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { randomQuery } from '../../test/graphql/kit/random.ts';
 import { readQuestions } from '../../test/relay/documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
@@ -59,11 +59,11 @@ export function documentInput(seed: number, index: number): DocumentInput {
   const odd = draw.chance(0.05)
     ? `,"operationName":${jsonText(draw, 2_000)},"extensions":${jsonText(draw, 2_000)}`
     : '';
-  return { who: asker(draw), query, rest: `,"variables":${variables}${odd}`, mutates: /\bmutation\b/.test(query) };
+  return { who: requester(draw), query, rest: `,"variables":${variables}${odd}`, mutates: /\bmutation\b/.test(query) };
 }
 
 /** Most are allowed to ask, so that most documents are executed. */
-function asker(draw: Draw): string {
+function requester(draw: Draw): string {
   if (draw.chance(0.7)) return 'admin';
   return draw.chance(0.7) ? someUser(draw) : draw.pick(['nobody', 'wrong']);
 }

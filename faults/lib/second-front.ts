@@ -7,7 +7,7 @@ export async function openSecondFront(
   at: (path: string) => string,
   { callboard, clock }: { readonly callboard: Callboard; readonly clock: Clock },
 ): Promise<{ readonly url: string }> {
-  const { createFaces }: typeof import('../../src/http/faces.ts') = await import(at('http/faces.ts'));
+  const { createApp: createFaces }: typeof import('../../src/http/app.ts') = await import(at('http/app.ts'));
   const { createHttpServer }: typeof import('../../src/http/server.ts') = await import(at('http/server.ts'));
   const { createMetrics }: typeof import('../../src/platform/metrics.ts') = await import(at('platform/metrics.ts'));
   const { core, authenticator } = callboard;

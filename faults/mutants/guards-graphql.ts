@@ -5,7 +5,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'no-cost-bound',
     says: 'an operation may cost what it wants',
-    file: 'graphql/limits.ts',
+    file: 'graphql/execution/limits.ts',
     find: 'if (cost <= most) return null;',
     replace: 'if (cost <= most * 1e9) return null;',
     judge: { test: 'test/graphql/limits.test.ts' },
@@ -13,7 +13,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'coercion-errors-unbounded',
     says: 'graphql-js may list every error of a value',
-    file: 'graphql/plan-variables.ts',
+    file: 'graphql/variables/coerce-variables.ts',
     find: 'export const MAX_COERCION_ERRORS = 1;',
     replace: 'export const MAX_COERCION_ERRORS = 1e6;',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -21,7 +21,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'large-variables-printed',
     says: 'a large variable that does not fit is printed whole in its error',
-    file: 'graphql/plan-variables.ts',
+    file: 'graphql/variables/coerce-variables.ts',
     find: 'const misfit = misfitOf(type, given[name]);',
     replace: 'const misfit = misfitOf(type, null);',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -29,7 +29,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'shape-unbounded',
     says: 'a document may have any depth, and any number of aliases, directives, fields and fragments',
-    file: 'graphql/limits-shape.ts',
+    file: 'graphql/execution/limits-shape.ts',
     find: 'found > most ?',
     replace: 'found > most * 1e9 ?',
     judge: { test: 'test/graphql/limits.test.ts' },
@@ -37,7 +37,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'merges-unbounded',
     says: 'a document may ask for one field any number of times in one place',
-    file: 'graphql/limits-shape.ts',
+    file: 'graphql/execution/limits-shape.ts',
     find: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES)',
     replace: 'mergeSteps(document, QUERY_MERGES) <= QUERY_MERGES * 1e9)',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -45,7 +45,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'nesting-unbounded',
     says: 'a document may nest as deep as its tokens allow',
-    file: 'graphql/limits-nesting.ts',
+    file: 'graphql/execution/limits-nesting.ts',
     find: 'if (depth > most) return true;',
     replace: '',
     judge: { test: 'test/graphql/bounded.test.ts' },
@@ -53,8 +53,8 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'anonymous-validated',
     says: 'documents without a token are validated',
-    file: 'graphql/door.ts',
-    find: 'if (!who) requireAnonymousQuery(query, introspection);',
+    file: 'graphql/http/handler.ts',
+    find: 'if (!requester) requireAnonymousQuery(query, introspection);',
     replace: '',
     judge: { test: 'test/graphql/bounded.test.ts' },
   },
@@ -69,7 +69,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'pages-unbounded',
     says: 'a page may have any number of bytes',
-    file: 'graphql/page-budget.ts',
+    file: 'graphql/schema/page-budget.ts',
     find: 'if (kept > 0 && bytes + more > room) break;',
     replace: '',
     judge: { test: 'test/graphql/page-budget.test.ts' },
@@ -77,7 +77,7 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
   {
     name: 'answers-unbounded',
     says: 'an answer may have any number of bytes',
-    file: 'graphql/page-budget.ts',
+    file: 'graphql/schema/page-budget.ts',
     find: '#left = ANSWER_BYTES;\n\n  constructor',
     replace: '#left = ANSWER_BYTES * 1e6;\n\n  constructor',
     judge: { test: 'test/graphql/page-budget.test.ts' },

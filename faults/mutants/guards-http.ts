@@ -29,7 +29,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'failures-unlimited',
     says: 'an address may show any number of bad tokens',
-    file: 'http/failures.ts',
+    file: 'http/auth-rate-limit.ts',
     find: 'if (window.count > FAILURES_A_MINUTE) return left(window);',
     replace: '',
     judge: { test: 'test/http/token-guard.test.ts' },
@@ -46,7 +46,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'codes-masked',
     says: 'a refusal is shown as the relay’s fault',
-    file: 'http/front.ts',
+    file: 'http/request-handler.ts',
     find: 'if (error instanceof CallboardError) return error;',
     replace: '',
     judge: { fuzz: 'requests', count: 300 },
@@ -63,7 +63,7 @@ export const HTTP_GUARDS: readonly GuardMutant[] = [
   {
     name: 'answered-sockets-kept',
     says: 'a socket that was answered for the last time stays open until its peer closes',
-    file: 'gateway/doorstep.ts',
+    file: 'gateway/reject-upgrade.ts',
     find: 'clock.after(LINGER_MS, () => socket.destroy()),',
     replace: 'clock.after(LINGER_MS, () => {}),',
     judge: { test: 'test/http/sockets.test.ts' },

@@ -29,7 +29,7 @@ export const JSON_GUARDS: readonly GuardMutant[] = [
   {
     name: 'graphql-parts-unbounded',
     says: 'members of a GraphQL body are built whatever number of parts they have',
-    file: 'graphql/request.ts',
+    file: 'graphql/http/request.ts',
     find: "readShaped(json, 'plain', ENVELOPE_PARTS)",
     replace: "readShaped(json, 'plain', 1e9)",
     judge: { test: 'test/relay/json-bounds.test.ts' },

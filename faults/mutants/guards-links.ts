@@ -29,7 +29,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'leaving-unbounded',
     says: 'a client may keep any number of links that leave',
-    file: 'core/delivery/outlets.ts',
+    file: 'core/delivery/link-queues.ts',
     find: 'leaving.length > LEAVING_LINKS ?',
     replace: 'leaving.length > LEAVING_LINKS * 1e6 ?',
     judge: { test: 'test/core/leaving.test.ts' },
@@ -45,7 +45,7 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
   {
     name: 'closing-ignored',
     says: 'a client that says closing is not answered and stays bound',
-    file: 'gateway/conversation.ts',
+    file: 'gateway/frame-router.ts',
     find: 'if (conduct.unsolicited(about)) this.#run(about, () => this.#leave());',
     replace: 'if (conduct.unsolicited(about)) return;',
     judge: { test: 'test/gateway/leaving.test.ts' },

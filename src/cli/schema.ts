@@ -1,4 +1,4 @@
-import { printedSchema } from '../graphql/print.ts';
+import { printedSchema } from '../graphql/schema/print.ts';
 import { UsageError, type Io } from './io.ts';
 
 /** Prints the GraphQL schema. */

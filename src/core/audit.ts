@@ -2,22 +2,22 @@ import { subjectOf, type Principal } from './auth/principal.ts';
 import type { Log } from './log.ts';
 
 /** The audited operations by their code, with the message of the log line. */
-const DEEDS = {
+const AUDIT_MESSAGES = {
   payload: 'an administrator reads a payload',
   disconnect: 'an administrator disconnects a client',
   drain: 'an administrator drains a node',
 } as const;
 
-export type AuditedDeed = keyof typeof DEEDS;
+export type AuditedAction = keyof typeof AUDIT_MESSAGES;
 
 /**
- * Writes one audit line: the principal (`who`), the operation (`deed`) and its object. Call it before the operation, so
+ * Writes one audit line: the principal (`requester`), the operation (`deed`) and its object. Call it before the operation, so
  * that no operation goes unrecorded. `fields` identify the object by its ids and never hold a payload or a token.
  */
 export function audit(
   log: Log,
-  who: Principal,
-  { deed, ...fields }: { readonly deed: AuditedDeed } & Readonly<Record<string, string | number | null>>,
+  requester: Principal,
+  { deed, ...fields }: { readonly deed: AuditedAction } & Readonly<Record<string, string | number | null>>,
 ): void {
-  log.info({ audit: deed, who: subjectOf(who), ...fields }, DEEDS[deed]);
+  log.info({ audit: deed, requester: subjectOf(requester), ...fields }, AUDIT_MESSAGES[deed]);
 }

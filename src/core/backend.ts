@@ -7,7 +7,7 @@ import type { DeliveryInspector } from './delivery/inspector.ts';
 import type { NodeStore } from './delivery/nodes.ts';
 import type { WaiterStore } from './delivery/waiters.ts';
 import type { HistoryStore } from './history/store.ts';
-import type { Maybe } from './maybe.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import type { SessionStore, SiteStore } from './sites/store.ts';
 
 /** The differences between backends that the interface allows, as data, so that answers can report them. */
@@ -33,6 +33,6 @@ export interface Backend {
   readonly sessions: SessionStore;
   readonly bus: Bus;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
-  ready(): Maybe<void>;
-  close(): Maybe<void>;
+  ready(): MaybePromise<void>;
+  close(): MaybePromise<void>;
 }

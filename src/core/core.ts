@@ -1,26 +1,25 @@
 /**
- * The interfaces of core that the HTTP, GraphQL and WebSocket layers use. Methods take the requester (`who`), refuse
- * what the requester may not do, and bound their answers. Methods "for nested fields" rely on the authorization of the
+ * The interfaces of core that the HTTP, GraphQL and WebSocket layers use. Methods take the requester, refuse what
+ * the requester may not do, and bound their answers. Methods "for nested fields" rely on the authorization of the
  * parent.
  */
-import type { Principal, UserPrincipal } from './auth/principal.ts';
+import type { Requester, UserPrincipal } from './auth/principal.ts';
 import type { Capabilities } from './backend.ts';
 import type { ConnectionEvent } from './bus.ts';
 import type { Clock } from './clock.ts';
 import type { ActionAdvertisement, ClientType, Connection, ConnectionStatus } from './connections/connection.ts';
-import type { Contexts } from './contexts/room.ts';
-import type { Completeness, Page } from './page.ts';
+import type { Contexts } from './contexts/api.ts';
+import type { Completeness, Page, Summary } from './page.ts';
 import type { PageArgs } from './cursor.ts';
 import type { Command, ExecutionEvidence, Outcome, Stage } from './delivery/command.ts';
 import type { ClientLink, LinkSession } from './delivery/link.ts';
-import type { DeliveryDeeds, DeliveryObservation } from './delivery/observation.ts';
+import type { OperatorActions, DeliveryObservation } from './delivery/observation.ts';
 import type { Counted } from './delivery/waiters.ts';
 import type { Dedup } from './dedup/dedup.ts';
-import type { Message, MessageKind, ShownPayload, TerminalError } from './history/message.ts';
-import type { RawMessages, RawQuery } from './history/raw.ts';
-import type { MessageOrder, StreamSummary } from './history/store.ts';
+import type { Histories } from './history/api.ts';
+import type { TerminalError } from './history/message.ts';
 import type { ClientKey, CommandKey } from './ids.ts';
-import type { Ingest } from './ingest/room.ts';
+import type { Ingest } from './ingest/api.ts';
 import type { JsonText } from './json.ts';
 import type { Subscription } from './live.ts';
 import type {
@@ -32,11 +31,12 @@ import type {
   PendingRpc,
   PendingRpcAlert,
 } from './rpc/call.ts';
-import type { Maybe } from './maybe.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 import type { Shares } from './shares/shares.ts';
-import type { SiteRegistry, SiteSessions, SiteView } from './sites/room.ts';
+import type { SiteRegistry, SiteSessions, SiteView } from './sites/api.ts';
 
-export type Who = Principal | null;
+export type { Requester } from './auth/principal.ts';
+export type { Summary } from './page.ts';
 
 export interface Core {
   readonly nodeId: string;
@@ -68,7 +68,7 @@ export interface Core {
   readonly draining: boolean;
   close(): Promise<void>;
   /** Throws `draining`, `store_full` or `store_unavailable` if this node should get no new traffic. */
-  ready(): Maybe<void>;
+  ready(): MaybePromise<void>;
 }
 
 // --- users -----------------------------------------------------------------------------------------------------------
@@ -81,12 +81,12 @@ export type UserView = {
 
 export interface Users {
   /** Admin only. The users that have a connection or a stream, in order of user id. */
-  list(who: Who, page: PageArgs): Promise<Page<UserView>>;
+  list(requester: Requester, page: PageArgs): Promise<Page<UserView>>;
   /**
    * For an administrator or the user itself. Null for an administrator if nothing is known of the user; null also for a
    * foreign user.
    */
-  get(who: Who, userId: string): Maybe<UserView | null>;
+  get(requester: Requester, userId: string): MaybePromise<UserView | null>;
 }
 
 // --- connections and actions -----------------------------------------------------------------------------------------
@@ -95,25 +95,26 @@ export type ConnectionQuery = {
   readonly nodeId?: string | null | undefined;
   readonly status?: ConnectionStatus | null | undefined;
 };
-/** The first page of a listing, with the cursors that the listing itself would give, and the total number of rows. */
-export type Summary<T> = Page<T> & { readonly total: number };
-
 export interface Connections {
-  list(who: Who, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
+  list(requester: Requester, query: ConnectionQuery, page: PageArgs): Promise<Page<Connection>>;
   /** Null: absent or foreign. */
-  get(who: Who, key: ClientKey): Promise<Connection | null>;
+  get(requester: Requester, key: ClientKey): Promise<Connection | null>;
   /**
    * For nested fields, after the parent was authorized. One answer per key, in order; null where there is no row. One
    * round trip.
    */
-  many(keys: readonly ClientKey[]): Maybe<readonly (Connection | null)[]>;
+  many(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /**
    * For nested fields, after the parent was authorized: for each user the page that `list` gives for `{ userId }`.
-   * `who` only binds the cursors.
+   * `requester` only binds the cursors.
    */
-  ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<Connection>[]>;
+  ofUsers(
+    requester: Requester,
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly Summary<Connection>[]>;
   /** Live changes from now on, of one user or (`userId` null, admin) of all users. */
-  events(who: Who, userId: string | null): Subscription<ConnectionEvent>;
+  events(requester: Requester, userId: string | null): Subscription<ConnectionEvent>;
 }
 
 export type AdvertisedAction = ClientKey & { readonly instanceId: string; readonly action: ActionAdvertisement };
@@ -125,9 +126,9 @@ export type ActionSample = {
 
 export interface Actions {
   /** Admin only. A bounded sample over the live connections. `name` selects one action; null: all. */
-  sample(who: Who, name: string | null): Promise<ActionSample>;
+  sample(requester: Requester, name: string | null): Promise<ActionSample>;
   /** For nested fields, after the connection was authorized: the completeness of its own advertisements. */
-  completeness(connection: Connection): Maybe<Completeness>;
+  completeness(connection: Connection): MaybePromise<Completeness>;
 }
 
 // --- commands --------------------------------------------------------------------------------------------------------
@@ -138,14 +139,14 @@ export interface Rpc {
    * Returns `refused` where the target, the policy or the capacity refuses the invocation. Throws if the requester is
    * not authorized, and for invalid input.
    */
-  invoke(who: Who, request: InvokeRequest): Promise<Invocation>;
+  invoke(requester: Requester, request: InvokeRequest): Promise<Invocation>;
   /** Null: absent or foreign. */
-  await(who: Who, request: AwaitRequest): Promise<Invocation | null>;
-  cancel(who: Who, key: CommandKey, reason: string | null): Promise<CancelReceipt | null>;
-  pending(who: Who, query: PendingQuery, page: PageArgs): Promise<Page<PendingRpc>>;
-  count(who: Who, query: PendingQuery): Promise<Counted & { readonly completeness: Completeness }>;
+  await(requester: Requester, request: AwaitRequest): Promise<Invocation | null>;
+  cancel(requester: Requester, key: CommandKey, reason: string | null): Promise<CancelReceipt | null>;
+  pending(requester: Requester, query: PendingQuery, page: PageArgs): Promise<Page<PendingRpc>>;
+  count(requester: Requester, query: PendingQuery): Promise<Counted & { readonly completeness: Completeness }>;
   countByNode(
-    who: Who,
+    requester: Requester,
     query: PendingQuery,
   ): Promise<{
     readonly items: readonly { readonly nodeId: string | null; readonly count: number }[];
@@ -155,14 +156,22 @@ export interface Rpc {
    * For nested fields, after the parent was authorized: for each user or client the page that `pending` gives for it.
    * One round trip.
    */
-  ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<PendingRpc>[]>;
-  ofClients(who: Who, keys: readonly ClientKey[], first: number): Maybe<readonly Summary<PendingRpc>[]>;
-  ofCommands(keys: readonly CommandKey[]): Maybe<readonly (readonly PendingRpc[])[]>;
+  ofUsers(
+    requester: Requester,
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly Summary<PendingRpc>[]>;
+  ofClients(
+    requester: Requester,
+    keys: readonly ClientKey[],
+    first: number,
+  ): MaybePromise<readonly Summary<PendingRpc>[]>;
+  ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]>;
   /**
    * Emits the current state first, then an event each time the oldest wait exceeds `olderThanMs` or all waits are below
    * it again.
    */
-  alerts(who: Who, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
+  alerts(requester: Requester, olderThanMs: number, userId: string | null): Subscription<PendingRpcAlert>;
 }
 
 export type CommandUpdate = {
@@ -172,51 +181,22 @@ export type CommandUpdate = {
 };
 
 /** Commands and their live updates, the state of delivery, and the actions of an operator. */
-export interface Deliveries extends DeliveryObservation, DeliveryDeeds {
+export interface Deliveries extends DeliveryObservation, OperatorActions {
   /** Null: absent or foreign. */
-  command(who: Who, key: CommandKey): Promise<Command | null>;
-  many(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
+  command(requester: Requester, key: CommandKey): Promise<Command | null>;
+  many(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
   /**
    * The recorded result. This method does not authorize: its caller has checked that the requester may see payloads.
    */
-  result(key: CommandKey): Maybe<JsonText | null>;
+  result(key: CommandKey): MaybePromise<JsonText | null>;
   /** Emits the current state first and ends after the terminal one. Null: absent or foreign. */
-  updates(who: Who, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
+  updates(requester: Requester, key: CommandKey): Promise<Subscription<CommandUpdate> | null>;
   /** The client's live commands: `inFlight` are dispatched and have not ended, `queued` wait for dispatch. */
   load(key: ClientKey): { readonly inFlight: number; readonly queued: number };
 }
 
 // --- history ---------------------------------------------------------------------------------------------------------
-/** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
-export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
-
-export type MessageQuery = {
-  readonly stream: string;
-  readonly afterTime?: number | null | undefined;
-  readonly beforeTime?: number | null | undefined;
-  readonly kinds?: readonly MessageKind[] | null | undefined;
-};
-
-export interface Histories {
-  streams(who: Who, userId: string, prefix: string | null, page: PageArgs): Promise<Page<StreamSummary>>;
-  /** For nested fields: for each user the page that `streams` gives without a prefix. One round trip. */
-  ofUsers(who: Who, userIds: readonly string[], first: number): Maybe<readonly Summary<StreamSummary>[]>;
-  /** Null: no such stream, or a foreign one. */
-  messages(who: Who, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
-  ofCommand(who: Who, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
-  /**
-   * For nested fields, after the messages were authorized and their payloads were requested: one answer per message, in
-   * order. Large payloads are fetched from the spill store.
-   */
-  payloads(messages: readonly Message[]): Promise<readonly ShownPayload[]>;
-  /** Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such stream. */
-  raw(who: Who, query: RawQuery): Promise<RawMessages | null>;
-  /**
-   * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched
-   * (0).
-   */
-  cleanSpill(): Maybe<number>;
-}
+export type * from './history/api.ts';
 
 // --- sites -----------------------------------------------------------------------------------------------------------
 /** An InvokeRequest without its target, which is the session's host. */
@@ -224,13 +204,13 @@ export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onA
 
 export interface Sites extends SiteRegistry, SiteSessions {
   /** For nested fields, after the parent was authorized: for each owner the page that `list` gives for it. */
-  ofUsers(who: Who, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
+  ofUsers(requester: Requester, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
   /**
    * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to the
    * params. Checks run in this order: the requester, the input, the site's rules, the session's state, then those of
    * any command. Null: absent or foreign.
    */
-  invoke(who: Who, sessionId: string, request: SiteInvokeRequest): Promise<Invocation | null>;
+  invoke(requester: Requester, sessionId: string, request: SiteInvokeRequest): Promise<Invocation | null>;
 }
 
 // --- links -----------------------------------------------------------------------------------------------------------
@@ -244,7 +224,7 @@ export type HelloRequest = {
 
 export interface Links {
   /** Binds the client to this link. Throws `forbidden`, `draining` or `store_unavailable`. */
-  open(who: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession>;
+  open(requester: UserPrincipal, hello: HelloRequest, link: ClientLink): Promise<LinkSession>;
 }
 
 export type { ConnectionEvent, ExecutionEvidence, Outcome, Stage, TerminalError };

@@ -7,12 +7,12 @@ import { createActs } from './delivery/acts.ts';
 import { createDeliveries } from './delivery/delivery.ts';
 import { Dispatcher } from './delivery/dispatcher.ts';
 import { createLinks } from './delivery/links.ts';
-import { createOutbox } from './delivery/outbox.ts';
+import { createStoreRetryQueue } from './delivery/store-retry-queue.ts';
 import type { Deps } from './deps.ts';
 import { createHistories } from './history/history.ts';
-import { createKeeper } from './history/keep.ts';
+import { createPayloadStorage } from './history/payload-storage.ts';
 import { createIngest } from './ingest/ingest.ts';
-import { createLife } from './life.ts';
+import { createLifecycle } from './lifecycle.ts';
 import { createProjector } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
 import { createRpc } from './rpc/rpc.ts';
@@ -23,11 +23,11 @@ import { createUsers } from './users/users.ts';
 export function createCore(deps: Deps): Core {
   const { backend, clock, nodeId } = deps;
   const correlator = new Correlator(deps.metrics);
-  const keeper = createKeeper({ ...deps, retentionMs: backend.history.retentionMs });
+  const keeper = createPayloadStorage({ ...deps, retentionMs: backend.history.retentionMs });
   const acts = createActs(deps, keeper);
-  const outbox = createOutbox(deps);
+  const outbox = createStoreRetryQueue(deps);
   const dispatcher = new Dispatcher(deps, outbox);
-  const { isDraining, ...life } = createLife({ deps, correlator, dispatcher, acts, outbox });
+  const { isDraining, ...life } = createLifecycle({ deps, correlator, dispatcher, acts, outbox });
   const calls = { deps, correlator, acts, keeper, isDraining };
   return {
     nodeId,

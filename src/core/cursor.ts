@@ -8,9 +8,9 @@ import type { Completeness, ObservedSource, Page, PageCursors, PageRequest, Posi
 export type PageArgs = { readonly first?: number | null | undefined; readonly after?: string | null | undefined };
 
 /**
- * The listing that a cursor belongs to. A cursor is valid only for the same listing, filter and requester (`asker`).
+ * The listing that a cursor belongs to. A cursor is valid only for the same listing, filter and requester (`requester`).
  */
-export type Listing = { readonly name: string; readonly filter: unknown; readonly asker: string };
+export type Listing = { readonly name: string; readonly filter: unknown; readonly requester: string };
 
 const VERSION = 'c1';
 /** Number of signed cursors that are cached: about a megabyte. */
@@ -26,7 +26,7 @@ export class Cursors {
   /** Cursors by the text that was signed: a page that is read repeatedly ends at the same position. */
   readonly #sealed = new Map<string, string>();
   /** The end cursor of the rows of a first page, for the latest requester. */
-  readonly #ends = new WeakMap<readonly unknown[], { readonly asker: string; readonly cursor: string }>();
+  readonly #ends = new WeakMap<readonly unknown[], { readonly requester: string; readonly cursor: string }>();
 
   constructor(crypto: Crypto) {
     this.#crypto = crypto;
@@ -96,11 +96,11 @@ export class Cursors {
   }
 
   #endOf(listing: Listing, rows: readonly unknown[], position: () => Position): string {
-    const { asker } = listing;
+    const { requester } = listing;
     const known = this.#ends.get(rows);
-    if (known?.asker === asker) return known.cursor;
+    if (known?.requester === requester) return known.cursor;
     const cursor = this.#seal(macPrefix(listing), position());
-    this.#ends.set(rows, { asker, cursor });
+    this.#ends.set(rows, { requester, cursor });
     return cursor;
   }
 
@@ -131,8 +131,8 @@ export class Cursors {
 }
 
 /** The signed text that precedes the position. */
-function macPrefix({ name, asker, filter }: Listing): string {
-  return `${VERSION}\n${name}\n${asker}\n${canonicalJson(filter)}\n`;
+function macPrefix({ name, requester, filter }: Listing): string {
+  return `${VERSION}\n${name}\n${requester}\n${canonicalJson(filter)}\n`;
 }
 
 export function completenessOf(sources: readonly ObservedSource[]): Completeness {

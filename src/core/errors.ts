@@ -3,11 +3,11 @@ import { statusOf, type Code } from '../protocol/codes.ts';
 export { CODES, isCode, type Code } from '../protocol/codes.ts';
 
 /** One invalid input. `parameter` is its name as it appears in the request. */
-export type Fault = { readonly parameter: string; readonly detail: string };
+export type InputError = { readonly parameter: string; readonly detail: string };
 
 export type ErrorDetails = {
   /** Every invalid input. */
-  readonly errors?: readonly Fault[];
+  readonly errors?: readonly InputError[];
   /** After how many milliseconds to retry. */
   readonly retryAfterMs?: number;
   /** The ids of the command that is refused, as the requester gave them. */
@@ -79,6 +79,6 @@ export function invalid(parameter: string, detail: string): never {
 }
 
 /** Whether the store did not answer, so that the operation can be retried. */
-export function isAway(error: unknown): boolean {
+export function isStoreUnavailable(error: unknown): boolean {
   return error instanceof CallboardError && error.code === 'store_unavailable';
 }

@@ -157,15 +157,15 @@ export const DRAIN_SPREAD_MS = 5_000;
  * A draining node closes a link this long after the link's last command ended, so that the client still receives the
  * acknowledgement.
  */
-export const DRAIN_LAST_WORD_MS = 20;
+export const DRAIN_CLOSE_DELAY_MS = 20;
 /**
  * A closing node asks the shared store for the state of its callers' commands; after this time it answers the rest with
  * the state that it last knew.
  */
 export const RELEASE_MS = 1_000;
 /** How long an operator's request waits until the node concerned has carried it out, and how often it checks. */
-export const DEED_TOLD_MS = 2_000;
-export const DEED_LOOK_MS = 50;
+export const OPERATOR_CONFIRM_MS = 2_000;
+export const OPERATOR_POLL_MS = 50;
 
 // --- nodes -----------------------------------------------------------------------------------------------------------
 export const NODE_LEASE_MS = 8_000;
@@ -183,10 +183,10 @@ export const LOOP_ALIVE_MS = 5_000;
  * Writes that a node keeps while its store is unavailable: their number, their bytes, the retry interval, and how many
  * are tried at once.
  */
-export const OUTBOX_ENTRIES = 10_000;
-export const OUTBOX_BYTES = 64 * 1024 * 1024;
-export const OUTBOX_RETRY_MS = 1_000;
-export const OUTBOX_LANES = 64;
+export const RETRY_QUEUE_ENTRIES = 10_000;
+export const RETRY_QUEUE_BYTES = 64 * 1024 * 1024;
+export const RETRY_QUEUE_MS = 1_000;
+export const RETRY_QUEUE_LANES = 64;
 
 // --- deduplication ---------------------------------------------------------------------------------------------------
 export const DEDUP_TTL_MS = 120_000;

@@ -3,24 +3,24 @@ import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
 /** One event of a subscription. `missed` is the number of events dropped since the previous one. */
-export type Live<T> = { readonly event: T; readonly missed: number };
+export type LiveEvent<T> = { readonly event: T; readonly missed: number };
 
 /**
  * A live sequence of events with a bounded queue. `return()` (or leaving a `for await`) ends it and frees its
  * resources.
  */
-export interface Subscription<T> extends AsyncIterableIterator<Live<T>> {
-  return(): Promise<IteratorResult<Live<T>>>;
+export interface Subscription<T> extends AsyncIterableIterator<LiveEvent<T>> {
+  return(): Promise<IteratorResult<LiveEvent<T>>>;
 }
 
 /** The lifetime of one requester's permission to listen. */
-export interface Tenure {
+export interface Lifetime {
   /**
-   * Calls `heir.fail` once when the permission ends (session, grant or token); immediately if it has ended already.
+   * Calls `target.fail` once when the permission ends (session, grant or token); immediately if it has ended already.
    * Call it at most once.
    */
-  endWith(heir: { fail(error: CallboardError): void }): void;
-  /** Releases the lifetime's resources. `heir` is not called afterwards. */
+  endWith(target: { fail(error: CallboardError): void }): void;
+  /** Releases the lifetime's resources. `target` is not called afterwards. */
   close(): void;
 }
 
@@ -28,7 +28,7 @@ export interface Tenure {
  * A live sequence that several requesters share, and the lifetime of this requester. The lifetime has started: the
  * receiver must close it.
  */
-export type Shared<T> = {
+export type SharedSubscription<T> = {
   /** Two requesters have the same key if and only if they receive the same events. */
   readonly key: string;
   /**
@@ -36,7 +36,7 @@ export type Shared<T> = {
    * each of them.
    */
   readonly hear: (push: (event: T) => void) => Cancel;
-  readonly tenure: Tenure;
+  readonly lifetime: Lifetime;
 };
 
 /**
@@ -60,19 +60,19 @@ export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QU
   let missed = 0;
   let ended = false;
   let failure: { error: unknown } | null = null;
-  let waiting: PromiseWithResolvers<IteratorResult<Live<T>>> | null = null;
+  let waiting: PromiseWithResolvers<IteratorResult<LiveEvent<T>>> | null = null;
 
   const finish = (): void => {
     if (ended) return;
     ended = true;
     onEnd();
   };
-  const take = (): Live<T> => {
+  const take = (): LiveEvent<T> => {
     const live = { event: queue.shift() as T, missed };
     missed = 0;
     return live;
   };
-  const over: IteratorResult<Live<T>> = { value: undefined, done: true };
+  const over: IteratorResult<LiveEvent<T>> = { value: undefined, done: true };
   const wake = (): void => {
     if (!waiting) return;
     const { resolve, reject } = waiting;

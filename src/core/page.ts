@@ -116,3 +116,6 @@ export function summaryScan<T>(
   const last = rows.at(-1);
   return { rows, next: last && found.total > rows.length ? last.position : null, gaps: found.gaps ?? [] };
 }
+
+/** The first page of a listing, with the cursors that the listing itself would give, and the total number of rows. */
+export type Summary<T> = Page<T> & { readonly total: number };

@@ -1,6 +1,6 @@
 import type { NodeStore } from './delivery/nodes.ts';
 import type { Deps } from './deps.ts';
-import { andThen, type Maybe } from './maybe.ts';
+import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import type { EvidenceSource, ObservedSource, Scan } from './page.ts';
 
 const NONE: readonly ObservedSource[] = [];
@@ -8,7 +8,7 @@ const NONE: readonly ObservedSource[] = [];
 const LOOK_MS = 250;
 
 type Asking = Pick<Deps, 'backend' | 'clock'>;
-type Look = { readonly at: number; nodes: Maybe<readonly string[]> };
+type Look = { readonly at: number; nodes: MaybePromise<readonly string[]> };
 
 /** The latest result of each store, or the request that is under way. */
 const looks = new WeakMap<NodeStore, Look>();
@@ -22,8 +22,8 @@ export function silentSources(
   { backend, clock }: Asking,
   source: EvidenceSource,
   nodeId: string | null = null,
-): Maybe<readonly ObservedSource[]> {
-  return andThen(silentNodes(backend.nodes, clock.now()), (nodes) => {
+): MaybePromise<readonly ObservedSource[]> {
+  return thenDo(silentNodes(backend.nodes, clock.now()), (nodes) => {
     if (nodes.length === 0) return NONE;
     const asOf = clock.now();
     return nodes
@@ -35,7 +35,7 @@ export function silentSources(
   });
 }
 
-function silentNodes(store: NodeStore, now: number): Maybe<readonly string[]> {
+function silentNodes(store: NodeStore, now: number): MaybePromise<readonly string[]> {
   const last = looks.get(store);
   if (last && now >= last.at && now - last.at < LOOK_MS) return last.nodes;
   const found = store.silent();

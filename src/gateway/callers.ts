@@ -4,19 +4,19 @@ import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { CALLER_UNANSWERED } from '../core/limits.ts';
 import { endOf } from '../core/rpc/ended.ts';
-import { andThen, orElse, type Maybe } from '../core/maybe.ts';
+import { thenDo, orElse, type MaybePromise } from '../core/maybe-promise.ts';
 import type { UpFrame } from '../protocol/frames.ts';
-import type { Conduct } from './conduct.ts';
+import type { FrameLimits } from './frame-limits.ts';
 import { payloadOf } from './payload.ts';
 import { aboutFrame } from './refusal.ts';
-import type { Wire } from './wire.ts';
+import type { FrameWriter } from './frame-writer.ts';
 
 export type CallerFrame = Extract<UpFrame, { type: 'invoke' | 'await' | 'cancel' }>;
 type Invoke = Extract<CallerFrame, { type: 'invoke' }>;
 type Await = Extract<CallerFrame, { type: 'await' }>;
 type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
-export type CallersOptions = { readonly core: Core; readonly wire: Wire; readonly conduct: Conduct };
+export type CallersOptions = { readonly core: Core; readonly wire: FrameWriter; readonly conduct: FrameLimits };
 
 /** Aborts the wait of one request: an AbortSignal without the cost of an EventTarget. It has at most one listener. */
 class Leaving implements HangUp {
@@ -65,14 +65,14 @@ export class Callers {
   }
 
   /** Throws or rejects with a CallboardError from core, or with BadPayload. */
-  take(frame: CallerFrame, who: Principal): Maybe<unknown> {
+  take(frame: CallerFrame, requester: Principal): MaybePromise<unknown> {
     const leaving = new Leaving();
     this.#unanswered.set(frame.ref, leaving);
     const answered = (): void => {
       if (this.#unanswered.get(frame.ref) === leaving) this.#unanswered.delete(frame.ref);
     };
     return orElse(
-      () => andThen(this.#asked(frame, who, leaving), answered),
+      () => thenDo(this.#asked(frame, requester, leaving), answered),
       (error) => {
         answered();
         // A caller that left gets no answer.
@@ -81,10 +81,10 @@ export class Callers {
     );
   }
 
-  #asked(frame: CallerFrame, who: Principal, leaving: Leaving): Maybe<unknown> {
-    requireScope(who, 'invoke');
-    if (frame.type === 'invoke') return this.#invoke(frame, who, leaving);
-    return frame.type === 'await' ? this.#await(frame, who, leaving) : this.#cancel(frame, who);
+  #asked(frame: CallerFrame, requester: Principal, leaving: Leaving): MaybePromise<unknown> {
+    requireScope(requester, 'invoke');
+    if (frame.type === 'invoke') return this.#invoke(frame, requester, leaving);
+    return frame.type === 'await' ? this.#await(frame, requester, leaving) : this.#cancel(frame, requester);
   }
 
   /** Ends the wait of this ref without an answer. The ref can then be used again. */
@@ -100,12 +100,12 @@ export class Callers {
     for (const leaving of this.#unanswered.values()) leaving.abort();
   }
 
-  #invoke(frame: Invoke, who: Principal, signal: Leaving): Promise<void> {
+  #invoke(frame: Invoke, requester: Principal, signal: Leaving): Promise<void> {
     const { core } = this.#options;
     const params = payloadOf(frame);
     const tell = tellerOf(this.#options.wire, frame);
-    const invoked = core.rpc.invoke(who, {
-      userId: userOf(frame, who),
+    const invoked = core.rpc.invoke(requester, {
+      userId: userOf(frame, requester),
       clientId: frame.client_id,
       action: frame.action,
       params,
@@ -124,23 +124,23 @@ export class Callers {
     });
   }
 
-  async #await(frame: Await, who: Principal, signal: Leaving): Promise<void> {
+  async #await(frame: Await, requester: Principal, signal: Leaving): Promise<void> {
     const { core, wire } = this.#options;
     const tell = tellerOf(wire, frame);
     const request = {
-      ...keyOf(frame, who),
+      ...keyOf(frame, requester),
       waitFor: frame.wait_for,
       withinMs: frame.within_ms,
       signal,
       ...listening(frame, tell),
     };
-    const invocation = (await core.rpc.await(who, request)) ?? notFound();
+    const invocation = (await core.rpc.await(requester, request)) ?? notFound();
     if (!signal.aborted) this.#answer(frame, invocation, tell);
   }
 
-  async #cancel(frame: Cancel, who: Principal): Promise<void> {
+  async #cancel(frame: Cancel, requester: Principal): Promise<void> {
     const { core, wire } = this.#options;
-    const receipt = (await core.rpc.cancel(who, keyOf(frame, who), frame.reason ?? null)) ?? notFound();
+    const receipt = (await core.rpc.cancel(requester, keyOf(frame, requester), frame.reason ?? null)) ?? notFound();
     wire.send({ type: 'receipt', ref: frame.ref, command_id: receipt.commandId, state: receipt.state });
   }
 
@@ -171,7 +171,7 @@ export class Callers {
 }
 
 /** Sends each stage once, or only the first, as the request's `stages` says. Undefined: the request has no `stages`. */
-function tellerOf(wire: Wire, { ref, stages }: Invoke | Await): OnStage | undefined {
+function tellerOf(wire: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let told: string | null = null;
   return ({ commandId, stage }) => {
@@ -186,11 +186,11 @@ function listening({ stages }: Invoke | Await, tell: OnStage | undefined) {
   return stages === 'first' ? { onAdmitted: tell } : { onStage: tell };
 }
 
-function keyOf(frame: Await | Cancel, who: Principal): CommandKey {
-  return { userId: userOf(frame, who), clientId: frame.client_id, commandId: frame.command_id };
+function keyOf(frame: Await | Cancel, requester: Principal): CommandKey {
+  return { userId: userOf(frame, requester), clientId: frame.client_id, commandId: frame.command_id };
 }
 
-function userOf(frame: CallerFrame, who: Principal): string {
+function userOf(frame: CallerFrame, requester: Principal): string {
   if (frame.user_id !== undefined) return frame.user_id;
-  return who.kind === 'user' ? who.userId : invalid('user_id', 'an administrator must name the user');
+  return requester.kind === 'user' ? requester.userId : invalid('user_id', 'an administrator must name the user');
 }

@@ -4,7 +4,7 @@ import type { ClientLink } from '../core/delivery/link.ts';
 import type { JsonText } from '../core/json.ts';
 import { reasonOfCause } from './close.ts';
 import type { Reports } from './reports.ts';
-import type { Wire } from './wire.ts';
+import type { FrameWriter } from './frame-writer.ts';
 
 export interface SocketLinkOwner {
   /** Core read the backlog while the socket was behind; the owner reports to core when it no longer is. */
@@ -13,11 +13,11 @@ export interface SocketLinkOwner {
 
 /** A client's socket as core sees it. */
 export class SocketLink implements ClientLink {
-  readonly #wire: Wire;
+  readonly #wire: FrameWriter;
   readonly #reports: Reports;
   readonly #owner: SocketLinkOwner;
 
-  constructor(wire: Wire, reports: Reports, owner: SocketLinkOwner) {
+  constructor(wire: FrameWriter, reports: Reports, owner: SocketLinkOwner) {
     this.#wire = wire;
     this.#reports = reports;
     this.#owner = owner;

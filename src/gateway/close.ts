@@ -57,7 +57,7 @@ const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
  * `draining` is random within one second, because all links of a stopping node would otherwise reconnect at the same
  * time.
  */
-const STAY_AWAY: Readonly<Partial<Record<CloseReason, () => number>>> = {
+const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, () => number>>> = {
   rate_limited: () => 5_000,
   share_exceeded: () => 5_000,
   store_full: () => 5_000,
@@ -82,5 +82,5 @@ export function reasonOfRefusal(code: Code): CloseReason {
 /** The last frame that is sent before a close. */
 export function byeFor(reason: CloseReason): DownHeader {
   const { code, reconnect } = CLOSE[reason];
-  return { type: 'bye', code, reason, reconnect: reconnect === 'yes', after_ms: STAY_AWAY[reason]?.() };
+  return { type: 'bye', code, reason, reconnect: reconnect === 'yes', after_ms: RECONNECT_DELAY_MS[reason]?.() };
 }

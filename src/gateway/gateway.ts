@@ -12,12 +12,12 @@ import type { CloseReason } from '../protocol/close.ts';
 import { statusOf } from '../protocol/codes.ts';
 import { SUBPROTOCOL } from '../protocol/frame.ts';
 import { addressOf } from './address.ts';
-import { offersSubprotocol, turnAway, type Turned } from './doorstep.ts';
+import { offersSubprotocol, rejectUpgrade, type UpgradeRefusal } from './reject-upgrade.ts';
 import { Link } from './link.ts';
-import { originAllowed, type OriginRule } from './origin.ts';
-import { createTurnEnd } from './outbox.ts';
+import { originAllowed, type OriginRule } from '../web/origin-rule.ts';
+import { createTurnEnd } from './frame-buffer.ts';
 import type { LinkParts, OpenLink } from './parts.ts';
-import { BEAT_MS } from './pulse.ts';
+import { BEAT_MS } from './heartbeat.ts';
 import { createSocketServer } from './socket.ts';
 
 export type GatewayOptions = OriginRule & {
@@ -58,9 +58,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const links = new Set<OpenLink>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
-  const refuse = (socket: Duplex, turned: Turned): void => {
+  const refuse = (socket: Duplex, turned: UpgradeRefusal): void => {
     log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
-    turnAway(socket, turned, clock);
+    rejectUpgrade(socket, turned, clock);
   };
   server.on('wsClientError', (error, socket, request) => refuse(socket, badHandshake(error, request)));
   let beat = 0;
@@ -121,17 +121,17 @@ const FOREIGN = turned('forbidden', 'Pages of this origin are not allowed to con
 const OTHER_PROTOCOL = turned('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
 
 /** The answer to a handshake that `ws` rejects. */
-function badHandshake(error: Error, { method }: IncomingMessage): Turned {
+function badHandshake(error: Error, { method }: IncomingMessage): UpgradeRefusal {
   if (method !== 'GET')
     return { ...turned('method_not_allowed', 'A WebSocket handshake must use GET.'), headers: ['Allow: GET'] };
   return { ...turned('invalid_argument', `${error.message}.`), headers: ['Sec-WebSocket-Version: 13'] };
 }
 
-function turned(code: Code, detail: string): Turned {
+function turned(code: Code, detail: string): UpgradeRefusal {
   return { code, detail, status: statusOf(code) };
 }
 
-function turnedAway(request: IncomingMessage, rule: OriginRule): Turned | null {
+function turnedAway(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
   if (!originAllowed(request, rule)) return FOREIGN;
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }

@@ -7,16 +7,16 @@ import type { CloseReason } from '../protocol/close.ts';
 import { isFault, parseUp, type UpFrame } from '../protocol/frames.ts';
 import { SocketLink, type SocketLinkOwner } from './client-link.ts';
 import { causeOfReason, reasonOfRefusal } from './close.ts';
-import { Conduct } from './conduct.ts';
-import { Conversation } from './conversation.ts';
+import { FrameLimits } from './frame-limits.ts';
+import { FrameRouter } from './frame-router.ts';
 import { Inbound } from './inbound.ts';
-import { openLink, type HelloFrame, type Opened } from './opening.ts';
+import { openLink, type HelloFrame, type Handshake } from './handshake.ts';
 import type { LinkParts, OpenLink } from './parts.ts';
-import { Pulse } from './pulse.ts';
+import { Heartbeat } from './heartbeat.ts';
 import { aboutFrame, refusalOf, type About } from './refusal.ts';
 import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
-import { Wire, type WireOwner } from './wire.ts';
+import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
 
 /** Disconnect causes after which the link still takes ends that were in transit. */
 const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
@@ -25,19 +25,19 @@ const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>
 export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
-export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner {
+export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLinkOwner {
   readonly #parts: LinkParts;
   readonly #socket: Duplex;
   readonly #address: string;
   readonly #ws: LinkSocket;
   /** The byte rate of the user; null before `welcome` and for an administrator. */
   #inbound: Inbound | null = null;
-  readonly #wire: Wire;
-  readonly #conduct: Conduct;
+  readonly #wire: FrameWriter;
+  readonly #conduct: FrameLimits;
   readonly #reports: Reports;
-  readonly #pulse: Pulse;
+  readonly #pulse: Heartbeat;
   #cancelHelloTimer: (() => void) | null;
-  #phase: 'hello' | 'opening' | Conversation = 'hello';
+  #phase: 'hello' | 'opening' | FrameRouter = 'hello';
   #owesDrained = false;
   #hearsDrain = false;
   /** Why the link ended; null while it is open. */
@@ -51,10 +51,10 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     this.#ws = ws;
     this.#socket = socket;
     this.#address = address;
-    this.#wire = new Wire({ ws, socket, turnEnd, metrics, owner: this });
-    this.#conduct = new Conduct(clock, this.#wire);
+    this.#wire = new FrameWriter({ ws, socket, turnEnd, metrics, owner: this });
+    this.#conduct = new FrameLimits(clock, this.#wire);
     this.#reports = new Reports(this.#wire, this.#conduct);
-    this.#pulse = new Pulse(parts.beat());
+    this.#pulse = new Heartbeat(parts.beat());
     this.#cancelHelloTimer = clock.after(HELLO_MS, () => this.close('hello_timeout'));
     ws.tell(this);
   }
@@ -144,7 +144,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     if (!isFault(frame)) conversation.takeLate(frame);
   }
 
-  #take(frame: UpFrame, conversation: Conversation | null): void {
+  #take(frame: UpFrame, conversation: FrameRouter | null): void {
     if (frame.type === 'hello') {
       if (this.#phase === 'hello') this.#open(frame);
       else this.#misunderstood('hello may be sent only once', aboutFrame(frame));
@@ -167,9 +167,9 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
       .catch((error: unknown) => this.#refused(error));
   }
 
-  #opened(opened: Opened): Promise<void> | undefined {
+  #opened(opened: Handshake): Promise<void> | undefined {
     const ends = { wire: this.#wire, conduct: this.#conduct, reports: this.#reports };
-    const conversation = new Conversation({ parts: this.#parts, ends, address: this.#address }, opened);
+    const conversation = new FrameRouter({ parts: this.#parts, ends, address: this.#address }, opened);
     this.#phase = conversation;
     if (!opened.session) this.#parts.metrics.count('links_opened', 'caller');
     // If the link ended while core was opening the session, core learns of the end only now.
@@ -227,7 +227,7 @@ export class Link implements SocketHandler, OpenLink, WireOwner, SocketLinkOwner
     this.#conversation?.drained();
   }
 
-  get #conversation(): Conversation | null {
+  get #conversation(): FrameRouter | null {
     return typeof this.#phase === 'string' ? null : this.#phase;
   }
 }

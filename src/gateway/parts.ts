@@ -6,7 +6,7 @@ import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
 import type { CloseReason } from '../protocol/close.ts';
-import type { TurnEnd } from './outbox.ts';
+import type { TurnEnd } from './frame-buffer.ts';
 
 /** An open link, as the gateway uses it. */
 export interface OpenLink {

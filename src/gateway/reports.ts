@@ -4,13 +4,13 @@ import type { LinkSession } from '../core/delivery/link.ts';
 import type { TerminalError } from '../core/history/message.ts';
 import type { JsonText } from '../core/json.ts';
 import { IN_FLIGHT } from '../core/limits.ts';
-import { andThen, orElse, type Maybe } from '../core/maybe.ts';
+import { thenDo, orElse, type MaybePromise } from '../core/maybe-promise.ts';
 import { CLIENT_REFUSALS, MAX_ERROR_MESSAGE, type Code } from '../protocol/codes.ts';
 import type { Recorded, UpFrame } from '../protocol/frames.ts';
-import type { Conduct } from './conduct.ts';
+import type { FrameLimits } from './frame-limits.ts';
 import { payloadOf } from './payload.ts';
 import { aboutFrame, clip } from './refusal.ts';
-import type { Wire } from './wire.ts';
+import type { FrameWriter } from './frame-writer.ts';
 
 export type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
 type EndFrame = Exclude<ReportFrame, { type: 'ack' | 'progress' }>;
@@ -41,12 +41,12 @@ const REMEMBERED = IN_FLIGHT * 8;
 
 /** Handles a client's reports about its commands: acknowledgements, progress and ends. */
 export class Reports {
-  readonly #wire: Wire;
-  readonly #conduct: Conduct;
+  readonly #wire: FrameWriter;
+  readonly #conduct: FrameLimits;
   /** Created with the first command. */
   #window: Map<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor(wire: Wire, conduct: Conduct) {
+  constructor(wire: FrameWriter, conduct: FrameLimits) {
     this.#wire = wire;
     this.#conduct = conduct;
   }
@@ -81,14 +81,14 @@ export class Reports {
    * Throws or rejects with BadPayload or with an error of the session. Synchronous when the session answers
    * synchronously.
    */
-  take(frame: ReportFrame, session: LinkSession): Maybe<unknown> {
+  take(frame: ReportFrame, session: LinkSession): MaybePromise<unknown> {
     const payload = payloadOf(frame);
     if (frame.type === 'ack') return session.ack(frame.command_id);
     if (frame.type === 'progress') return session.progress(frame.command_id, payload);
     return this.#end(frame, payload, session);
   }
 
-  #end(frame: EndFrame, payload: JsonText | null, session: LinkSession): Maybe<void> {
+  #end(frame: EndFrame, payload: JsonText | null, session: LinkSession): MaybePromise<void> {
     const { type: kind, command_id } = frame;
     const error = frame.type === 'error' ? errorOf(frame.code, frame.message) : null;
     const refused = error !== null && REFUSALS.has(error.code);
@@ -100,7 +100,7 @@ export class Reports {
         throw reason;
       },
     );
-    return andThen(ended, (result) => {
+    return thenDo(ended, (result) => {
       this.#wire.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
     });
   }

@@ -4,7 +4,7 @@ import type { Core } from '../core/core.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
 import { trustJson, type JsonText, type Members } from '../core/json.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
-import type { SiteDefinition } from '../core/sites/room.ts';
+import type { SiteDefinition } from '../core/sites/api.ts';
 import type { UpFrame } from '../protocol/frames.ts';
 import { arrayOf, flagIn, memberIn, objectOf, payloadOf, textIn } from './payload.ts';
 

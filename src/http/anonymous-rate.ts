@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../core/limits.ts';
-import { createRecent } from './recent.ts';
+import { createTtlCache } from './ttl-cache.ts';
 
 const ADDRESSES = 10_000;
 
@@ -21,7 +21,7 @@ export type AnonymousRate = {
 export function createAnonymousRate(clock: Clock): AnonymousRate {
   // After this time without requests a bucket is full again, so it may be dropped.
   const ms = Math.ceil((ANONYMOUS_BURST / ANONYMOUS_RATE) * 1000);
-  const buckets = createRecent<{ readonly tokens: number; readonly at: number }>({ clock, size: ADDRESSES, ms });
+  const buckets = createTtlCache<{ readonly tokens: number; readonly at: number }>({ clock, size: ADDRESSES, ms });
   return {
     take(address) {
       const now = clock.now();

@@ -6,8 +6,8 @@ import type { AdminPrincipal, Authenticator, Principal, Scope } from '../core/au
 import type { Clock } from '../core/clock.ts';
 import { CallboardError, fail, type TokenFault } from '../core/errors.ts';
 import { isCanonicalUser } from '../core/ids.ts';
-import type { Maybe } from '../core/maybe.ts';
-import { createRecent, type Recent } from './recent.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import { createTtlCache, type TtlCache } from './ttl-cache.ts';
 
 export type AuthOptions = {
   /** Each is a bare token or `name=token`; see `parseAdminToken`. */
@@ -27,7 +27,7 @@ export interface BearerAuthenticator extends Authenticator {
    * The principal of a configured token, or of a token that was verified within the last minute and has not expired;
    * null otherwise. Does no costly verification.
    */
-  recall(token: string): Maybe<Principal | null>;
+  recall(token: string): MaybePromise<Principal | null>;
 }
 
 const ASYMMETRIC = [
@@ -56,7 +56,7 @@ type KeySource = { readonly algorithms: string[]; readonly key: Uint8Array | JWT
  * in constant time. Throws `store_unavailable` when the key set is needed and cannot be fetched.
  */
 export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
-  const believed = createRecent<Principal>({ clock: options.clock, size: BELIEVED_TOKENS, ms: BELIEVED_MS });
+  const believed = createTtlCache<Principal>({ clock: options.clock, size: BELIEVED_TOKENS, ms: BELIEVED_MS });
   const admin = createAdminCheck(options.adminTokens);
   const sources = keySources(options);
   const recall = (token: string): Principal | null => {
@@ -81,7 +81,7 @@ export function createAuthenticator(options: AuthOptions): BearerAuthenticator {
   };
 }
 
-function believedOf(believed: Recent<Principal>, token: string, clock: Clock): Principal | null {
+function believedOf(believed: TtlCache<Principal>, token: string, clock: Clock): Principal | null {
   const principal = believed.get(hash('sha256', token, 'base64'));
   if (!principal) return null;
   return principal.expiresAt !== null && principal.expiresAt <= clock.now() ? null : principal;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { CallboardError } from '../core/errors.ts';
 import { jsonFault, trustJson, type JsonText } from '../core/json.ts';
 import { JSON_DEPTH } from '../core/limits.ts';
-import type { Maybe } from '../core/maybe.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 
 /**
  * Reads the JSON body of a request and parses it with `parse`; undefined if there is no body. Buffers at most
@@ -15,7 +15,7 @@ export function readBody<T>(
   request: IncomingMessage,
   maxBytes: number,
   { parse, unannounced }: ReadOptions<T>,
-): Maybe<T | undefined> {
+): MaybePromise<T | undefined> {
   if (!mayHaveBody(request)) return undefined;
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > 0) requireJson(request);

@@ -1,27 +1,27 @@
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
-import { turnAway, type Turned } from '../gateway/doorstep.ts';
+import { rejectUpgrade, type UpgradeRefusal } from '../gateway/reject-upgrade.ts';
 import { isAnswering } from './socket-progress.ts';
 
 /** An error of the HTTP parser, or a timeout of the server. */
 export type ParseError = Error & { readonly code?: string };
 
-const HEADERS_TOO_LARGE: Turned = {
+const HEADERS_TOO_LARGE: UpgradeRefusal = {
   status: 431,
   code: 'payload_too_large',
   detail: 'The headers of the request are too large.',
 };
-const TOO_SLOW: Turned = {
+const TOO_SLOW: UpgradeRefusal = {
   status: 408,
   code: 'invalid_argument',
   detail: 'The request took too long to arrive.',
 };
-const NOT_HTTP: Turned = {
+const NOT_HTTP: UpgradeRefusal = {
   status: 400,
   code: 'invalid_argument',
   detail: 'The bytes are not a valid HTTP request.',
 };
-const TURNED: Readonly<Record<string, Turned>> = {
+const TURNED: Readonly<Record<string, UpgradeRefusal>> = {
   HPE_HEADER_OVERFLOW: HEADERS_TOO_LARGE,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { ...HEADERS_TOO_LARGE, status: 413, detail: 'The chunk extensions are too large.' },
   ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
@@ -35,6 +35,6 @@ export function createBrokenAnswers(clock: Clock): (error: ParseError, socket: D
     if (answered.has(socket)) return;
     if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
     answered.add(socket);
-    turnAway(socket, TURNED[error.code ?? ''] ?? NOT_HTTP, clock);
+    rejectUpgrade(socket, TURNED[error.code ?? ''] ?? NOT_HTTP, clock);
   };
 }

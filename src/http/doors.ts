@@ -3,9 +3,9 @@ import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
 import type { JsonText } from '../core/json.ts';
-import type { Maybe } from '../core/maybe.ts';
-import type { Reply } from '../graphql/reply.ts';
-import type { RequestNotes } from '../graphql/request-notes.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { Reply } from '../web/reply.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
 
 /** What the request handler needs of GraphQL. */
 export interface GraphqlFace {
@@ -14,18 +14,18 @@ export interface GraphqlFace {
     request: IncomingMessage,
     response: ServerResponse,
     asked: {
-      readonly who: Principal | null;
+      readonly requester: Principal | null;
       readonly body: unknown;
       readonly reply: Reply;
       readonly notes: RequestNotes;
     },
-  ): Maybe<void>;
+  ): MaybePromise<void>;
   /** Whether later requests with the same body bytes may pass this same object. */
   knows(body: unknown): boolean;
   /** Answers an error in the GraphQL response format. */
   refuse(response: ServerResponse, error: CallboardError): void;
   /** Ends all streams. */
-  close(): Maybe<void>;
+  close(): MaybePromise<void>;
 }
 
 /** What the request handler needs of REST. */
@@ -35,14 +35,14 @@ export interface RestFace {
     request: IncomingMessage,
     response: ServerResponse,
     asked: {
-      readonly who: Principal | null;
+      readonly requester: Principal | null;
       readonly path: string;
       readonly query: string;
       readonly body: JsonText | undefined;
       readonly reply: Reply;
       readonly notes: RequestNotes;
     },
-  ): Maybe<boolean>;
+  ): MaybePromise<boolean>;
   /** Answers an error as problem+json. */
   refuse(response: ServerResponse, error: CallboardError): void;
   readonly openapi: unknown;

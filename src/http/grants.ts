@@ -1,6 +1,6 @@
 import type { Sites } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
-import { orElse } from '../core/maybe.ts';
+import { orElse } from '../core/maybe-promise.ts';
 import { isGrantToken } from '../core/sites/tokens.ts';
 import type { BearerAuthenticator } from './auth.ts';
 

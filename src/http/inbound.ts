@@ -8,9 +8,9 @@ import type { ByteRate, ByteRates } from '../core/shares/byte-rate.ts';
  * The rate that a request body is charged to: the user's, for a grant that of its session's owner. Null (not limited)
  * for an administrator.
  */
-export function rateOf(rates: ByteRates, who: Principal | null): ByteRate | null {
-  if (who === null || who.kind === 'admin') return null;
-  return rates.of(who.kind === 'user' ? who.userId : who.ownerId);
+export function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null {
+  if (requester === null || requester.kind === 'admin') return null;
+  return rates.of(requester.kind === 'user' ? requester.userId : requester.ownerId);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { fail } from '../core/errors.ts';
-import { originAllowed, type OriginRule } from '../gateway/origin.ts';
-import type { Visit } from './visit.ts';
+import { originAllowed, type OriginRule } from '../web/origin-rule.ts';
+import type { RequestInfo } from './request-info.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
 const REQUEST_HEADERS =
@@ -8,7 +8,7 @@ const REQUEST_HEADERS =
 const EXPOSED = 'retry-after, www-authenticate, x-request-id';
 
 /** Adds CORS headers for allowed origins. Returns true if the request was a preflight, which is then answered. */
-export function crossOrigin({ request, response }: Visit, rule: OriginRule): boolean {
+export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule): boolean {
   const { origin } = request.headers;
   if (origin === undefined || !originAllowed(request, rule)) return false;
   response.setHeader('access-control-allow-origin', origin);
@@ -26,7 +26,7 @@ export function crossOrigin({ request, response }: Visit, rule: OriginRule): boo
  * `Sec-Fetch-Site` and pass. A browser's ambient credentials grant nothing anyway, because only the Authorization
  * header counts.
  */
-export function requireOwnPage({ request }: Visit, rule: OriginRule): void {
+export function requireOwnPage({ request }: RequestInfo, rule: OriginRule): void {
   if (!originAllowed(request, rule)) fail('forbidden', 'Pages of this origin are not allowed to send requests.');
   const crossSite = request.headers['sec-fetch-site'] === 'cross-site';
   if (crossSite && request.headers.origin === undefined) fail('forbidden', 'Cross-site requests are refused.');

@@ -1,7 +1,7 @@
-import { sendJson, type Reply } from '../graphql/reply.ts';
+import { sendJson, type Reply } from '../web/reply.ts';
 import type { CallboardError } from '../core/errors.ts';
 import type { UnreadBytes } from './unread.ts';
-import type { Visit } from './visit.ts';
+import type { RequestInfo } from './request-info.ts';
 
 export type ReplyParts = {
   readonly unread: UnreadBytes;
@@ -21,7 +21,7 @@ const HEAD: readonly string[] = HEADERS.flat();
 /**
  * Every response gets the default headers: `open` sets them one by one, `json` writes them together with the response.
  */
-export function createReply({ id, request: { socket }, response }: Visit, { unread, refuse }: ReplyParts): Reply {
+export function createReply({ id, request: { socket }, response }: RequestInfo, { unread, refuse }: ReplyParts): Reply {
   let opened = false;
   const reply: Reply = {
     open() {
@@ -30,9 +30,9 @@ export function createReply({ id, request: { socket }, response }: Visit, { unre
       response.setHeader('x-request-id', id);
       for (const [name, value] of HEADERS) response.setHeader(name, value);
     },
-    json(type, text, wide = true) {
+    json(type, text, nonAscii = true) {
       if (reply.refuses(text.length)) return;
-      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, wide });
+      sendJson(response, { head: opened ? [] : ['x-request-id', id, ...HEAD], type, text, nonAscii });
       unread.wrote(socket, text.length);
     },
     refuses(bytes) {

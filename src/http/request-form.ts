@@ -1,7 +1,7 @@
 /** Checks that every request must pass before routing, and the refusals for requests that fail them. */
 import { fail } from '../core/errors.ts';
-import type { Turned } from '../gateway/doorstep.ts';
-import type { Visit } from './visit.ts';
+import type { UpgradeRefusal } from '../gateway/reject-upgrade.ts';
+import type { RequestInfo } from './request-info.ts';
 
 /** A name or an address with an optional port (RFC 9112, 3.2); empty if the target has no authority. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
@@ -10,7 +10,7 @@ const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
  * Throws `invalid_argument` if the Host header is missing or is not a host of a URL: libraries build the URL of a request
  * from it and fail otherwise. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
  */
-export function requireHost({ request, response }: Visit): void {
+export function requireHost({ request, response }: RequestInfo): void {
   const { host } = request.headers;
   if (host === undefined ? request.httpVersionMinor === 0 : isHost(host)) return;
   response.setHeader('connection', 'close');
@@ -24,12 +24,12 @@ function isHost(host: string): boolean {
   return host === '' || (HOST.test(host) && URL.canParse(`http://${host}/`));
 }
 
-export function refuseExpectation({ response }: Visit): never {
+export function refuseExpectation({ response }: RequestInfo): never {
   response.setHeader('connection', 'close');
   fail('invalid_argument', 'Only the expectation 100-continue is supported.', { status: 417 });
 }
 
-export const NO_TUNNELS: Turned = {
+export const NO_TUNNELS: UpgradeRefusal = {
   status: 405,
   code: 'method_not_allowed',
   detail: 'This server is not a proxy.',
@@ -44,7 +44,7 @@ export function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-export function requireReading({ method, response }: Visit): void {
+export function requireReading({ method, response }: RequestInfo): void {
   if (isReading(method)) return;
   response.setHeader('allow', 'GET, HEAD');
   fail('method_not_allowed', 'This path supports GET and HEAD only.');

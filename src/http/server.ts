@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Front } from './front.ts';
+import type { RequestHandler } from './request-handler.ts';
 
 const HEADERS_MS = 10_000;
 /** The timeout for receiving a whole request, in milliseconds; responses and streams may take longer. */
@@ -24,7 +24,7 @@ export type HttpServer = {
   close(): Promise<void>;
 };
 
-export function createHttpServer(front: Front): HttpServer {
+export function createHttpServer(front: RequestHandler): HttpServer {
   const server = createServer(
     {
       headersTimeout: HEADERS_MS,

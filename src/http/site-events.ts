@@ -2,32 +2,32 @@ import type { Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
 import { inOneLine } from '../core/json.ts';
-import type { Live } from '../core/live.ts';
+import type { LiveEvent } from '../core/live.ts';
 import type { Log } from '../core/log.ts';
-import type { Maybe } from '../core/maybe.ts';
-import type { RedeemedTicket } from '../core/sites/room.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { RedeemedTicket } from '../core/sites/api.ts';
 import type { SiteEvent } from '../core/sites/site.ts';
-import type { GraphqlDoor } from '../graphql/door.ts';
-import { Chunk } from '../graphql/sse-frame.ts';
-import { createGroups, type Face, type Groups } from '../graphql/sse-group.ts';
-import type { Wire } from '../graphql/sse-wire.ts';
-import type { Admission } from './admission.ts';
-import { eventFrame } from './event-frame.ts';
+import type { GraphqlHandler } from '../graphql/http/handler.ts';
+import { Chunk } from '../web/sse-chunk.ts';
+import { createGroups, type EventEncoder, type Groups } from '../web/sse-group.ts';
+import type { SseStream } from '../web/sse-stream.ts';
+import type { AuthenticateRequest } from './authenticate-request.ts';
+import { eventFrame } from '../web/event-frame.ts';
 import type { Sockets } from './sockets.ts';
 import type { TokenGuard } from './token-guard.ts';
-import type { Visit } from './visit.ts';
+import type { RequestInfo } from './request-info.ts';
 
 /**
  * Answers `GET /site-sessions/{session_id}/events` with a plain event stream, and sets `access.who` to the requester.
  * False: the request has another path, and no response was sent.
  */
-export type SiteEvents = (visit: Visit, access: { who: Principal | null }) => Maybe<boolean>;
+export type SiteEvents = (visit: RequestInfo, access: { requester: Principal | null }) => MaybePromise<boolean>;
 
 export type SiteEventsOptions = {
   readonly core: Pick<Core, 'sites'>;
   readonly log: Log;
-  readonly streams: GraphqlDoor['streams'];
-  readonly admission: Admission;
+  readonly streams: GraphqlHandler['streams'];
+  readonly admission: AuthenticateRequest;
   readonly guard: TokenGuard;
   readonly sockets: Pick<Sockets, 'authenticated'>;
   /** Whether viewers who receive the same events share a group; default true. The bytes are the same either way. */
@@ -42,14 +42,18 @@ const PATH = /^\/site-sessions\/([^/]+)\/events$/;
 
 export function createSiteEvents(options: SiteEventsOptions): SiteEvents {
   const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true });
-  const open = async (visit: Visit, sessionId: string, access: { who: Principal | null }): Promise<boolean> => {
+  const open = async (
+    visit: RequestInfo,
+    sessionId: string,
+    access: { requester: Principal | null },
+  ): Promise<boolean> => {
     if (visit.method !== 'GET') {
       visit.response.setHeader('allow', 'GET');
       fail('method_not_allowed', 'This path supports GET only.');
     }
     const query = new URLSearchParams(visit.query);
     const holder = await holderOf(options, visit, { sessionId, ticket: query.get('ticket') });
-    access.who = holder.principal;
+    access.requester = holder.principal;
     await answer(options, visit, { holder, sessionId, names: namesOf(query) }, groups);
     return true;
   };
@@ -80,7 +84,7 @@ function sessionOf(path: string | null): string | null {
 /** With a token in the header, the ticket is ignored and not redeemed. Invalid tickets count like invalid tokens. */
 async function holderOf(
   { core, admission, guard, sockets }: SiteEventsOptions,
-  visit: Visit,
+  visit: RequestInfo,
   { sessionId, ticket }: { readonly sessionId: string; readonly ticket: string | null },
 ): Promise<Holder> {
   const principal = await admission(visit);
@@ -103,7 +107,7 @@ function namesOf(query: URLSearchParams): readonly string[] | null {
 
 async function answer(
   options: SiteEventsOptions,
-  visit: Visit,
+  visit: RequestInfo,
   { holder, sessionId, names }: Asked,
   groups: Groups<SiteEvent>,
 ): Promise<void> {
@@ -131,10 +135,10 @@ async function answer(
 class Place {
   release: (() => void) | undefined;
   leave: (() => void) | undefined;
-  #wire: Wire | null = null;
+  #wire: SseStream | null = null;
   #replaced = false;
 
-  taken(wire: Wire): void {
+  taken(wire: SseStream): void {
     this.#wire = wire;
     if (this.#replaced) this.replaced();
   }
@@ -155,7 +159,7 @@ class Place {
 /** Shared by all streams, so that none allocates its own. */
 function nothing(): void {}
 
-function faceOf(log: Log): Face<SiteEvent> {
+function faceOf(log: Log): EventEncoder<SiteEvent> {
   return {
     encode: siteFrame,
     envelope: () => BARE,
@@ -167,7 +171,7 @@ function faceOf(log: Log): Face<SiteEvent> {
   };
 }
 
-function siteFrame({ event, missed }: Live<SiteEvent>): string {
+function siteFrame({ event, missed }: LiveEvent<SiteEvent>): string {
   const { name, data, messageId, publishedAt } = event;
   const rest = { message_id: messageId, published_at: new Date(publishedAt).toISOString(), missed };
   const json = `{"name":${JSON.stringify(name)},"data":${data ?? 'null'},${JSON.stringify(rest).slice(1)}`;

@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { networkOf } from '../gateway/address.ts';
 import { Bucket } from '../gateway/rate.ts';
-import { isEventStream } from '../graphql/sse-wire.ts';
+import { isEventStream } from '../web/sse-stream.ts';
 import { takenBytes } from './socket-progress.ts';
 
 /** How often stalled readers are looked for, in milliseconds. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { CallboardError } from '../core/errors.ts';
-import type { Visit } from './visit.ts';
+import type { RequestInfo } from './request-info.ts';
 
 /** The browser builds that are served. No other file of the directory can be requested. */
 export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'site.js'];
@@ -12,7 +12,7 @@ type Loaded = { readonly stamp: string; readonly bytes: Buffer; readonly etag: s
  * Serves the browser builds of the client libraries from `folder`. A file is read on first use, and again after it
  * changes.
  */
-export function createClientFiles(folder: URL): (visit: Visit, name: string) => Promise<void> {
+export function createClientFiles(folder: URL): (visit: RequestInfo, name: string) => Promise<void> {
   const loaded = new Map<string, Loaded>();
   const load = async (name: string): Promise<Loaded> => {
     const file = new URL(name, folder);

@@ -6,7 +6,7 @@ import type { Metrics } from '../core/metrics.ts';
 import { networkOf } from '../gateway/address.ts';
 import { Bucket } from '../gateway/rate.ts';
 import type { BearerAuthenticator } from './auth.ts';
-import { createFailures } from './failures.ts';
+import { createAuthRateLimit } from './auth-rate-limit.ts';
 import { VerifyQueue } from './verify-queue.ts';
 
 /** Refused tokens that are logged one by one; the next line has the number of suppressed ones. */
@@ -32,7 +32,7 @@ export type TokenGuard = {
 };
 
 export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): TokenGuard {
-  const failures = createFailures(clock);
+  const failures = createAuthRateLimit(clock);
   const queue = new VerifyQueue();
   const note = createNotes({ clock, log });
   const explain = (error: unknown, address: string): unknown => {

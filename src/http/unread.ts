@@ -19,8 +19,8 @@ export interface Writable {
   on(event: 'close', listener: (this: Writable) => void): unknown;
 }
 
-/** The requester of a socket's last request; `who` is null before authentication and for a request without a token. */
-export type Requester = { readonly who: Principal | null };
+/** The requester of a socket's last request; `requester` is null before authentication and for a request without a token. */
+export type Requester = { readonly requester: Principal | null };
 
 type Reader = { requester: Requester | null; holdings: Holdings | null; bytes: number };
 
@@ -68,10 +68,10 @@ export class UnreadBytes {
   }
 
   /** Throws `share_exceeded` if the share is short and the requester holds more than the guarantee. */
-  requireRoom(who: Principal | null): void {
+  requireRoom(requester: Principal | null): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= this.#short) return;
-    if (shares.of(holderOf(who)).held('unread_bytes') > shares.bounds.unread_bytes.guarantee) throw exceeded();
+    if (shares.of(holderOf(requester)).held('unread_bytes') > shares.bounds.unread_bytes.guarantee) throw exceeded();
   }
 
   /**
@@ -118,7 +118,7 @@ export class UnreadBytes {
   }
 
   #holdingsOf({ requester, holdings }: Reader): Holdings {
-    const holder = holderOf(requester?.who ?? null);
+    const holder = holderOf(requester?.requester ?? null);
     return holdings?.userId === holder ? holdings : this.#options.shares.of(holder);
   }
 

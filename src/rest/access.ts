@@ -5,17 +5,17 @@ import type { Access } from './directive.ts';
  * The check for each access, made before the rest of the request is read. Each throws `unauthenticated` or `forbidden`.
  * Whether a grant covers the requested session is checked by the resolvers.
  */
-const CHECKS: Readonly<Record<Access, (who: Principal | null) => void>> = {
+const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = {
   ADMIN: requireAdmin,
-  INVOKE: (who) => requireScope(who, 'invoke'),
-  HOST: (who) => requireUser(who, 'host'),
+  INVOKE: (requester) => requireScope(requester, 'invoke'),
+  HOST: (requester) => requireUser(requester, 'host'),
   GRANT: requirePrincipal,
   ANY: requirePrincipal,
 };
 
 /** Throws `unauthenticated` or `forbidden` when the requester does not meet the route's access. */
-export function checkAccess(access: Access, who: Principal | null): void {
-  CHECKS[access](who);
+export function checkAccess(access: Access, requester: Principal | null): void {
+  CHECKS[access](requester);
 }
 
 /** Shown in the OpenAPI document as each operation's description. */

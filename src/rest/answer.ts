@@ -1,5 +1,5 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
-import type { Fault } from '../core/errors.ts';
+import type { InputError } from '../core/errors.ts';
 import { isCode, statusOf, type Code } from '../protocol/codes.ts';
 import type { Body } from './body.ts';
 import { isRecord } from './input.ts';
@@ -111,7 +111,10 @@ function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boo
 function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): Explained {
   const { errors } = explained;
   if (!errors || errors.length === 0) return explained;
-  const renamed = errors.map(({ parameter, detail }): Fault => ({ parameter: wireName(inputs, parameter), detail }));
+  const renamed = errors.map(({ parameter, detail }): InputError => ({
+    parameter: wireName(inputs, parameter),
+    detail,
+  }));
   return { ...explained, errors: renamed, detail: detailOf(renamed) };
 }
 

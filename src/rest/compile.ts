@@ -10,9 +10,9 @@ import {
   type DocumentNode,
   type GraphQLSchema,
 } from 'graphql';
-import { CallboardError, type Fault } from '../core/errors.ts';
+import { CallboardError, type InputError } from '../core/errors.ts';
 import type { Shape } from '../core/json-shape.ts';
-import type { Plan, Plans } from '../graphql/plan.ts';
+import type { Plan, Plans } from '../graphql/execution/plan.ts';
 import { findBody, withTypename, type Body } from './body.ts';
 import { REST_SDL, readDirective, type Report, type RestDirective } from './directive.ts';
 import type { DocumentText } from './documents.ts';
@@ -44,7 +44,7 @@ export function compileRoutes(
   documents: readonly DocumentText[],
   plans: Plans,
 ): readonly Route[] {
-  const faults: Fault[] = [];
+  const faults: InputError[] = [];
   const whole = concatAST(documents.map((document) => parseDocument(document, faults)));
   const withRest = extendSchema(schema, parse(REST_SDL));
   for (const error of validate(withRest, whole, undefined, { maxErrors: 1000 })) faults.push(faultOf(error));
@@ -63,7 +63,7 @@ export function compileRoutes(
   return routes;
 }
 
-function parseDocument({ name, text }: DocumentText, faults: Fault[]): DocumentNode {
+function parseDocument({ name, text }: DocumentText, faults: InputError[]): DocumentNode {
   try {
     return parse(new Source(text, name));
   } catch (error) {
@@ -73,14 +73,14 @@ function parseDocument({ name, text }: DocumentText, faults: Fault[]): DocumentN
   }
 }
 
-function faultOf(error: GraphQLError): Fault {
+function faultOf(error: GraphQLError): InputError {
   const { source, locations, nodes } = error;
   const line = locations?.[0]?.line;
   const name = source?.name ?? nodes?.[0]?.loc?.source.name ?? 'documents';
   return { parameter: line === undefined ? name : `${name}:${line}`, detail: error.message };
 }
 
-type Compiling = { readonly plans: Plans; readonly faults: Fault[] };
+type Compiling = { readonly plans: Plans; readonly faults: InputError[] };
 
 function compileRoute(schema: GraphQLSchema, document: DocumentNode, { plans, faults }: Compiling): Route | null {
   const operation = document.definitions.find((one) => one.kind === Kind.OPERATION_DEFINITION);
@@ -129,7 +129,7 @@ function makeRoute({ operation, directive }: OperationSource, parts: Parts): Rou
 /**
  * Reports routes with the same method whose paths differ only in parameter names: only one of them could be reached.
  */
-function findTwins(routes: readonly Route[], faults: Fault[]): void {
+function findTwins(routes: readonly Route[], faults: InputError[]): void {
   const seen = new Map<string, Route>();
   for (const route of routes) {
     const key = `${route.method} ${route.path.replaceAll(/\{\w+\}/g, '{}')}`;

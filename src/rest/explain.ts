@@ -1,5 +1,5 @@
-import type { Fault } from '../core/errors.ts';
-import { callboardErrorOf, type Mask } from '../graphql/mask.ts';
+import type { InputError } from '../core/errors.ts';
+import { callboardErrorOf, type Mask } from '../graphql/execution/mask.ts';
 import { isCode } from '../protocol/codes.ts';
 import { explainError, type Explained } from './problem.ts';
 
@@ -27,6 +27,6 @@ export function createExplain(mask: Mask): Explain {
   };
 }
 
-function isFaults(value: unknown): value is readonly Fault[] {
-  return Array.isArray(value) && value.every((one: Partial<Fault>) => typeof one?.parameter === 'string');
+function isFaults(value: unknown): value is readonly InputError[] {
+  return Array.isArray(value) && value.every((one: Partial<InputError>) => typeof one?.parameter === 'string');
 }

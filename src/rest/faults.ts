@@ -1,4 +1,4 @@
-import type { Fault } from '../core/errors.ts';
+import type { InputError } from '../core/errors.ts';
 
 /**
  * The number of faults that one answer lists at most: a request with thousands of faults is explained well enough by
@@ -8,10 +8,10 @@ const MOST = 32;
 const NAME_CHARS = 64;
 
 /** Collects what is wrong with one request, bounded in number and length. */
-export type Faults = { readonly list: readonly Fault[]; add(parameter: string, detail: string): void };
+export type Faults = { readonly list: readonly InputError[]; add(parameter: string, detail: string): void };
 
 export function collectFaults(): Faults {
-  const list: Fault[] = [];
+  const list: InputError[] = [];
   return {
     list,
     add(parameter, detail) {

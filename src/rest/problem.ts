@@ -1,4 +1,4 @@
-import type { CallboardError, Code, Fault } from '../core/errors.ts';
+import type { CallboardError, Code, InputError } from '../core/errors.ts';
 import { SHARE_NAMES } from '../core/shares/bounds.ts';
 import { CODES, statusOf } from '../protocol/codes.ts';
 import type { JsonSchema } from './leaf.ts';
@@ -9,7 +9,7 @@ export type Explained = {
   readonly detail: string;
   readonly status?: number;
   readonly id?: string;
-  readonly errors?: readonly Fault[];
+  readonly errors?: readonly InputError[];
   readonly retryAfterMs?: number;
   /** The share that is used up. */
   readonly share?: string;
@@ -64,11 +64,11 @@ export function explainError(error: CallboardError): Explained {
 }
 
 /** One `invalid_argument` with every fault. */
-export function invalidInput(faults: readonly Fault[]): Explained {
+export function invalidInput(faults: readonly InputError[]): Explained {
   return { code: 'invalid_argument', detail: detailOf(faults), errors: faults };
 }
 
-export function detailOf(faults: readonly Fault[]): string {
+export function detailOf(faults: readonly InputError[]): string {
   return faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; ');
 }
 

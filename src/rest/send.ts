@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { writeJson } from '../core/json.ts';
-import type { Reply } from '../graphql/reply.ts';
+import type { Reply } from '../web/reply.ts';
 import { PROBLEM_TYPE, type Answer } from './problem.ts';
 
 /** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */

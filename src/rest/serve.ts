@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, type JsonText } from '../core/json.ts';
-import { andThen } from '../core/maybe.ts';
-import type { Reply } from '../graphql/reply.ts';
-import type { RequestNotes } from '../graphql/request-notes.ts';
+import { thenDo } from '../core/maybe-promise.ts';
+import type { Reply } from '../web/reply.ts';
+import type { RequestNotes } from '../web/request-notes.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Explain } from './explain.ts';
-import { HungUp } from '../graphql/request-hang-up.ts';
+import { HangUpSignal } from '../web/hang-up.ts';
 import { isRecord } from './input.ts';
 import { invalidInput, problem, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
@@ -18,7 +18,7 @@ import { writtenAnswer, writtenData } from './written.ts';
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
 export type Exchange = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
   /** The query string without the `?`. */
@@ -37,8 +37,8 @@ export type Serving = {
    * the requester hangs up.
    */
   readonly contextOf: (asked: {
-    readonly who: Principal | null;
-    readonly signal?: HungUp;
+    readonly requester: Principal | null;
+    readonly signal?: HangUpSignal;
     readonly asks: ReadonlySet<string>;
     readonly notes?: RequestNotes | undefined;
   }) => unknown;
@@ -61,20 +61,20 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
   }
   const failed = (error: unknown): void => answered(problem(serving.explain(error)));
   try {
-    checkAccess(route.access, exchange.who);
+    checkAccess(route.access, exchange.requester);
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
     if (faults.length > 0) return answered(problem(invalidInput(faults)));
     // Only a mutation may wait, so only a mutation listens for a hang-up. A query finishes before a hang-up could
     // matter.
-    const signal = route.mutates ? { signal: new HungUp(res) } : {};
-    const { who, notes } = exchange;
-    const context = serving.contextOf({ who, notes, asks: route.plan.asks(variables), ...signal });
+    const signal = route.mutates ? { signal: new HangUpSignal(res) } : {};
+    const { requester, notes } = exchange;
+    const context = serving.contextOf({ requester, notes, asks: route.plan.asks(variables), ...signal });
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
-    const answer = andThen(writtenData(route, context, variables), (data) =>
+    const answer = thenDo(writtenData(route, context, variables), (data) =>
       data === null
-        ? andThen(route.plan.run(context, variables), shown)
+        ? thenDo(route.plan.run(context, variables), shown)
         : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
     );
     if (answer instanceof Promise) answer.then(answered).catch(failed);

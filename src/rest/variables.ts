@@ -5,7 +5,7 @@ import { decode, queryPairs } from './coerce.ts';
 import { collectFaults, type Faults } from './faults.ts';
 import { isRecord } from './input.ts';
 import type { Input } from './inputs.ts';
-import type { Fault } from '../core/errors.ts';
+import type { InputError } from '../core/errors.ts';
 
 /** What a route needs to read a request. */
 export type Reading = {
@@ -35,7 +35,7 @@ export function readVariables(
   parts: RequestParts,
 ): {
   readonly variables: Readonly<Variables>;
-  readonly faults: readonly Fault[];
+  readonly faults: readonly InputError[];
   readonly defaulted: readonly string[];
 } {
   const faults = collectFaults();

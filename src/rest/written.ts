@@ -1,6 +1,6 @@
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
-import type { Maybe } from '../core/maybe.ts';
-import type { Plan, Variables } from '../graphql/plan.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { Plan, Variables } from '../graphql/execution/plan.ts';
 import { statusOfOutcome, type Answering } from './answer.ts';
 import type { Variant } from './body.ts';
 import type { Answer } from './problem.ts';
@@ -30,7 +30,11 @@ export type Writing = {
 };
 
 /** The data as JSON text. Null: call the plan's `run` with the same context. */
-export function writtenData({ plan, around }: Writing, context: unknown, variables: Variables): Maybe<string | null> {
+export function writtenData(
+  { plan, around }: Writing,
+  context: unknown,
+  variables: Variables,
+): MaybePromise<string | null> {
   return around === null ? null : plan.write(context, variables);
 }
 

@@ -22,8 +22,8 @@ describe('retention under load', () => {
         instanceId: 'i1',
         payload,
       }));
-      const who = users[(sent / INGEST_BATCH) % USERS] ?? null;
-      const verdicts = await test.core.ingest.ingest(who, batch);
+      const requester = users[(sent / INGEST_BATCH) % USERS] ?? null;
+      const verdicts = await test.core.ingest.ingest(requester, batch);
       if (!verdicts.every(({ retained }) => retained)) throw new Error('one was not retained');
       most = Math.max(most, history.totals().bytes);
     }

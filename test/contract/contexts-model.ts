@@ -22,7 +22,7 @@ type Act =
   | ({ readonly kind: 'report'; readonly behind: number; readonly report: Report } & Who)
   | { readonly kind: 'advance'; readonly ms: number };
 
-const who = { userId: fc.constantFrom('a', 'a!', 'b'), clientId: fc.constantFrom('x', 'y') };
+const requester = { userId: fc.constantFrom('a', 'a!', 'b'), clientId: fc.constantFrom('x', 'y') };
 const rowId = fc.constantFrom('r', 's', 'S', 't~', 't');
 const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null });
 
@@ -70,7 +70,7 @@ export const contextActs: fc.Arbitrary<Act> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('connect' as const),
       instanceId: fc.constantFrom('i1', 'i1', 'i2'),
-      ...who,
+      ...requester,
     }),
   },
   {
@@ -79,12 +79,12 @@ export const contextActs: fc.Arbitrary<Act> = fc.oneof(
       kind: fc.constant('report' as const),
       behind: fc.constantFrom(0, 0, 0, 1),
       report: reports,
-      ...who,
+      ...requester,
     }),
   },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constantFrom('touch' as const, 'disconnect' as const), ...who }),
+    arbitrary: fc.record({ kind: fc.constantFrom('touch' as const, 'disconnect' as const), ...requester }),
   },
   {
     weight: 2,

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { MESSAGE_KINDS, type Message, type MessageKind, type NewMessage } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { MessageFilter } from '../../src/core/history/store.ts';
-import type { Maybe } from '../../src/core/maybe.ts';
+import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
 import type { HistoryBounds } from './history.ts';
 import type { Bench } from './kit.ts';
@@ -184,7 +184,7 @@ export class HistoryModel {
   }
 }
 
-async function pagesOf(page: (after: Position | null) => Maybe<Scan<Message> | null>): Promise<Message[]> {
+async function pagesOf(page: (after: Position | null) => MaybePromise<Scan<Message> | null>): Promise<Message[]> {
   const found: Message[] = [];
   let after: Position | null = null;
   do {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import type { Who } from '../../src/core/core.ts';
+import type { Requester } from '../../src/core/core.ts';
 import { hello } from '../contract/connections-kit.ts';
 import { newMessage } from '../contract/history-model.ts';
 import { admin, user } from '../kit/core.ts';
@@ -22,14 +22,15 @@ async function answer(ask: () => unknown): Promise<string> {
   }
 }
 
-const reads: Record<string, (rooms: Rooms, who: Who, userId: string) => unknown> = {
-  'connections.list': ({ connections }, who, userId) => connections.list(who, { userId }, {}),
-  'connections.get': ({ connections }, who, userId) => connections.get(who, { userId, clientId: 'tab' }),
-  'connections.events': ({ connections }, who, userId) => connections.events(who, userId),
-  'history.streams': ({ history }, who, userId) => history.streams(who, userId, null, {}),
-  'history.messages': ({ history }, who, userId) => history.messages(who, { stream: `${userId}/clients/tab` }, {}),
-  'history.ofCommand': ({ history }, who, userId) => history.ofCommand(who, userId, 'c1', {}),
-  'users.get': ({ users }, who, userId) => users.get(who, userId),
+const reads: Record<string, (rooms: Rooms, requester: Requester, userId: string) => unknown> = {
+  'connections.list': ({ connections }, requester, userId) => connections.list(requester, { userId }, {}),
+  'connections.get': ({ connections }, requester, userId) => connections.get(requester, { userId, clientId: 'tab' }),
+  'connections.events': ({ connections }, requester, userId) => connections.events(requester, userId),
+  'history.streams': ({ history }, requester, userId) => history.streams(requester, userId, null, {}),
+  'history.messages': ({ history }, requester, userId) =>
+    history.messages(requester, { stream: `${userId}/clients/tab` }, {}),
+  'history.ofCommand': ({ history }, requester, userId) => history.ofCommand(requester, userId, 'c1', {}),
+  'users.get': ({ users }, requester, userId) => users.get(requester, userId),
 };
 /** How another user's things and things that do not exist look alike. */
 const hidden: Record<string, string> = {
@@ -80,15 +81,18 @@ describe('who may read what', () => {
   });
 
   it('takes an omitted user for the asker, and for all users where an administrator asks', async () => {
-    const usersOf = async (who: Who): Promise<string[]> =>
-      (await rooms.connections.list(who, {}, {})).nodes.map(({ userId }) => userId);
+    const usersOf = async (requester: Requester): Promise<string[]> =>
+      (await rooms.connections.list(requester, {}, {})).nodes.map(({ userId }) => userId);
     expect(await usersOf(owner)).toEqual(['alice']);
     expect(await usersOf(admin)).toEqual(['alice', 'bob']);
     expect(await usersOf(other)).toEqual([]);
   });
 
   it('keeps lists over all users, and the sample of actions, to administrators', async () => {
-    for (const ask of [(who: Who) => rooms.users.list(who, {}), (who: Who) => rooms.actions.sample(who, null)]) {
+    for (const ask of [
+      (requester: Requester) => rooms.users.list(requester, {}),
+      (requester: Requester) => rooms.actions.sample(requester, null),
+    ]) {
       expect(await answer(() => ask(admin))).toBe('rows');
       expect(await answer(() => ask(owner))).toBe('forbidden');
       expect(await answer(() => ask(unscoped))).toBe('forbidden');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ContextQuery, WorkerView } from '../../src/core/contexts/room.ts';
+import type { ContextQuery, WorkerView } from '../../src/core/contexts/api.ts';
 import type { ReportedContext } from '../../src/core/contexts/context.ts';
 import { CLIENT_CONTEXTS, DEAD_MS, FORGET_MS, STALE_MS, WORKER_LIST } from '../../src/core/limits.ts';
 import { browserWindow, context, delta, report, snapshot, worker } from '../contract/contexts-kit.ts';
@@ -81,8 +81,8 @@ describe('who may see contexts and windows', () => {
       await session.report(report(snapshot(context(`of-${userId}`)), snapshot(browserWindow('w', { type: userId }))));
     }
     const rooms = at.core.contexts;
-    const ids = async (who: typeof alice | typeof admin | null, query: ContextQuery) =>
-      (await rooms.list(who, query, {})).nodes.map(({ contextId }) => contextId);
+    const ids = async (requester: typeof alice | typeof admin | null, query: ContextQuery) =>
+      (await rooms.list(requester, query, {})).nodes.map(({ contextId }) => contextId);
     expect(await ids(alice, {})).toEqual(['of-alice']);
     expect(await ids(alice, { userId: 'alice' })).toEqual(['of-alice']);
     expect(await ids(admin, {})).toEqual(['of-alice', 'of-bob']);
@@ -98,12 +98,12 @@ describe('who may see contexts and windows', () => {
     await expect(rooms.workers(alice, [{ userId: 'bob', view: 'idle' }], 1)).rejects.toMatchObject({
       code: 'not_found',
     });
-    for (const who of [user('alice', 'connect'), null]) {
-      const code = who ? 'forbidden' : 'unauthenticated';
-      await expect(rooms.list(who, {}, {})).rejects.toMatchObject({ code });
-      await expect(rooms.windowCount(who, {})).rejects.toMatchObject({ code });
-      await expect(rooms.window(who, 'alice', 'w')).rejects.toMatchObject({ code });
-      await expect(rooms.workers(who, [{ userId: 'alice', view: 'idle' }], 1)).rejects.toMatchObject({ code });
+    for (const requester of [user('alice', 'connect'), null]) {
+      const code = requester ? 'forbidden' : 'unauthenticated';
+      await expect(rooms.list(requester, {}, {})).rejects.toMatchObject({ code });
+      await expect(rooms.windowCount(requester, {})).rejects.toMatchObject({ code });
+      await expect(rooms.window(requester, 'alice', 'w')).rejects.toMatchObject({ code });
+      await expect(rooms.workers(requester, [{ userId: 'alice', view: 'idle' }], 1)).rejects.toMatchObject({ code });
     }
   });
 

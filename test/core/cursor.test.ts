@@ -5,7 +5,7 @@ import { Cursors, type Listing } from '../../src/core/cursor.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 
 const cursors = new Cursors(createCrypto('one key'));
-const listing: Listing = { name: 'connections', filter: { userId: null, status: 'stale' }, asker: 'admin:ops' };
+const listing: Listing = { name: 'connections', filter: { userId: null, status: 'stale' }, requester: 'admin:ops' };
 const position = ['alice', 'tab/\u{1f600}\n.'];
 
 function codeOf(read: () => unknown): string | undefined {
@@ -39,8 +39,8 @@ describe('a cursor', () => {
   });
 
   const foreign: [string, Listing][] = [
-    ['another asker', { ...listing, asker: 'admin:other' }],
-    ['a user of the same name', { ...listing, asker: 'user:ops' }],
+    ['another asker', { ...listing, requester: 'admin:other' }],
+    ['a user of the same name', { ...listing, requester: 'user:ops' }],
     ['another filter', { ...listing, filter: { userId: null, status: 'connected' } }],
     ['a narrower filter', { ...listing, filter: { userId: 'alice', status: 'stale' } }],
     ['no filter', { ...listing, filter: null }],

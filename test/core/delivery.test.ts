@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/rules.ts';
-import type { Who } from '../../src/core/core.ts';
+import type { Requester } from '../../src/core/core.ts';
 import type { MailboxRow, NodeReport } from '../../src/core/delivery/nodes.ts';
 import { NODE_LEASE_MS } from '../../src/core/limits.ts';
 import type { Log } from '../../src/core/log.ts';
@@ -50,14 +50,14 @@ describe('whoever is no administrator', () => {
     const client = await connect(relay.core, alice);
     const { delivery } = relay.core;
     const key = { ...TAB, commandId: 'c1' };
-    const asks: ((who: Who) => Promise<unknown>)[] = [
-      (who) => delivery.summary(who),
-      (who) => delivery.nodes(who, LISTING),
-      (who) => delivery.tenants(who, LISTING),
-      (who) => delivery.status(who, key),
-      (who) => delivery.commands(who, { userId: 'alice' }, LISTING),
-      (who) => delivery.disconnectClient(who, TAB, null),
-      (who) => delivery.drainNode(who, 'n1', 0),
+    const asks: ((requester: Requester) => Promise<unknown>)[] = [
+      (requester) => delivery.summary(requester),
+      (requester) => delivery.nodes(requester, LISTING),
+      (requester) => delivery.tenants(requester, LISTING),
+      (requester) => delivery.status(requester, key),
+      (requester) => delivery.commands(requester, { userId: 'alice' }, LISTING),
+      (requester) => delivery.disconnectClient(requester, TAB, null),
+      (requester) => delivery.drainNode(requester, 'n1', 0),
     ];
     for (const ask of asks) {
       await expect(ask(alice)).rejects.toMatchObject({ code: 'forbidden' });
@@ -290,7 +290,7 @@ describe('disconnecting a client', () => {
       connection: { ...TAB, instanceId: 'i1', disconnectedAt: relay.clock.now(), disconnectCause: 'operator' },
     });
     const subject = { ...TAB, instanceId: 'i1', nodeId: 'n1', reason: 'misbehaves' };
-    expect(lines).toEqual([{ audit: 'disconnect', who: 'admin:test', ...subject }]);
+    expect(lines).toEqual([{ audit: 'disconnect', requester: 'admin:test', ...subject }]);
     expect(relay.counts.get('links_closed:operator')).toBe(1);
     // The command is not ended by it: its client may come back and report.
     expect(await relay.core.delivery.status(admin, { ...TAB, commandId: 'c1' })).toMatchObject({ stage: 'dispatched' });
@@ -366,7 +366,7 @@ describe('draining a node', () => {
       unfinishedCommands: 1,
       updatedAt: relay.clock.now(),
     });
-    expect(lines).toEqual([{ audit: 'drain', who: 'admin:test', nodeId: 'n1', withinMs: 60_000 }]);
+    expect(lines).toEqual([{ audit: 'drain', requester: 'admin:test', nodeId: 'n1', withinMs: 60_000 }]);
     expect(await invoke(relay, 'more')).toMatchObject({ kind: 'refused', code: 'draining' });
     await expect(connect(relay.core, user('carol'))).rejects.toMatchObject({ code: 'draining' });
     await relay.clock.advance(2_000);

@@ -4,7 +4,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { CODES } from '../../src/core/errors.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
-import type { IngestMessage, IngestVerdict } from '../../src/core/ingest/room.ts';
+import type { IngestMessage, IngestVerdict } from '../../src/core/ingest/api.ts';
 import { toJson, trustJson } from '../../src/core/json.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
@@ -281,9 +281,9 @@ describe('deduplication at ingestion', () => {
 
   it('is shown to administrators alone, for windows of 10 to 3600 seconds', async () => {
     await using test = await testCore();
-    for (const who of [null, alice] as const) {
-      await expect(test.core.dedup.stats(who, 60)).rejects.toMatchObject({ name: 'CallboardError' });
-      await expect(test.core.dedup.backend(who)).rejects.toMatchObject({ name: 'CallboardError' });
+    for (const requester of [null, alice] as const) {
+      await expect(test.core.dedup.stats(requester, 60)).rejects.toMatchObject({ name: 'CallboardError' });
+      await expect(test.core.dedup.backend(requester)).rejects.toMatchObject({ name: 'CallboardError' });
     }
     for (const seconds of [9, 3601, 0, -1, 10.5, Number.NaN])
       await expect(test.core.dedup.stats(admin, seconds)).rejects.toMatchObject({ code: 'invalid_argument' });
@@ -392,12 +392,12 @@ describe('fuzz: whatever is ingested', () => {
 
   it('has a verdict of its own, with a closed code that is no fault of the relay, and touches no other user', async () => {
     await fc.assert(
-      fc.asyncProperty(anyWho, fc.array(anyMessage, { minLength: 1, maxLength: 20 }), async (who, messages) => {
+      fc.asyncProperty(anyWho, fc.array(anyMessage, { minLength: 1, maxLength: 20 }), async (requester, messages) => {
         await using test = await testCore();
         await connect(test.core, alice, { clientId: 'tab', instanceId: 'tab' });
-        const verdicts = await test.core.ingest.ingest(who, messages);
+        const verdicts = await test.core.ingest.ingest(requester, messages);
         expect(verdicts).toHaveLength(messages.length);
-        const own = who.kind === 'user' ? who.userId : '';
+        const own = requester.kind === 'user' ? requester.userId : '';
         for (const [i, { error, retained: kept, duplicate, stream, published }] of verdicts.entries()) {
           expect([error !== null, kept, duplicate].filter(Boolean)).toHaveLength(1);
           expect(published).toBe(false);

@@ -233,9 +233,9 @@ describe('refusals come in order', () => {
     ['another user', user('bob'), { params: toJson({ __cooperative_site_id: 1 }) }, 'not_found'],
     ['a wrong input', alice, { action: '9', params: toJson([]) }, 'invalid_argument'],
     ['a reserved parameter', alice, { params: toJson({ __Cooperative_Site_x: 1 }) }, 'reserved_parameter'],
-  ] as const)('%s is thrown as %#', async (_name, who, over, code) => {
+  ] as const)('%s is thrown as %#', async (_name, requester, over, code) => {
     await using relay = await testCore();
-    await expect(relay.core.rpc.invoke(who, { ...target, ...over })).rejects.toMatchObject({ code });
+    await expect(relay.core.rpc.invoke(requester, { ...target, ...over })).rejects.toMatchObject({ code });
   });
 
   it('names every wrong input at once', async () => {

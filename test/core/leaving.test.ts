@@ -3,7 +3,7 @@ import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { CommandStore, DispatchResult } from '../../src/core/delivery/commands.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { BACK_PRESSURE_BYTES, LEAVING_LINKS } from '../../src/core/limits.ts';
-import type { Maybe } from '../../src/core/maybe.ts';
+import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user, type TestClient, type TestCore } from '../kit/core.ts';
 
@@ -32,7 +32,7 @@ async function slowCore(): Promise<Slow> {
     (commands: CommandStore): CommandStore['dispatch'] =>
     (key, binding, attempt) => {
       const { promise, resolve } = Promise.withResolvers<DispatchResult>();
-      let result: Maybe<DispatchResult> = { kind: 'skip' };
+      let result: MaybePromise<DispatchResult> = { kind: 'skip' };
       const reach = () => void (result = commands.dispatch(key, binding, attempt));
       steps.push({ reach, answer: () => resolve(result) });
       return promise;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFeed, type Live, type Subscription } from '../../src/core/live.ts';
+import { createFeed, type LiveEvent, type Subscription } from '../../src/core/live.ts';
 
 function feedOf<T>(bound?: number) {
   let ends = 0;
@@ -7,8 +7,8 @@ function feedOf<T>(bound?: number) {
   return { ...feed, ends: () => ends };
 }
 
-async function take<T>(subscription: Subscription<T>, count: number): Promise<Live<T>[]> {
-  const taken: Live<T>[] = [];
+async function take<T>(subscription: Subscription<T>, count: number): Promise<LiveEvent<T>[]> {
+  const taken: LiveEvent<T>[] = [];
   for (let i = 0; i < count; i++) {
     const { value, done } = await subscription.next();
     if (done) break;
@@ -52,7 +52,7 @@ describe('a subscription', () => {
   it('lets a reader at its own pace lose nothing while it keeps up', async () => {
     const { subscription, push, end } = feedOf<number>(2);
     const reading = (async () => {
-      const all: Live<number>[] = [];
+      const all: LiveEvent<number>[] = [];
       for await (const live of subscription) all.push(live);
       return all;
     })();

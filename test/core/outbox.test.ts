@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { MemoryBackend } from '../../src/backends/memory/backend.ts';
-import { createOutbox } from '../../src/core/delivery/outbox.ts';
+import { createStoreRetryQueue } from '../../src/core/delivery/store-retry-queue.ts';
 import { CallboardError } from '../../src/core/errors.ts';
-import { OUTBOX_BYTES, OUTBOX_ENTRIES } from '../../src/core/limits.ts';
+import { RETRY_QUEUE_BYTES, RETRY_QUEUE_ENTRIES } from '../../src/core/limits.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { connect, testCore, user } from '../kit/core.ts';
@@ -19,7 +19,7 @@ function bench() {
   const clock = new FakeClock();
   const taken: string[] = [];
   const world = { away: false, tries: 0 };
-  const outbox = createOutbox({ clock, log: silentLog });
+  const outbox = createStoreRetryQueue({ clock, log: silentLog });
   const put = (name: string, over: { lane?: string; bytes?: number } = {}) =>
     outbox.take({
       lane: name,
@@ -82,12 +82,12 @@ describe('the outbox of a node', () => {
   it('is bounded by count and by bytes: what is beyond is refused', async () => {
     const { world, put, outbox } = bench();
     world.away = true;
-    const big = put('big', { bytes: OUTBOX_BYTES - 10 });
+    const big = put('big', { bytes: RETRY_QUEUE_BYTES - 10 });
     await settle();
     await expect(put('more', { bytes: 11 })).rejects.toMatchObject({ code: 'store_unavailable' });
-    const small = Array.from({ length: OUTBOX_ENTRIES - 1 }, (_, i) => put(`s${i}`, { bytes: 0 }));
+    const small = Array.from({ length: RETRY_QUEUE_ENTRIES - 1 }, (_, i) => put(`s${i}`, { bytes: 0 }));
     await expect(put('one too many', { bytes: 0 })).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(outbox.size).toBe(OUTBOX_ENTRIES);
+    expect(outbox.size).toBe(RETRY_QUEUE_ENTRIES);
     outbox.stop();
     const ended = await Promise.allSettled([big, ...small]);
     expect(ended.every(({ status }) => status === 'rejected')).toBe(true);

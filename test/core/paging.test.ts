@@ -207,8 +207,8 @@ describe('a page', () => {
     for (const client of ['a', 'b']) await rooms.backend.connections.connect(hello('alice', client));
     const first = await rooms.connections.list(admin, { userId: 'alice' }, { first: 1 });
     const endCursor = first.cursors.end();
-    const again = (who: typeof admin, userId: string | null) =>
-      rooms.connections.list(who, { userId }, { after: endCursor });
+    const again = (requester: typeof admin, userId: string | null) =>
+      rooms.connections.list(requester, { userId }, { after: endCursor });
     await expect(again({ ...admin, name: 'other' } as typeof admin, 'alice')).rejects.toMatchObject({
       code: 'invalid_cursor',
     });

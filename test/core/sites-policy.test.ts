@@ -4,9 +4,9 @@ import { isEventName } from '../../src/core/sites/definition.ts';
 import {
   effectiveEvents,
   sessionPolicy,
-  type Deed,
+  type SessionOperation,
   type HostedSite,
-  type Question,
+  type SessionPolicyInput,
 } from '../../src/core/sites/policy.ts';
 import { projectSiteEvent, type ProjectionFacts } from '../../src/core/sites/projector.ts';
 import { ownerGrant, type Grant, type SiteSession } from '../../src/core/sites/session.ts';
@@ -34,17 +34,17 @@ const DEEDS = {
   share: { kind: 'share', events: ['changed'], actions: ['add'], share: true },
   subscribe: { kind: 'subscribe', names: ['changed'] },
   invoke: { kind: 'invoke', action: 'add' },
-} as const satisfies Record<Deed['kind'], Deed>;
-type Kind = Deed['kind'];
+} as const satisfies Record<SessionOperation['kind'], SessionOperation>;
+type Kind = SessionOperation['kind'];
 const KINDS: readonly Kind[] = ['read', 'share', 'subscribe', 'invoke'];
 
-function ask(deed: Deed, over: Partial<Question> = {}): string {
+function ask(deed: SessionOperation, over: Partial<SessionPolicyInput> = {}): string {
   const verdict = sessionPolicy.allows({ grant, session, site, now: NOW, deed, ...over });
   return verdict.allowed ? 'allowed' : verdict.code;
 }
 
 /** What breaks, and the code for each deed that it forbids: the others stay allowed. */
-const BROKEN: readonly (readonly [string, Partial<Question>, Partial<Record<Kind, string>>])[] = [
+const BROKEN: readonly (readonly [string, Partial<SessionPolicyInput>, Partial<Record<Kind, string>>])[] = [
   ['nothing', {}, {}],
   [
     'the grant is revoked',

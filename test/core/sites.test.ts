@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { SESSION_TTL_SECONDS, TICKET_MS } from '../../src/core/limits.ts';
-import type { SiteDefinition } from '../../src/core/sites/room.ts';
+import type { SiteDefinition } from '../../src/core/sites/api.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
@@ -36,19 +36,19 @@ async function board(over: Partial<SiteDefinition> = {}, options: Parameters<typ
   return { ...made, sessionId, opened, holder, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
 }
 
-function host(core: TestCore['core'], over: Parameters<typeof connect>[2] = {}, who = alice) {
+function host(core: TestCore['core'], over: Parameters<typeof connect>[2] = {}, requester = alice) {
   const actions = ['add', 'drop', 'secret'].map(advertisement);
-  return connect(core, who, { clientId: 'desk', clientType: 'console', actions, ...over });
+  return connect(core, requester, { clientId: 'desk', clientType: 'console', actions, ...over });
 }
 
-async function share(at: Awaited<ReturnType<typeof board>>, who: Principal, request = {}) {
-  const given = await at.core.sites.share(who, at.sessionId, request);
+async function share(at: Awaited<ReturnType<typeof board>>, requester: Principal, request = {}) {
+  const given = await at.core.sites.share(requester, at.sessionId, request);
   if (!given) throw new Error('not shared');
   return { ...given, holder: await at.core.sites.holder(given.token) };
 }
 
-function publish({ core }: Pick<TestCore, 'core'>, name: string, data: unknown = null, who = alice) {
-  return core.ingest.ingestCooperativeSiteMessage(who, {
+function publish({ core }: Pick<TestCore, 'core'>, name: string, data: unknown = null, requester = alice) {
+  return core.ingest.ingestCooperativeSiteMessage(requester, {
     ...{ kind: 'event', streamSuffix: 'sites/board/events', clientId: 'desk', instanceId: 'i1' },
     payload: toJson({ name, data }),
   });
@@ -58,24 +58,24 @@ describe('a definition', () => {
   it('is written by its owner with the scope host, and read with invoke', async () => {
     await using at = await board();
     const { sites } = at.core;
-    for (const [who, expected] of [
+    for (const [requester, expected] of [
       [null, 'unauthenticated'],
       [admin, 'forbidden'],
       [at.holder, 'forbidden'],
       [user('alice', 'invoke', 'connect'), 'forbidden'],
       [user('alice', 'host'), 'done'],
     ] as const) {
-      expect(await code(sites.register(who, BOARD))).toBe(expected);
-      expect(await code(sites.open(who, 'board', {}))).toBe(expected);
+      expect(await code(sites.register(requester, BOARD))).toBe(expected);
+      expect(await code(sites.open(requester, 'board', {}))).toBe(expected);
     }
-    for (const [who, expected] of [
+    for (const [requester, expected] of [
       [null, 'unauthenticated'],
       [at.holder, 'forbidden'],
       [user('alice', 'host', 'connect'), 'forbidden'],
       [user('alice', 'invoke'), 'done'],
       [user('bob', 'invoke'), null],
     ] as const)
-      expect(await code(sites.get(who, null, 'board'))).toBe(expected);
+      expect(await code(sites.get(requester, null, 'board'))).toBe(expected);
     expect(await code(sites.remove(at.holder, 'board'))).toBe('forbidden');
     expect(await sites.remove(bob, 'board')).toBeNull();
     expect(await sites.remove(alice, 'board')).toEqual({ siteId: 'board', closedSessions: 2 });
@@ -182,13 +182,13 @@ describe('a session', () => {
     const foreign = await sites.register(bob, BOARD).then(() => sites.open(bob, 'board', {}));
     const stranger = await sites.holder(foreign?.token ?? '');
     const { sessionId } = at;
-    for (const who of [bob, stranger]) {
-      expect(await sites.session(who, sessionId)).toBeNull();
-      expect(await sites.share(who, sessionId, {})).toBeNull();
-      expect(await sites.revoke(who, sessionId, at.opened.grant.grantId)).toBeNull();
-      expect(await sites.ticket(who, sessionId)).toBeNull();
-      expect(await sites.subscribe(who, sessionId, null)).toBeNull();
-      expect(await sites.invoke(who, sessionId, { action: 'add', params: null })).toBeNull();
+    for (const requester of [bob, stranger]) {
+      expect(await sites.session(requester, sessionId)).toBeNull();
+      expect(await sites.share(requester, sessionId, {})).toBeNull();
+      expect(await sites.revoke(requester, sessionId, at.opened.grant.grantId)).toBeNull();
+      expect(await sites.ticket(requester, sessionId)).toBeNull();
+      expect(await sites.subscribe(requester, sessionId, null)).toBeNull();
+      expect(await sites.invoke(requester, sessionId, { action: 'add', params: null })).toBeNull();
     }
     expect(await sites.close(bob, sessionId)).toBeNull();
     expect(await code(sites.close(stranger, sessionId))).toBe('forbidden');
@@ -255,8 +255,8 @@ describe('sharing', () => {
 
   it('needs the profile to allow it, of the owner too', async () => {
     await using at = await board({ capabilityProfile: { actionInvocation: true } });
-    for (const who of [alice, at.holder])
-      expect(await code(at.core.sites.share(who, at.sessionId, {}))).toBe('site_capability_denied');
+    for (const requester of [alice, at.holder])
+      expect(await code(at.core.sites.share(requester, at.sessionId, {}))).toBe('site_capability_denied');
   });
 
   it('never outgrows a definition that shrank', async () => {
@@ -281,7 +281,7 @@ describe('a ticket', () => {
   it('is the right of who took it, in its session, when it is redeemed within 30 seconds, and then for as long as that right', async () => {
     await using at = await board();
     const { sites } = at.core;
-    const take = async (who: Principal) => (await sites.ticket(who, at.sessionId))?.ticket ?? '';
+    const take = async (requester: Principal) => (await sites.ticket(requester, at.sessionId))?.ticket ?? '';
     const ticket = await take(at.holder);
     const redeem = async (given: string) => (await sites.redeem(at.sessionId, given)).principal;
     expect(await redeem(ticket)).toEqual(at.holder);
@@ -368,8 +368,12 @@ describe('what is kept of a token', () => {
 describe('a subscription', () => {
   type Listener = { readonly heard: unknown[]; ended: unknown };
 
-  async function listen(at: Awaited<ReturnType<typeof board>>, who: Principal, names: readonly string[] | null = null) {
-    const subscription = await at.core.sites.subscribe(who, at.sessionId, names);
+  async function listen(
+    at: Awaited<ReturnType<typeof board>>,
+    requester: Principal,
+    names: readonly string[] | null = null,
+  ) {
+    const subscription = await at.core.sites.subscribe(requester, at.sessionId, names);
     if (!subscription) throw new Error('not there');
     const listener: Listener = { heard: [], ended: null };
     const read = async () => {

@@ -99,7 +99,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
     name: 'wide-window',
     says: 'a link is written to without a bound',
     file: 'core/delivery/dispatcher.ts',
-    find: 'outlet.window.size >= IN_FLIGHT ||',
+    find: 'linkQueue.window.size >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',
     caughtBy: ['I10'],

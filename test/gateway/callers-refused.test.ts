@@ -19,20 +19,20 @@ describe('refusals', () => {
     await using at = await house();
     await client(at);
     await client(at, { token: 'user:bob:connect', client_id: 'tab' });
-    const asker = await caller(at);
-    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1', ...over });
-    expect(await asker.next('refused')).toMatchObject({ code, frame: 'invoke', ref: 'r1', command_id: 'c1' });
+    const requester = await caller(at);
+    requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1', ...over });
+    expect(await requester.next('refused')).toMatchObject({ code, frame: 'invoke', ref: 'r1', command_id: 'c1' });
     expect(await waits(at)).toBe(0);
   });
 
   test('an id that is taken by another call is a conflict, and says who refused', async () => {
     await using at = await house();
     const peer = await client(at);
-    const asker = await caller(at);
-    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' }, { a: 1 });
+    const requester = await caller(at);
+    requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' }, { a: 1 });
     await peer.next('command');
-    asker.send({ ...INVOKE, ref: 'r2', command_id: 'c1' }, { a: 2 });
-    expect(await asker.next('refused')).toMatchObject({ code: 'command_conflict', ref: 'r2', by: 'conflict' });
+    requester.send({ ...INVOKE, ref: 'r2', command_id: 'c1' }, { a: 2 });
+    expect(await requester.next('refused')).toMatchObject({ code: 'command_conflict', ref: 'r2', by: 'conflict' });
   });
 
   test.each([
@@ -46,9 +46,9 @@ describe('refusals', () => {
   ])('params that are %s are refused', async (_what, params, code) => {
     await using at = await house();
     const peer = await client(at);
-    const asker = await caller(at);
-    asker.raw(`${JSON.stringify({ ...INVOKE, ref: 'r1' })}\n${params}`);
-    expect(await asker.next('refused')).toMatchObject({ code, frame: 'invoke', ref: 'r1' });
+    const requester = await caller(at);
+    requester.raw(`${JSON.stringify({ ...INVOKE, ref: 'r1' })}\n${params}`);
+    expect(await requester.next('refused')).toMatchObject({ code, frame: 'invoke', ref: 'r1' });
     await peer.sync();
     expect(peer.seen('command')).toEqual([]);
   });
@@ -63,12 +63,12 @@ describe('refusals', () => {
       params: null,
       commandId: 'c1',
     });
-    const asker = await caller(at);
+    const requester = await caller(at);
     const refusals = [];
     for (const type of ['await', 'cancel'] as const)
       for (const user_id of [undefined, 'bob', 'nobody']) {
-        asker.send({ type, ref: 'r', user_id, client_id: 'tab', command_id: 'c1' });
-        const { code, message } = await asker.next('refused');
+        requester.send({ type, ref: 'r', user_id, client_id: 'tab', command_id: 'c1' });
+        const { code, message } = await requester.next('refused');
         refusals.push(`${code} ${message}`);
       }
     expect(new Set(refusals).size).toBe(1);
@@ -98,29 +98,29 @@ describe('refusals', () => {
   test('256 requests may be unanswered; the next is refused, and one more fits when one is answered', async () => {
     await using at = await house();
     const peer = await client(at);
-    const asker = await caller(at);
-    for (let i = 0; i < 256; i++) asker.send({ ...INVOKE, ref: `r${i}`, command_id: `c${i}` });
-    asker.send({ ...INVOKE, ref: 'over' });
-    expect(await asker.next('refused')).toMatchObject({ code: 'rate_limited', ref: 'over', by: 'relay' });
+    const requester = await caller(at);
+    for (let i = 0; i < 256; i++) requester.send({ ...INVOKE, ref: `r${i}`, command_id: `c${i}` });
+    requester.send({ ...INVOKE, ref: 'over' });
+    expect(await requester.next('refused')).toMatchObject({ code: 'rate_limited', ref: 'over', by: 'relay' });
     peer.send({ type: 'result', command_id: (await peer.next('command')).command_id });
-    await asker.next('outcome');
-    asker.send({ ...INVOKE, ref: 'fits', command_id: 'fits' });
-    asker.send({ ...INVOKE, ref: 'over' });
-    expect(await asker.next('refused')).toMatchObject({ ref: 'over' });
+    await requester.next('outcome');
+    requester.send({ ...INVOKE, ref: 'fits', command_id: 'fits' });
+    requester.send({ ...INVOKE, ref: 'over' });
+    expect(await requester.next('refused')).toMatchObject({ ref: 'over' });
     await expect.poll(() => waits(at)).toBe(256);
   });
 
   test('a ref that is unanswered cannot be used twice', async () => {
     await using at = await house();
     const peer = await client(at);
-    const asker = await caller(at);
-    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
-    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c2' });
-    expect(await asker.next('refused')).toMatchObject({ code: 'invalid_argument', ref: 'r1', command_id: 'c2' });
+    const requester = await caller(at);
+    requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
+    requester.send({ ...INVOKE, ref: 'r1', command_id: 'c2' });
+    expect(await requester.next('refused')).toMatchObject({ code: 'invalid_argument', ref: 'r1', command_id: 'c2' });
     await peer.next('command');
     peer.send({ type: 'result', command_id: 'c1' });
-    expect(await asker.next('outcome')).toMatchObject({ ref: 'r1', command_id: 'c1' });
-    asker.send({ ...INVOKE, ref: 'r1', command_id: 'c3' });
+    expect(await requester.next('outcome')).toMatchObject({ ref: 'r1', command_id: 'c1' });
+    requester.send({ ...INVOKE, ref: 'r1', command_id: 'c3' });
     await peer.next('command');
   });
 });

@@ -27,9 +27,9 @@ describe('closes that core asks for', () => {
       wrap: (core: Core): Core => ({
         ...core,
         links: {
-          async open(who, hello, given) {
+          async open(requester, hello, given) {
             link = given;
-            const session = await core.links.open(who, hello, given);
+            const session = await core.links.open(requester, hello, given);
             return changed(session, { closed: (why) => (told.push(why), session.closed(why)) });
           },
         },

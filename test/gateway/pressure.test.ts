@@ -70,20 +70,20 @@ describe('a client that does not read', () => {
 test('a caller that does not read its results is closed with 4430 above 8 MiB, and its commands ended all the same', async () => {
   await using at = await house();
   const peer = await client(at);
-  const asker = await caller(at);
+  const requester = await caller(at);
   for (let i = 0; i < 32; i++) {
-    asker.send({ type: 'invoke', ref: `r${i}`, client_id: 'tab', action: 'open', command_id: `c${i}` });
+    requester.send({ type: 'invoke', ref: `r${i}`, client_id: 'tab', action: 'open', command_id: `c${i}` });
   }
   const first = await peer.next('command');
-  asker.ws.pause();
+  requester.ws.pause();
   peer.send({ type: 'result', command_id: first.command_id }, 'x'.repeat(900_000));
   for (let i = 1; i < 32; i++) {
     peer.send({ type: 'result', command_id: (await peer.next('command')).command_id }, 'x'.repeat(900_000));
   }
   for (let i = 0; i < 32; i++) expect(await peer.next('result_ack')).toMatchObject({ recorded: 'recorded' });
   await expect.poll(() => at.counts.get('links_closed:back_pressure')).toBe(1);
-  asker.ws.resume();
-  expect((await asker.closed).code).toBeOneOf([4430, 1006]);
+  requester.ws.resume();
+  expect((await requester.closed).code).toBeOneOf([4430, 1006]);
 });
 
 test('the frames of one turn leave in one write', async () => {

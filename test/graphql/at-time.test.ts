@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { atTime } from '../../src/graphql/at-time.ts';
+import { atTime } from '../../src/web/at-time.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const DAY_MS = 24 * 3600_000;

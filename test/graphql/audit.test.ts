@@ -1,6 +1,6 @@
 import { auditServer } from 'graphql-http';
 import { describe, expect, it } from 'vitest';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { openDoor } from './kit/door.ts';
 
 describe('the audit of GraphQL over HTTP', () => {

@@ -8,9 +8,9 @@ import {
   QUERY_NESTING,
   QUERY_OPERATIONS,
 } from '../../src/core/limits.ts';
-import { mergeSteps } from '../../src/graphql/limits-merge.ts';
-import { shapeFaults } from '../../src/graphql/limits-shape.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
+import { mergeSteps } from '../../src/graphql/execution/limits-merge.ts';
+import { shapeFaults } from '../../src/graphql/execution/limits-shape.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { openDoor, type TestDoor } from './kit/door.ts';
 import { smallSchema } from './kit/small.ts';
 
@@ -150,7 +150,7 @@ describe('documents made to be slow', () => {
   });
 
   it.each(long)('are refused before they are validated: %s', async (_says, text, word) => {
-    const answer = await door.ask(text, { who: 'admin' });
+    const answer = await door.ask(text, { requester: 'admin' });
     expect(answer).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
     expect(answer.errors[0]?.message).toContain(word);
   });
@@ -207,12 +207,12 @@ describe('without a token', () => {
     [`{ ${repeat(200, () => '__typename')} }`, 401],
   ])('%s is answered with %s', async (query, status) => {
     await using door = await openDoor();
-    expect((await door.ask(query, { who: null })).status).toBe(status);
+    expect((await door.ask(query, { requester: null })).status).toBe(status);
   });
 
   it('nothing is parsed that is longer than what is open needs', async () => {
     await using door = await openDoor({ introspection: 'all' });
-    const status = async (query: string) => (await door.ask(query, { who: null })).status;
+    const status = async (query: string) => (await door.ask(query, { requester: null })).status;
     expect(await status(getIntrospectionQuery())).toBe(200);
     expect(await status(`{ __typename }${' '.repeat(ANONYMOUS_INTROSPECTION_CHARS)}`)).toBe(401);
   });

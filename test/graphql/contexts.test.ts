@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isObjectType } from 'graphql';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { countedWindow, executionContext } from './kit/contexts.ts';
 import { fakeCore } from './kit/core.ts';
 import { command, connection, T0 } from './kit/rows.ts';
@@ -141,7 +141,7 @@ describe('workers', () => {
   it('need a user, and are refused for another one, whatever is shown of them', async () => {
     const { core } = house();
     await expect(dataOf('{ workers { __typename } }', { core })).rejects.toThrow(/userId/);
-    expect(await codeOf('{ workers(userId: "user-01") { __typename } }', { core, who: ann })).toBe('not_found');
+    expect(await codeOf('{ workers(userId: "user-01") { __typename } }', { core, requester: ann })).toBe('not_found');
     expect(await codeOf('{ workers(userId: "a/b") { __typename } }', { core })).toBe('invalid_user');
     for (const first of [0, 1001])
       expect(await codeOf(`{ workers(userId: "x", first: ${first}) { __typename } }`, { core })).toBe(

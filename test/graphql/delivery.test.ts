@@ -1,6 +1,6 @@
 import { getNamedType, isInterfaceType, isObjectType, isUnionType, type GraphQLNamedType } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { connect, user } from '../kit/core.ts';
 import { openCore, type OpenedCore } from '../kit/topology-core.ts';
@@ -147,13 +147,13 @@ describe('delivery', () => {
 
   it('is for administrators alone, before anything of it is read', async () => {
     await using relay = await openCore();
-    for (const who of [ann, null]) {
-      const { data, errors } = await ask(everything, { core: relay.core, who });
+    for (const requester of [ann, null]) {
+      const { data, errors } = await ask(everything, { core: relay.core, requester });
       expect(data ?? null).toBe(null);
       expect(errors).toHaveLength(1);
     }
-    expect(await codeOf('{ delivery { __typename } }', { core: relay.core, who: ann })).toBe('forbidden');
-    expect(await codeOf('{ delivery { __typename } }', { core: relay.core, who: null })).toBe('unauthenticated');
+    expect(await codeOf('{ delivery { __typename } }', { core: relay.core, requester: ann })).toBe('forbidden');
+    expect(await codeOf('{ delivery { __typename } }', { core: relay.core, requester: null })).toBe('unauthenticated');
   });
 
   it('knows no status of a command without a record, and refuses ids that none can have', async () => {
@@ -202,7 +202,7 @@ describe('the deeds', () => {
     await using relay = await openCore();
     expect(await codeOf(disconnect, { core: relay.core })).toBe('not_found');
     const client = await connect(relay.core, alice);
-    expect(await codeOf(disconnect, { core: relay.core, who: alice })).toBe('forbidden');
+    expect(await codeOf(disconnect, { core: relay.core, requester: alice })).toBe('forbidden');
     expect(client.closes).toEqual([]);
     const asked = { core: relay.core, variables: { reason: 'misbehaves' } };
     expect(await meanwhile(relay.clock, dataOf(disconnect, asked))).toEqual({
@@ -220,10 +220,10 @@ describe('the deeds', () => {
   it('drain a node: what is left on it, and not_found', async () => {
     await using relay = await openCore();
     expect(await codeOf(drain('n9'), { core: relay.core })).toBe('not_found');
-    expect(await codeOf(drain('n1'), { core: relay.core, who: alice })).toBe('forbidden');
+    expect(await codeOf(drain('n1'), { core: relay.core, requester: alice })).toBe('forbidden');
     expect(relay.core.draining).toBe(false);
     await connect(relay.core, alice);
-    expect(await meanwhile(relay.clock, dataOf(drain('n1'), { core: relay.core, who: admin }))).toMatchObject({
+    expect(await meanwhile(relay.clock, dataOf(drain('n1'), { core: relay.core, requester: admin }))).toMatchObject({
       drainNode: { nodeId: 'n1', draining: true },
     });
     await settle();

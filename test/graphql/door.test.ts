@@ -12,12 +12,12 @@ describe('the door of GraphQL', () => {
     'answers 401 without a token, asked for %s',
     async (accept) => {
       await using door = await openDoor();
-      const answer = await door.ask('{ hello __typename }', { who: null, accept });
+      const answer = await door.ask('{ hello __typename }', { requester: null, accept });
       expect(answer).toMatchObject({ status: 401, code: 'unauthenticated', data: undefined });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
-      const mutation = await door.ask('mutation { touch }', { who: null, accept });
+      const mutation = await door.ask('mutation { touch }', { requester: null, accept });
       expect(mutation).toMatchObject({ status: 401, code: 'unauthenticated', data: undefined });
-      expect(await door.ask('{ __typename }', { who: null, accept })).toMatchObject({ status: 200, errors: [] });
+      expect(await door.ask('{ __typename }', { requester: null, accept })).toMatchObject({ status: 200, errors: [] });
     },
   );
 
@@ -166,9 +166,9 @@ describe('the door of GraphQL', () => {
 
   it('keeps questions apart that come at the same time', async () => {
     await using door = await openDoor();
-    const who = Array.from({ length: 60 }, (_, i) => (i % 2 ? 'alice' : 'bob'));
-    const answers = await Promise.all(who.map((name) => door.ask('{ me }', { who: name })));
-    expect(answers.map(({ data }) => data?.['me'])).toEqual(who);
+    const requester = Array.from({ length: 60 }, (_, i) => (i % 2 ? 'alice' : 'bob'));
+    const answers = await Promise.all(requester.map((name) => door.ask('{ me }', { requester: name })));
+    expect(answers.map(({ data }) => data?.['me'])).toEqual(requester);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Invocation } from '../../src/core/core.ts';
 import { fail } from '../../src/core/errors.ts';
 import { trustJson } from '../../src/core/json.ts';
-import { wireSchema } from '../../src/graphql/schema.ts';
+import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { fakeCore } from './kit/core.ts';
 import { command, connection, message, pendingRpc } from './kit/rows.ts';
 import { admin, ann, ask, codeOf, dataOf } from './kit/run.ts';
@@ -52,7 +52,7 @@ describe('invokeAction', () => {
 
   it('answers an end, a wait that was reached and a refusal, each as its own type', async () => {
     const answers = async (invocation: Invocation) =>
-      dataOf(INVOKE, { core: fakeCore({ invoke: () => invocation }).core, variables: { input }, who: ann });
+      dataOf(INVOKE, { core: fakeCore({ invoke: () => invocation }).core, variables: { input }, requester: ann });
     expect(await answers(outcome)).toEqual({
       invokeAction: {
         __typename: 'InvokeActionOutcome',
@@ -88,13 +88,18 @@ describe('invokeAction', () => {
 
   it('shows its result to its caller without an audit line, an administrator included', async () => {
     const audit: Record<string, unknown>[] = [];
-    await dataOf(INVOKE, { core: fakeCore({ invoke: () => outcome }).core, variables: { input }, audit, who: admin });
+    await dataOf(INVOKE, {
+      core: fakeCore({ invoke: () => outcome }).core,
+      variables: { input },
+      audit,
+      requester: admin,
+    });
     expect(audit).toEqual([]);
   });
 
   it('throws who may not ask: that is no refusal', async () => {
     const { core } = fakeCore({ invoke: () => outcome });
-    expect(await codeOf(INVOKE, { core, variables: { input }, who: null })).toBe('unauthenticated');
+    expect(await codeOf(INVOKE, { core, variables: { input }, requester: null })).toBe('unauthenticated');
   });
 
   it('refuses JSON that is nested too deep before core is asked', async () => {
@@ -116,7 +121,7 @@ describe('awaitCommand', () => {
   it("is audited when it shows an administrator a command's result", async () => {
     const audit: Record<string, unknown>[] = [];
     const { core } = fakeCore({ invoke: () => outcome });
-    await dataOf(AWAIT, { core, variables: { id: 'k1' }, audit, who: admin });
+    await dataOf(AWAIT, { core, variables: { id: 'k1' }, audit, requester: admin });
     expect(audit).toEqual([expect.objectContaining({ audit: 'payload', commandId: 'k1' })]);
   });
 
@@ -126,7 +131,7 @@ describe('awaitCommand', () => {
 
   it('answers a thrown expected refusal as a typed one, and lets others through', async () => {
     const full = fakeCore({ invoke: () => fail('capacity_exceeded', 'Too many wait.', { retryAfterMs: 1000 }) });
-    expect(await dataOf(AWAIT, { core: full.core, variables: { id: 'k1' }, schema: wireSchema })).toMatchObject({
+    expect(await dataOf(AWAIT, { core: full.core, variables: { id: 'k1' }, schema: restSchema })).toMatchObject({
       awaitCommand: { code: 'capacity_exceeded', by: 'capacity', retryAfterMs: 1000, givenCommandId: null },
     });
     const broken = fakeCore({ invoke: () => fail('store_unavailable', 'No store.') });
@@ -183,7 +188,7 @@ describe('the case file', () => {
         outcome error { code }
       }
     }`;
-    expect(await dataOf(document, { core, who: ann })).toEqual({
+    expect(await dataOf(document, { core, requester: ann })).toEqual({
       command: {
         delivery: {
           stage: 'DISPATCHED',
@@ -239,7 +244,7 @@ describe('the case file', () => {
     const { core } = fakeCore({ commands: [command()] });
     const of = (userId: string, commandId: string): string =>
       `{ command(userId: "${userId}", clientId: "c1", commandId: "${commandId}") { action } }`;
-    expect(await dataOf(of('ann', 'none'), { core, who: ann })).toEqual({ command: null });
-    expect(await dataOf(of('bob', 'k1'), { core, who: ann })).toEqual({ command: null });
+    expect(await dataOf(of('ann', 'none'), { core, requester: ann })).toEqual({ command: null });
+    expect(await dataOf(of('bob', 'k1'), { core, requester: ann })).toEqual({ command: null });
   });
 });

@@ -41,7 +41,7 @@ describe('the limits of documents', () => {
     ['root fields', rootFields(QUERY_ROOT_FIELDS), rootFields(QUERY_ROOT_FIELDS + 1)],
   ])('take a document at the bound of %s and refuse the one beyond', async (word, under, over) => {
     await using door = await openDoor();
-    expect(await door.ask(under, { who: 'admin' })).toMatchObject({ status: 200, errors: [] });
+    expect(await door.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, over, word);
     // Also when the answer comes from the validation cache.
     await expectTooComplex(door, over, word);
@@ -101,7 +101,8 @@ describe('the limits of cost', () => {
 
   it('let a user ask for 20 000 and an administrator for 500 000', async () => {
     await using door = await openDoor();
-    const status = async (who: string, n: number) => (await door.ask(items, { who, variables: { n } })).status;
+    const status = async (requester: string, n: number) =>
+      (await door.ask(items, { requester, variables: { n } })).status;
     expect(await status('alice', 9_999)).toBe(200);
     expect(await status('alice', 10_000)).toBe(400);
     expect(await status('admin', 10_000)).toBe(200);
@@ -162,7 +163,7 @@ describe('introspection', () => {
     ['off', { nobody: 401, alice: 403, admin: 403 }],
   ] as const)('set to "%s" is for: %j', async (introspection, expected) => {
     await using door = await openDoor({ introspection });
-    const status = async (query: string, who: string | null) => (await door.ask(query, { who })).status;
+    const status = async (query: string, requester: string | null) => (await door.ask(query, { requester })).status;
     for (const query of [
       schema,
       '{ __type(name: "Cat") { name } }',
@@ -180,7 +181,7 @@ describe('introspection', () => {
 
   it('answers the whole standard query', async () => {
     await using door = await openDoor();
-    const answer = await door.ask(getIntrospectionQuery(), { who: 'admin' });
+    const answer = await door.ask(getIntrospectionQuery(), { requester: 'admin' });
     expect(answer).toMatchObject({ status: 200, errors: [] });
     expect(JSON.stringify(answer.data)).toContain('"Named"');
   });

@@ -3,7 +3,7 @@ import { RelayConnectionArgumentsSpec } from 'graphql-schema-linter/lib/rules/re
 import { RelayConnectionTypesSpec } from 'graphql-schema-linter/lib/rules/relay_connection_types_spec.js';
 import { RelayPageInfoSpec } from 'graphql-schema-linter/lib/rules/relay_page_info_spec.js';
 import { describe, expect, it } from 'vitest';
-import { printedSchema } from '../../src/graphql/print.ts';
+import { printedSchema } from '../../src/graphql/schema/print.ts';
 
 /**
  * The linter's own rules, run by us: its command line reads where an error stands by an older GraphQL's ways, and breaks as soon as

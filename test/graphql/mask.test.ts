@@ -2,7 +2,7 @@ import { GraphQLError } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { callboardErrorOf, createMask } from '../../src/graphql/mask.ts';
+import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
 import { openDoor } from './kit/door.ts';
 import { SECRET } from './kit/small.ts';
 

@@ -5,10 +5,10 @@ import { trustJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../src/core/limits.ts';
 import type { Page } from '../../src/core/page.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { AnswerBudget, type RowSize } from '../../src/graphql/page-budget.ts';
-import { createPlans, type Plan, type Variables } from '../../src/graphql/plan.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { AnswerBudget, type RowSize } from '../../src/graphql/schema/page-budget.ts';
+import { createPlans, type Plan, type Variables } from '../../src/graphql/execution/plan.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, testCore } from '../kit/core.ts';
 
 const USERS = 4;
@@ -60,7 +60,8 @@ function planOf(text: string): Plan {
 /** The data as text, by graphql-js and by the writer, which must be alike. */
 async function answerOf(text: string, variables: Variables = {}): Promise<string> {
   const plan = planOf(text);
-  const context = () => createContext({ core: test.core, who: admin, log: silentLog, asks: plan.asks(variables) });
+  const context = () =>
+    createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.asks(variables) });
   const { data, errors } = await plan.run(context(), variables);
   expect(errors).toBeUndefined();
   const run = JSON.stringify(data);
@@ -144,7 +145,7 @@ describe('an answer of many pages', () => {
     const again = Array.from({ length: 9 }, (_, i) => `u${i}: user(id: "user0") { ...U }`);
     const text = `{ ${again.join(' ')} } fragment U on User { connections(first: 50) { nodes { actions { items { schema } } } } }`;
     const plan = planOf(text);
-    const context = () => createContext({ core: test.core, who: admin, log: silentLog, asks: plan.asks({}) });
+    const context = () => createContext({ core: test.core, requester: admin, log: silentLog, asks: plan.asks({}) });
     expect(await plan.write(context(), {})).toBeNull();
     const { errors } = await plan.run(context(), {});
     expect(errors?.[0]?.originalError).toMatchObject({ code: 'too_complex' });

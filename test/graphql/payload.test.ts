@@ -48,13 +48,13 @@ describe('payloads of retained messages', () => {
         ],
       },
     });
-    expect(audit).toEqual([{ audit: 'payload', who: 'admin:root', stream: 'ann/clients/c1' }]);
+    expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', stream: 'ann/clients/c1' }]);
   });
 
   it("of a user's own are not audited", async () => {
     const { core } = fakeCore(data);
     const audit: Record<string, unknown>[] = [];
-    const answer = await dataOf(messages('(include: true)'), { core, audit, who: ann });
+    const answer = await dataOf(messages('(include: true)'), { core, audit, requester: ann });
     expect(JSON.stringify(answer)).toContain('s3cret');
     expect(audit).toEqual([]);
   });
@@ -97,7 +97,7 @@ describe('payloads that are kept apart', () => {
       },
     });
     expect(calls.filter((call) => call.startsWith('history.payloads'))).toEqual(['history.payloads m1 m2 m3']);
-    expect(audit).toEqual([{ audit: 'payload', who: 'admin:root', stream: 'ann/clients/c1' }]);
+    expect(audit).toEqual([{ audit: 'payload', requester: 'admin:root', stream: 'ann/clients/c1' }]);
   });
 
   it('are fetched up to 16 MiB an answer: those beyond stay redacted, in both fields alike', async () => {
@@ -136,8 +136,8 @@ describe('messages', () => {
   it('of an absent stream and of a foreign one are the same not_found', async () => {
     const { core } = fakeCore(data);
     const of = (stream: string): string => `{ messages(stream: "${stream}") { nextCursor } }`;
-    expect(await codeOf(of('ann/clients/none'), { core, who: ann })).toBe('not_found');
-    expect(await codeOf(of('bob/clients/c1'), { core, who: ann })).toBe('not_found');
+    expect(await codeOf(of('ann/clients/none'), { core, requester: ann })).toBe('not_found');
+    expect(await codeOf(of('bob/clients/c1'), { core, requester: ann })).toBe('not_found');
   });
 });
 
@@ -155,10 +155,12 @@ describe('the result of a command', () => {
     const { core } = fakeCore(data);
     const audit: Record<string, unknown>[] = [];
     const shown = { command: { outcome: 'COMPLETED', result: { secret: 's3cret' } } };
-    expect(await dataOf(document('(reveal: true)'), { core, audit, who: ann })).toEqual(shown);
+    expect(await dataOf(document('(reveal: true)'), { core, audit, requester: ann })).toEqual(shown);
     expect(audit).toEqual([]);
-    expect(await dataOf(document('(reveal: true)'), { core, audit, who: admin })).toEqual(shown);
-    expect(audit).toEqual([{ audit: 'payload', who: 'admin:root', userId: 'ann', clientId: 'c1', commandId: 'k1' }]);
+    expect(await dataOf(document('(reveal: true)'), { core, audit, requester: admin })).toEqual(shown);
+    expect(audit).toEqual([
+      { audit: 'payload', requester: 'admin:root', userId: 'ann', clientId: 'c1', commandId: 'k1' },
+    ]);
   });
 });
 

@@ -13,9 +13,9 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, user } from '../kit/core.ts';
@@ -110,7 +110,7 @@ async function populate({ core, backend }: OpenedCore): Promise<void> {
       document: parse(
         `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", commandId: "${commandId}", waitFor: ADMITTED }) { __typename } }`,
       ),
-      contextValue: createContext({ core, who: alice, log: silentLog }),
+      contextValue: createContext({ core, requester: alice, log: silentLog }),
     });
   await invoke('k1');
   await settle();
@@ -138,7 +138,7 @@ function firstOfRequest(result: ExecutionResult): ExecutionResult {
 
 describe.each([
   ['the served schema', schema],
-  ['the schema of wire words', wireSchema],
+  ['the schema of wire words', restSchema],
 ])('over %s', (_name, of) => {
   const plans = createPlans(of, { eager: true });
 
@@ -146,7 +146,7 @@ describe.each([
     'the plan of $name answers as graphql-js does',
     async ({ document }) => {
       const plan = plans.of(document);
-      const context = () => createContext({ core: test.core, who: admin, log: silentLog });
+      const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
       for (const variableValues of variableSets(document)) {
         const options = { maxCoercionErrors: 1 };
         const args = { schema: of, document, variableValues, contextValue: context(), hideSuggestions: true, options };
@@ -162,7 +162,7 @@ describe.each([
   it('all of them are written as text', async () => {
     await using test = await openCore({ rawMessages: true });
     await populate(test);
-    const context = () => createContext({ core: test.core, who: admin, log: silentLog });
+    const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
     const slow: string[] = [];
     for (const document of documents) {
       const own = await plans.of(document)?.write(context(), variableSets(document)[1]);
@@ -182,7 +182,7 @@ it('the corpus has answers worth comparing', async () => {
     documents.map((document) =>
       plans
         .of(document)
-        ?.run(createContext({ core: test.core, who: admin, log: silentLog }), variableSets(document)[1]),
+        ?.run(createContext({ core: test.core, requester: admin, log: silentLog }), variableSets(document)[1]),
     ),
   );
   const failed = answers.flatMap((answer, i) =>

@@ -1,7 +1,7 @@
 import { GraphQLError, execute, parse, validate, type ExecutionResult } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { admin } from '../kit/core.ts';
 import { createWires, smallSchema as schema, type SmallContext } from './kit/small.ts';
 
@@ -103,7 +103,7 @@ const corpus: readonly Case[] = [
   ['mutation { touch @skip(if: true) __typename }'],
 ];
 
-const contextValue: SmallContext = { who: admin, wires: createWires(), seen: new Set() };
+const contextValue: SmallContext = { requester: admin, wires: createWires(), seen: new Set() };
 
 const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
 

@@ -16,7 +16,7 @@ describe('over the real rooms', () => {
   it('a command goes its way, and its case file and history say so', async () => {
     await using relay = await openCore();
     const client = await connect(relay.core, alice);
-    const call = dataOf(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' } });
+    const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
     await settle();
     expect(client.sent[0]?.params).toBe('{"n":1}');
     await client.result(client.last, { opened: 7 });
@@ -28,7 +28,7 @@ describe('over the real rooms', () => {
         history { nodes { kind stream payloadState } }
       }
     }`;
-    expect(await dataOf(file, { core: relay.core, who: alice })).toEqual({
+    expect(await dataOf(file, { core: relay.core, requester: alice })).toEqual({
       command: {
         outcome: 'COMPLETED',
         delivery: { attempts: 1, execution: 'REPORTED_BY_CLIENT' },
@@ -49,32 +49,32 @@ describe('over the real rooms', () => {
 
   it('a refusal is typed, and leaves no case file', async () => {
     await using relay = await openCore();
-    expect(await dataOf(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' } })).toEqual({
+    expect(await dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } })).toEqual({
       invokeAction: { __typename: 'Refusal', code: 'NOT_CONNECTED', by: 'TARGET', givenCommandId: 'k1' },
     });
     const file = '{ command(userId: "alice", clientId: "tab", commandId: "k1") { action } }';
-    expect(await dataOf(file, { core: relay.core, who: alice })).toEqual({ command: null });
+    expect(await dataOf(file, { core: relay.core, requester: alice })).toEqual({ command: null });
   });
 
   it('a caller that hangs up ends its wait, never the command', async () => {
     await using relay = await openCore();
     const client = await connect(relay.core, alice);
     const gone = new AbortController();
-    const call = ask(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' }, signal: gone.signal });
+    const call = ask(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' }, signal: gone.signal });
     await settle();
     const count = '{ pendingRpcCount { count } pendingRpcCountByNode { items { nodeId count } } }';
-    expect(await dataOf(count, { core: relay.core, who: alice })).toEqual({
+    expect(await dataOf(count, { core: relay.core, requester: alice })).toEqual({
       pendingRpcCount: { count: 1 },
       pendingRpcCountByNode: { items: [{ nodeId: 'n1', count: 1 }] },
     });
     gone.abort();
     await call;
-    expect(await dataOf('{ pendingRpcCount { count } }', { core: relay.core, who: alice })).toEqual({
+    expect(await dataOf('{ pendingRpcCount { count } }', { core: relay.core, requester: alice })).toEqual({
       pendingRpcCount: { count: 0 },
     });
     await client.result(client.last);
     const file = '{ command(userId: "alice", clientId: "tab", commandId: "k1") { outcome } }';
-    expect(await dataOf(file, { core: relay.core, who: alice })).toEqual({ command: { outcome: 'COMPLETED' } });
+    expect(await dataOf(file, { core: relay.core, requester: alice })).toEqual({ command: { outcome: 'COMPLETED' } });
   });
 
   it('params that are no object are refused', async () => {
@@ -83,7 +83,9 @@ describe('over the real rooms', () => {
       invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: $params }) { __typename }
     }`;
     for (const params of [[], 'text', 1, true])
-      expect(await codeOf(document, { core: relay.core, who: alice, variables: { params } })).toBe('invalid_argument');
+      expect(await codeOf(document, { core: relay.core, requester: alice, variables: { params } })).toBe(
+        'invalid_argument',
+      );
   });
 });
 
@@ -116,7 +118,7 @@ describe('every nested listing over the real rooms', () => {
     const seen: string[] = [];
     let after: string | null = null;
     for (let turn = 0; turn < 10; turn++) {
-      const answer = (await dataOf(document, { core: relay.core, who: alice, variables: { after } })) as {
+      const answer = (await dataOf(document, { core: relay.core, requester: alice, variables: { after } })) as {
         user: { page: { nodes: { id: string }[]; nextCursor: string | null; completeness: unknown } };
       };
       expect(answer.user.page.completeness).toEqual({ complete: true });
@@ -133,7 +135,7 @@ describe('subscriptions over the real rooms', () => {
     await using relay = await openCore();
     const document =
       'subscription { connectionEvents { change cause missed connection { clientId status actionNames } } }';
-    const events = await listen(document, { core: relay.core, who: alice });
+    const events = await listen(document, { core: relay.core, requester: alice });
     await connect(relay.core, user('bob'));
     const client = await connect(relay.core, alice);
     await client.session.advertise([advertisement('close')]);
@@ -155,10 +157,10 @@ describe('subscriptions over the real rooms', () => {
   it('connectionEvents of another user is refused before any event', async () => {
     await using relay = await openCore();
     const document = 'subscription { connectionEvents(userId: "bob") { change } }';
-    await expect(listen(document, { core: relay.core, who: alice })).rejects.toMatchObject({
+    await expect(listen(document, { core: relay.core, requester: alice })).rejects.toMatchObject({
       originalError: { code: 'not_found' },
     });
-    await expect(listen(document, { core: relay.core, who: null })).rejects.toMatchObject({
+    await expect(listen(document, { core: relay.core, requester: null })).rejects.toMatchObject({
       originalError: { code: 'unauthenticated' },
     });
   });
@@ -168,10 +170,10 @@ describe('subscriptions over the real rooms', () => {
     const client = await connect(relay.core, alice);
     const document =
       'subscription { pendingRpcAlerts(olderThanMs: 5000) { over count oldestAgeMs missed oldest { commandId } } }';
-    const events = await listen(document, { core: relay.core, who: alice });
+    const events = await listen(document, { core: relay.core, requester: alice });
     const next = async (): Promise<unknown> => (await events.next()).value?.data?.pendingRpcAlerts;
     expect(await next()).toMatchObject({ over: false, count: 0, oldest: null });
-    const call = dataOf(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' } });
+    const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
     await relay.clock.advance(7_000);
     expect(await next()).toMatchObject({ over: true, count: 1, oldest: { commandId: 'k1' }, missed: 0 });
     await client.result(client.last);
@@ -184,11 +186,11 @@ describe('subscriptions over the real rooms', () => {
   it('commandUpdates begins with the present state and ends after the terminal one', async () => {
     await using relay = await openCore();
     const client = await connect(relay.core, alice);
-    const call = dataOf(INVOKE, { core: relay.core, who: alice, variables: { id: 'k1' } });
+    const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
     await settle();
     const document =
       'subscription { commandUpdates(userId: "alice", clientId: "tab", commandId: "k1") { stage outcome progress } }';
-    const events = await listen(document, { core: relay.core, who: alice });
+    const events = await listen(document, { core: relay.core, requester: alice });
     const seen: unknown[] = [];
     const reading = (async () => {
       for await (const { data } of events) seen.push(data?.['commandUpdates']);
@@ -215,7 +217,7 @@ describe('viewer', () => {
   it('says who asks and which node answers', async () => {
     await using relay = await openCore();
     const here = { nodeId: relay.core.nodeId, mode: relay.core.mode.toUpperCase(), expiresAt: null };
-    expect(await dataOf(document, { core: relay.core, who: user('alice', 'invoke') })).toEqual({
+    expect(await dataOf(document, { core: relay.core, requester: user('alice', 'invoke') })).toEqual({
       viewer: { kind: 'USER', userId: 'alice', scopes: ['INVOKE'], ...here },
     });
     expect(await dataOf(document, { core: relay.core })).toEqual({
@@ -225,7 +227,7 @@ describe('viewer', () => {
 
   it('needs a token, and of a user the scope invoke', async () => {
     await using relay = await openCore();
-    expect(await codeOf(document, { core: relay.core, who: null })).toBe('unauthenticated');
-    expect(await codeOf(document, { core: relay.core, who: user('alice', 'connect') })).toBe('forbidden');
+    expect(await codeOf(document, { core: relay.core, requester: null })).toBe('unauthenticated');
+    expect(await codeOf(document, { core: relay.core, requester: user('alice', 'connect') })).toBe('forbidden');
   });
 });

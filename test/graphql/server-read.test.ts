@@ -1,7 +1,7 @@
 import { buildSchema, type DocumentNode } from 'graphql';
 import { expect, test, vi } from 'vitest';
-import type { Executor } from '../../src/graphql/executor.ts';
-import { createGraphqlServer } from '../../src/graphql/server.ts';
+import type { Executor } from '../../src/graphql/execution/executor.ts';
+import { createGraphqlServer } from '../../src/graphql/http/yoga.ts';
 
 const mask: Executor['mask'] = vi.fn((error) => error as never);
 const executor = { mask, kindOf: () => null } as Partial<Executor> as Executor;

@@ -21,10 +21,10 @@ describe.each([
     client.dispose();
     await door[Symbol.asyncDispose]();
   });
-  const clientOf = (who: string): Client =>
+  const clientOf = (requester: string): Client =>
     createClient({
       url: door.url + path,
-      headers: { authorization: `Bearer ${who}` },
+      headers: { authorization: `Bearer ${requester}` },
       singleConnection,
       retryAttempts: 0,
     });

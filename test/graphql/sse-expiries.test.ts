@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createExpiries, type Ending } from '../../src/graphql/sse-expiries.ts';
+import { createExpiries, type Ending } from '../../src/web/expiries.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 function house() {

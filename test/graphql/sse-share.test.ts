@@ -11,15 +11,15 @@ const COMPLETE = 'event: complete\ndata:\n\n';
 type House = { readonly door: TestDoor; readonly news: Newsroom };
 async function opened(fastPath = true): Promise<House & AsyncDisposable> {
   const news = createNewsroom();
-  const makeContext = ({ who }: { readonly who: unknown }): object => ({ who });
+  const makeContext = ({ requester }: { readonly requester: unknown }): object => ({ requester });
   const door = await openDoor({ schema: news.schema, makeContext, fastPath });
   return { door, news, [Symbol.asyncDispose]: () => door[Symbol.asyncDispose]() };
 }
-type Asking = { readonly who?: string; readonly room?: string; readonly query?: string; readonly more?: object };
+type Asking = { readonly requester?: string; readonly room?: string; readonly query?: string; readonly more?: object };
 /** Listening, once it returns. */
-async function hearing({ door, news }: House, { who = 'alice', room = 'a', query = NEWS, more }: Asking = {}) {
+async function hearing({ door, news }: House, { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {}) {
   const before = news.tenures();
-  const stream = await subscribeRaw(door.url, query, { who, variables: { room, ...more } });
+  const stream = await subscribeRaw(door.url, query, { requester, variables: { room, ...more } });
   await until(() => news.tenures() > before);
   await settle();
   return stream;
@@ -31,7 +31,7 @@ const texts = (stream: RawStream): string[] => resultsOf(stream).map(({ data }) 
 describe('a shared subscription', () => {
   it('is executed once for all who share it, by nobody’s eyes, and each is asked for itself', async () => {
     await using house = await opened();
-    const streams = [await hearing(house), await hearing(house, { who: 'bob' }), await hearing(house)];
+    const streams = [await hearing(house), await hearing(house, { requester: 'bob' }), await hearing(house)];
     expect(house.news.sources()).toBe(1);
     house.news.publish('a', 'one');
     await Promise.all(streams.map((stream) => stream.until('one')));
@@ -84,7 +84,7 @@ describe('a shared subscription', () => {
     ],
   ])('is each viewer’s own where %s', async (_, query) => {
     await using house = await opened();
-    const [a, b] = [await hearing(house, { query }), await hearing(house, { query, who: 'bob' })];
+    const [a, b] = [await hearing(house, { query }), await hearing(house, { query, requester: 'bob' })];
     expect(house.news.sources()).toBe(2);
     house.news.publish('a', 'one');
     await Promise.all([a.until('one'), b.until('one')]);
@@ -95,7 +95,7 @@ describe('a shared subscription', () => {
 
   it('ends for one who may no longer listen, at once, and goes on for the others', async () => {
     await using house = await opened();
-    const [alice, bob] = [await hearing(house), await hearing(house, { who: 'bob' })];
+    const [alice, bob] = [await hearing(house), await hearing(house, { requester: 'bob' })];
     house.news.publish('a', 'before');
     await bob.until('before');
     house.news.publish('a', 'pending');
@@ -114,7 +114,7 @@ describe('a shared subscription', () => {
     await hearing(house);
     const refused = async (name: 'news' | 'own '): Promise<string> => {
       const query = `subscription { x: ${name}(room: "secret") { text } }`;
-      const stream = await subscribeRaw(house.door.url, query, { who: 'bob' });
+      const stream = await subscribeRaw(house.door.url, query, { requester: 'bob' });
       await stream.ended;
       return stream.text();
     };
@@ -126,7 +126,7 @@ describe('a shared subscription', () => {
     await using house = await opened();
     const first = await hearing(house);
     house.news.publish('a', 'early');
-    const second = await hearing(house, { who: 'bob' });
+    const second = await hearing(house, { requester: 'bob' });
     house.news.publish('a', 'late');
     await Promise.all([first.until('late'), second.until('late')]);
     expect([texts(first), texts(second)]).toEqual([['early', 'late'], ['late']]);
@@ -172,7 +172,7 @@ describe('a shared subscription', () => {
     async (fastPath) => {
       await using house = await opened(fastPath);
       const query = NEWS.replace('seenBy', '');
-      const [a, b] = [await hearing(house, { query }), await hearing(house, { query, who: 'bob' })];
+      const [a, b] = [await hearing(house, { query }), await hearing(house, { query, requester: 'bob' })];
       const words = Array.from({ length: 90 }, (_, i) => randomText(i));
       for (const text of words) house.news.publish('a', text);
       house.news.publish('a', 'end');
@@ -194,10 +194,10 @@ describe('a shared subscription', () => {
     async (singleConnection) => {
       await using house = await opened();
       const url = singleConnection ? `${house.door.url}/stream` : house.door.url;
-      const client = (who: string) =>
+      const client = (requester: string) =>
         singleConnection
-          ? createClient({ singleConnection, url, headers: { authorization: `Bearer ${who}` }, retryAttempts: 0 })
-          : createClient({ url, headers: { authorization: `Bearer ${who}` }, retryAttempts: 0 });
+          ? createClient({ singleConnection, url, headers: { authorization: `Bearer ${requester}` }, retryAttempts: 0 })
+          : createClient({ url, headers: { authorization: `Bearer ${requester}` }, retryAttempts: 0 });
       const clients = [client('alice'), client('bob')];
       const heard = clients.map(() => [] as unknown[]);
       const reading = clients.map(async (one, i) => {

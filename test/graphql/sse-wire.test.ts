@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Live } from '../../src/core/live.ts';
+import type { LiveEvent } from '../../src/core/live.ts';
 import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
-import { createGroups, type Face } from '../../src/graphql/sse-group.ts';
-import type { Wire } from '../../src/graphql/sse-wire.ts';
+import { createGroups, type EventEncoder } from '../../src/web/sse-group.ts';
+import type { SseStream } from '../../src/web/sse-stream.ts';
 import { settle } from '../kit/clock.ts';
 import { bodyOf, REQUEST, streaming } from './kit/wires.ts';
 
@@ -10,9 +10,9 @@ const PAD = 'x'.repeat(20_000);
 
 /** One group of numbers, and what was put into words. */
 function numbers() {
-  const encoded: Live<number>[] = [];
+  const encoded: LiveEvent<number>[] = [];
   let push = (_: number): void => {};
-  const face: Face<number> = {
+  const face: EventEncoder<number> = {
     encode(live) {
       encoded.push(live);
       return `<${live.event}:${live.missed}>${PAD}`;
@@ -29,9 +29,12 @@ function numbers() {
     encoded,
     groups,
     push: (event: number) => push(event),
-    join(wire: Wire, id: string | null = null) {
-      const tenure = { endWith() {}, close() {} };
-      return groups.join({ shared: { key: 'k', hear, tenure }, face: () => face }, { wire, id, onEnd: () => {} });
+    join(wire: SseStream, id: string | null = null) {
+      const lifetime = { endWith() {}, close() {} };
+      return groups.join(
+        { shared: { key: 'k', hear, lifetime: lifetime }, face: () => face },
+        { wire, id, onEnd: () => {} },
+      );
     },
   };
 }

@@ -25,17 +25,17 @@ async function pushSlowly(door: TestDoor, from: number, to: number): Promise<voi
   }
 }
 
-type Asked = { who?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
+type Asked = { requester?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
 /** A request to the route of both modes. */
 function toStream(
   door: TestDoor,
   method: string,
-  { who = 'alice', token, body, search = '', accept }: Asked = {},
+  { requester = 'alice', token, body, search = '', accept }: Asked = {},
 ): Promise<RawStream> {
   return openRaw(`${door.url}/stream${search}`, {
     method,
     headers: {
-      ...(who !== null && { authorization: `Bearer ${who}` }),
+      ...(requester !== null && { authorization: `Bearer ${requester}` }),
       ...(token !== undefined && { 'x-graphql-event-stream-token': token }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(accept !== undefined && { accept }),
@@ -43,14 +43,14 @@ function toStream(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 }
-async function reserve(door: TestDoor, who = 'alice'): Promise<string> {
-  const answer = await toStream(door, 'PUT', { who });
+async function reserve(door: TestDoor, requester = 'alice'): Promise<string> {
+  const answer = await toStream(door, 'PUT', { requester });
   await answer.ended;
   expect(answer.status).toBe(201);
   return answer.text();
 }
-const open = (door: TestDoor, token: string, who = 'alice') =>
-  toStream(door, 'GET', { who, token, accept: 'text/event-stream' });
+const open = (door: TestDoor, token: string, requester = 'alice') =>
+  toStream(door, 'GET', { requester, token, accept: 'text/event-stream' });
 const operate = (door: TestDoor, token: string, operationId: string, more: Asked & { query?: string } = {}) =>
   toStream(door, 'POST', { token, ...more, body: { query: more.query ?? TICKS, extensions: { operationId } } });
 async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
@@ -64,12 +64,12 @@ describe('an event stream', () => {
     await using door = await openDoor();
     const accept = 'text/event-stream';
     const search = `?query=${encodeURIComponent(TICKS)}`;
-    expect(await refusal(toStream(door, 'PUT', { who: null }))).toEqual([401, 'unauthenticated']);
-    expect(await refusal(toStream(door, 'POST', { who: null, accept, body: { query: TICKS } }))).toEqual([
+    expect(await refusal(toStream(door, 'PUT', { requester: null }))).toEqual([401, 'unauthenticated']);
+    expect(await refusal(toStream(door, 'POST', { requester: null, accept, body: { query: TICKS } }))).toEqual([
       401,
       'unauthenticated',
     ]);
-    expect(await refusal(toStream(door, 'GET', { who: null, accept, search }))).toEqual([403, 'forbidden']);
+    expect(await refusal(toStream(door, 'GET', { requester: null, accept, search }))).toEqual([403, 'forbidden']);
     expect(door.wires.feeds.size).toBe(0);
   });
 
@@ -182,7 +182,7 @@ describe('the number of event streams', () => {
     expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
     // The reserved place is counted already; others are counted for themselves.
     expect((await open(door, token)).status).toBe(200);
-    expect((await subscribeRaw(door.url, TICKS, { who: 'bob' })).status).toBe(200);
+    expect((await subscribeRaw(door.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();
     await until(() => door.wires.feeds.size === SSE_PER_PRINCIPAL - 1);
     expect((await subscribeRaw(door.url, TICKS)).status).toBe(200);
@@ -191,7 +191,7 @@ describe('the number of event streams', () => {
   it('is 200 for an administrator', async () => {
     await using door = await openDoor();
     for (let n = 0; n < SSE_PER_ADMIN; n++) await reserve(door, 'admin');
-    expect(await refusal(toStream(door, 'PUT', { who: 'admin' }))).toEqual([429, 'rate_limited']);
+    expect(await refusal(toStream(door, 'PUT', { requester: 'admin' }))).toEqual([429, 'rate_limited']);
   });
 
   it('does not count what was refused', async () => {
@@ -212,10 +212,10 @@ describe('a reservation', () => {
   it('is of no use to anybody else, who sees what there is to see of one that never was', async () => {
     await using door = await openDoor();
     const token = await reserve(door);
-    for (const who of ['bob', 'admin']) {
-      expect(await refusal(open(door, token, who))).toEqual([404, 'not_found']);
-      expect(await refusal(operate(door, token, 'a', { who }))).toEqual([404, 'not_found']);
-      expect(await refusal(toStream(door, 'DELETE', { who, token, search: '?operationId=a' }))).toEqual([
+    for (const requester of ['bob', 'admin']) {
+      expect(await refusal(open(door, token, requester))).toEqual([404, 'not_found']);
+      expect(await refusal(operate(door, token, 'a', { requester }))).toEqual([404, 'not_found']);
+      expect(await refusal(toStream(door, 'DELETE', { requester, token, search: '?operationId=a' }))).toEqual([
         404,
         'not_found',
       ]);
@@ -333,14 +333,14 @@ describe('a stream ends', () => {
   it.each(['own', 'shared'] as const)(
     'with the token that opened it (%s), and its client may come again',
     async (mode) => {
-      const who = principals();
-      await using door = await openDoor({ who });
-      who.set('carol', until5(door.clock, 5_000));
+      const requester = principals();
+      await using door = await openDoor({ requester });
+      requester.set('carol', until5(door.clock, 5_000));
       const opened = door.wires.opened.promise;
       const token = mode === 'shared' ? await reserve(door, 'carol') : null;
       const stream =
-        token === null ? await subscribeRaw(door.url, TICKS, { who: 'carol' }) : await open(door, token, 'carol');
-      if (token !== null) await operate(door, token, 'a', { who: 'carol' });
+        token === null ? await subscribeRaw(door.url, TICKS, { requester: 'carol' }) : await open(door, token, 'carol');
+      if (token !== null) await operate(door, token, 'a', { requester: 'carol' });
       await opened;
       await door.clock.advance(4_999);
       push(door, 1);
@@ -353,13 +353,13 @@ describe('a stream ends', () => {
   );
 
   it('with the token that asked for one of its operations', async () => {
-    const who = principals();
-    await using door = await openDoor({ who });
-    who.set('long', { ...user('carol'), expiresAt: door.clock.now() + 60_000 });
-    who.set('short', { ...user('carol'), expiresAt: door.clock.now() + 3_000 });
+    const requester = principals();
+    await using door = await openDoor({ requester });
+    requester.set('long', { ...user('carol'), expiresAt: door.clock.now() + 60_000 });
+    requester.set('short', { ...user('carol'), expiresAt: door.clock.now() + 3_000 });
     const token = await reserve(door, 'long');
     const stream = await open(door, token, 'long');
-    await operate(door, token, 'a', { who: 'short' });
+    await operate(door, token, 'a', { requester: 'short' });
     await until(() => door.wires.feeds.size === 1);
     await door.clock.advance(3_000);
     await stream.ended;
@@ -367,12 +367,12 @@ describe('a stream ends', () => {
   });
 
   it('not before a token that lasts longer than timers can count', async () => {
-    const who = principals();
-    await using door = await openDoor({ who });
+    const requester = principals();
+    await using door = await openDoor({ requester });
     const days = 60 * 24 * 3600_000;
-    who.set('carol', { kind: 'admin', name: 'carol', expiresAt: door.clock.now() + days });
+    requester.set('carol', { kind: 'admin', name: 'carol', expiresAt: door.clock.now() + days });
     const opened = door.wires.opened.promise;
-    const stream = await subscribeRaw(door.url, TICKS, { who: 'carol' });
+    const stream = await subscribeRaw(door.url, TICKS, { requester: 'carol' });
     await opened;
     push(door, 1);
     await stream.until('"ticks":1');

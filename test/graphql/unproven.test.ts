@@ -1,6 +1,6 @@
 import { getNamedType, isObjectType } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { readOperations } from '../../src/rest/documents.ts';
 
 const typeOf = (name: string) => {

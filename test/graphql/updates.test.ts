@@ -57,7 +57,7 @@ describe('commandUpdates', () => {
     const { core, updates } = fakeCore({ commands: [command()] });
     const audit: Record<string, unknown>[] = [];
     const document = 'subscription { commandUpdates(userId: "ann", clientId: "c1", commandId: "k1") { progress } }';
-    const events = await listen(document, { core, who: admin, audit });
+    const events = await listen(document, { core, requester: admin, audit });
     updates.push(update({}));
     expect((await events.next()).value).toEqual({ data: { commandUpdates: { progress: null } } });
     expect(audit).toEqual([]);

@@ -1,6 +1,6 @@
 import { isEnumType, isIntrospectionType } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { wireSchema } from '../../src/graphql/schema.ts';
+import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, ask, dataOf } from './kit/run.ts';
 import { fakeCore } from './kit/core.ts';
 import { command, connection } from './kit/rows.ts';
@@ -17,7 +17,7 @@ const CONNECTION = `query ($status: ConnectionStatus) {
 describe('the schema of wire words', () => {
   it('puts enums out as their wire words, and leaves opaque JSON alone', async () => {
     const metadata = { status: 'CONNECTED', deep: { USER_OWNED: [1, null] } };
-    expect(await dataOf(CONNECTION, { core, schema: wireSchema, variables: { status: 'DISCONNECTED' } })).toEqual({
+    expect(await dataOf(CONNECTION, { core, schema: restSchema, variables: { status: 'DISCONNECTED' } })).toEqual({
       connections: {
         nodes: [{ status: 'disconnected', clientType: 'browser', disconnectCause: 'heartbeat_lost', metadata }],
         completeness: { sources: [{ source: 'connections' }] },
@@ -32,12 +32,12 @@ describe('the schema of wire words', () => {
   });
 
   it('takes enum names as variables, as the served schema does', async () => {
-    const { errors } = await ask(CONNECTION, { core, schema: wireSchema, variables: { status: 'disconnected' } });
+    const { errors } = await ask(CONNECTION, { core, schema: restSchema, variables: { status: 'disconnected' } });
     expect(errors?.[0]?.message).toMatch(/\$status/);
   });
 
   it('refuses to put out a word that an enum does not have', () => {
-    const enums = Object.values(wireSchema.getTypeMap())
+    const enums = Object.values(restSchema.getTypeMap())
       .filter(isEnumType)
       .filter((type) => !isIntrospectionType(type));
     for (const type of enums) {
@@ -49,7 +49,7 @@ describe('the schema of wire words', () => {
 
   it('answers introspection by names, as every schema does', async () => {
     const document = '{ __type(name: "ConnectionStatus") { kind enumValues { name } } }';
-    expect(await dataOf(document, { core, schema: wireSchema, who: admin })).toEqual({
+    expect(await dataOf(document, { core, schema: restSchema, requester: admin })).toEqual({
       __type: { kind: 'ENUM', enumValues: ['CONNECTED', 'DISCONNECTED', 'STALE'].map((name) => ({ name })) },
     });
   });
@@ -57,7 +57,7 @@ describe('the schema of wire words', () => {
   it('shows an outcome as the interface writes it', async () => {
     const document =
       '{ command(userId: "ann", clientId: "c1", commandId: "k1") { outcome delivery { stage lastProvenStage execution } } }';
-    expect(await dataOf(document, { core, schema: wireSchema })).toEqual({
+    expect(await dataOf(document, { core, schema: restSchema })).toEqual({
       command: {
         outcome: 'outcome_unknown',
         delivery: { stage: 'terminal', lastProvenStage: 'dispatched', execution: 'may_have_run' },

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 import type { Core, Invocation } from '../../src/core/core.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 
 const operations = (file: string): string =>
@@ -32,7 +32,7 @@ async function invoking(come: (core: Core) => Promise<Invocation>) {
   const counted = { calls: 0 };
   const invoke: Core['rpc']['invoke'] = () => (counted.calls++, come(core));
   const own: Core = { ...core, rpc: { ...core.rpc, invoke } };
-  return { ...rest, counted, context: () => createContext({ core: own, who: admin, log: silentLog }) };
+  return { ...rest, counted, context: () => createContext({ core: own, requester: admin, log: silentLog }) };
 }
 
 async function both(of: { context(): object }, document: DocumentNode, variableValues = {}) {
@@ -50,8 +50,8 @@ async function both(of: { context(): object }, document: DocumentNode, variableV
 }
 
 it.each([
-  ['InvokeAction', wireSchema],
-  ['AwaitCommand', wireSchema],
+  ['InvokeAction', restSchema],
+  ['AwaitCommand', restSchema],
   ['InvokeAction', schema],
 ])('the document of %s is written as text, again and again', async (name, of) => {
   await using test = await testCore();
@@ -68,7 +68,7 @@ it.each([
     waitFor: 'admitted',
   });
   for (let time = 0; time < 3; time++) {
-    const context = createContext({ core: test.core, who: admin, log: silentLog });
+    const context = createContext({ core: test.core, requester: admin, log: silentLog });
     expect(await plan?.write(context, { ...variables, ...(name === 'InvokeAction' && stage) })).toContain(
       '"command_id":"c1"',
     );
@@ -103,8 +103,8 @@ it('a mutation whose answer cannot be written is resolved once', async () => {
 
 it('the document of IngestMessages is written as text, refused messages among them', async () => {
   await using test = await testCore();
-  const plan = createPlans(wireSchema, { eager: true }).of(parse(INGEST));
-  const context = createContext({ core: test.core, who: user('alice'), log: silentLog });
+  const plan = createPlans(restSchema, { eager: true }).of(parse(INGEST));
+  const context = createContext({ core: test.core, requester: user('alice'), log: silentLog });
   const message = { kind: 'event', streamSuffix: 'notes', clientId: 'tab', instanceId: 'i1', payload: { a: [1] } };
   const messages = [
     { ...message, messageId: 'm1' },
@@ -137,11 +137,11 @@ it('what is left out has the default of the schema each time, also where others 
     return Promise.reject(new CallboardError('not_found', 'None.'));
   };
   const core: Core = { ...test.core, rpc: { ...test.core.rpc, invoke } };
-  const plan = createPlans(wireSchema, { eager: true }).of(parse(RPC), 'InvokeAction');
+  const plan = createPlans(restSchema, { eager: true }).of(parse(RPC), 'InvokeAction');
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])
-    await plan?.write(createContext({ core, who: admin, log: silentLog }), { ...base, ...more });
+    await plan?.write(createContext({ core, requester: admin, log: silentLog }), { ...base, ...more });
   expect(seen.slice(3, 6)).toEqual(seen.slice(0, 3));
   expect(seen.slice(6)).toEqual(seen.slice(0, 3));
   expect(seen[0]).toMatchObject({ waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000 });

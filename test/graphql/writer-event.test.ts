@@ -1,8 +1,8 @@
 import { executeSubscriptionEvent, parse, validateSubscriptionArgs } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { toJson, writeJson } from '../../src/core/json.ts';
-import { schema } from '../../src/graphql/schema.ts';
-import { createEventWriter } from '../../src/graphql/writer-event.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
+import { createEventWriter } from '../../src/graphql/writer/event-writer.ts';
 
 const contextValue = { loaders: { forget() {} } };
 

@@ -1,9 +1,9 @@
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user } from '../kit/core.ts';
 
 it('writes texts of every kind of character as JSON.stringify does', async () => {
@@ -24,10 +24,10 @@ it('writes texts of every kind of character as JSON.stringify does', async () =>
   const expected = JSON.stringify({ user: { connections: { nodes: [{ actions: { items } }] } } });
   // The second time from what is kept, of which it must still be known.
   for (let time = 0; time < 2; time++) {
-    const note = { wide: false };
-    const context = createContext({ core: test.core, who: admin, log: silentLog });
+    const note = { nonAscii: false };
+    const context = createContext({ core: test.core, requester: admin, log: silentLog });
     expect(await plan?.write(context, {}, note)).toBe(expected);
-    expect(note.wide).toBe(true);
+    expect(note.nonAscii).toBe(true);
   }
 });
 
@@ -36,7 +36,7 @@ it.each([
   ['a text beyond it', 'tüb', true],
 ])(
   'says of an answer whether it holds more than ASCII, written anew and from what is kept: %s',
-  async (_, summary, wide) => {
+  async (_, summary, nonAscii) => {
     await using test = await testCore();
     for (const clientId of ['a', 'b'])
       await connect(test.core, user('alice'), { clientId, actions: [{ ...advertisement('open'), summary }] });
@@ -45,9 +45,9 @@ it.each([
         parse('{ user(id: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }'),
       );
       for (let time = 0; time < 3; time++) {
-        const note = { wide: false };
-        await plan?.write(createContext({ core: test.core, who: admin, log: silentLog }), {}, note);
-        expect(note.wide).toBe(wide);
+        const note = { nonAscii: false };
+        await plan?.write(createContext({ core: test.core, requester: admin, log: silentLog }), {}, note);
+        expect(note.nonAscii).toBe(nonAscii);
       }
     }
   },

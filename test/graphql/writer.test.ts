@@ -8,10 +8,10 @@ import {
 } from '../../src/core/connections/connection.ts';
 import { writeJson } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createFragmentStores } from '../../src/graphql/fragments.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { schema, wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createJsonCaches } from '../../src/graphql/writer/json-cache.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
 import { randomQuery } from './kit/random.ts';
 import { createWires, smallSchema } from './kit/small.ts';
@@ -45,7 +45,7 @@ async function populate({ core }: TestCore): Promise<void> {
 
 describe.each([
   ['the served schema', schema],
-  ['the schema of wire words', wireSchema],
+  ['the schema of wire words', restSchema],
 ])('random queries over %s', (_name, of) => {
   it.each([1, 2, 3, 4])(
     'are written as graphql-js answers them, the first time and from kept texts (batch %i)',
@@ -61,7 +61,8 @@ describe.each([
         const document = parse(text);
         if (validate(of, document, RULES).length > 0) continue;
         const plan = plans.of(document);
-        const context = () => createContext({ core: test.core, who: seed % 5 ? admin : user('alice'), log: silentLog });
+        const context = () =>
+          createContext({ core: test.core, requester: seed % 5 ? admin : user('alice'), log: silentLog });
         const args = {
           schema: of,
           document,
@@ -71,9 +72,9 @@ describe.each([
         };
         const { data, errors } = await execute(args);
         for (let run = 0; run < 3; run++) {
-          const note = { wide: false };
+          const note = { nonAscii: false };
           const own = await plan?.write(context(), variables, note);
-          if (typeof own === 'string') expect(note.wide, text).toBe(Buffer.byteLength(own) !== own.length);
+          if (typeof own === 'string') expect(note.nonAscii, text).toBe(Buffer.byteLength(own) !== own.length);
           expect(await forgetful.of(document)?.write(context(), variables), text).toBe(own);
           if (errors) expect(own, text).toBeNull();
           else if (own !== null) expect(own, text).toBe(writeJson(data));
@@ -98,9 +99,9 @@ describe('what is kept of an entity', () => {
     const test = await testCore();
     const plan = createPlans(schema, { eager: true }).of(DOCUMENT);
     const ask = async (): Promise<string | null | undefined> => {
-      const contextValue = createContext({ core: test.core, who: admin, log: silentLog });
+      const contextValue = createContext({ core: test.core, requester: admin, log: silentLog });
       const { data } = await execute({ schema, document: DOCUMENT, contextValue });
-      const own = await plan?.write(createContext({ core: test.core, who: admin, log: silentLog }), {});
+      const own = await plan?.write(createContext({ core: test.core, requester: admin, log: silentLog }), {});
       expect(own).toBe(writeJson(data));
       return own;
     };
@@ -150,7 +151,7 @@ describe('what is kept of an entity', () => {
     const LIST = parse(`{ user(id: "alice") { connectionCount connections { nodes {
       clientId status heartbeat recentlyReplaced lastSeenAt disconnectCause actions { items { name } } } } } }`);
     const plan = createPlans(schema, { eager: true }).of(LIST);
-    const context = () => createContext({ core: test.core, who: admin, log: silentLog });
+    const context = () => createContext({ core: test.core, requester: admin, log: silentLog });
     const seen = new Set<string>();
     const look = async (): Promise<void> => {
       const { data } = await execute({ schema, document: LIST, contextValue: context() });
@@ -190,7 +191,7 @@ describe('what is kept of an entity', () => {
   });
 
   it('is bounded: what is over the bound is dropped, and written anew', () => {
-    const stores = createFragmentStores(10_000);
+    const stores = createJsonCaches(10_000);
     const one = stores.create<string>();
     const other = stores.create<string>();
     const entities = Array.from({ length: 100 }, () => ({}));
@@ -204,7 +205,7 @@ describe('what is kept of an entity', () => {
 });
 
 describe('a writer', () => {
-  const contextValue = { who: admin, wires: createWires(), seen: new Set<string>() };
+  const contextValue = { requester: admin, wires: createWires(), seen: new Set<string>() };
   const write = (text: string) => createPlans(smallSchema, { eager: true }).of(parse(text))?.write(contextValue, {});
 
   it.each(['{ boom }', '{ boomLater hello }', '{ badInt }', '{ strictDog { weight } }', '{ boomLater boom me }'])(

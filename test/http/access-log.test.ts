@@ -35,11 +35,11 @@ async function unknownEnd(ask: () => Promise<{ readonly status: number }>): Prom
 describe('the line of a request', () => {
   it('REST: names the command, its outcome and the code of a 504, of a reading, of a refusal and of a cancellation', async () => {
     expect(await unknownEnd(() => at.post(PATH, { command_id: 'c1', respond_within_ms: 1_000 }))).toBe(504);
-    await at.rest('/commands/alice/tab/c1', { who: 'alice' });
+    await at.rest('/commands/alice/tab/c1', { requester: 'alice' });
     await at.post('/commands/alice/tab/c1/cancel');
     await at.post('/connections/alice/gone/actions/open', { command_id: 'c2' });
     await at.post(PATH, { command_id: 'c3', wait_for: 'admitted' });
-    await at.rest('/commands/alice/tab/none', { who: 'alice' });
+    await at.rest('/commands/alice/tab/none', { requester: 'alice' });
     await at.rest('/connections');
     const ended = { commandId: 'c1', outcome: 'outcome_unknown', code: 'response_timeout' };
     expect(await requests(7)).toEqual([
@@ -62,7 +62,7 @@ describe('the line of a request', () => {
         ... on Invocation { outcome } } }`;
     const ids = ['c1', 'c2', 'c3', 'c4'];
     for (const id of ids)
-      expect(await unknownEnd(() => at.graphql(query, { who: 'alice', variables: { id } }))).toBe(200);
+      expect(await unknownEnd(() => at.graphql(query, { requester: 'alice', variables: { id } }))).toBe(200);
     const ended = { outcome: 'outcome_unknown', code: 'response_timeout' };
     expect(await requests(4)).toEqual(
       ids.map((commandId) => ({ method: 'POST', path: '/graphql', status: 200, commandId, ...ended })),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createBodies } from '../../src/http/bodies.ts';
+import { createParsedBodyCache } from '../../src/http/parsed-body-cache.ts';
 
 describe('bodies that come again', () => {
   it('are recalled for the same bytes and for no others', () => {
-    const bodies = createBodies();
+    const bodies = createParsedBodyCache();
     const body = { query: '{ viewer { kind } }' };
     const bytes = Buffer.from(JSON.stringify(body));
     expect(bodies.recall(bytes)).toBeUndefined();
@@ -16,7 +16,7 @@ describe('bodies that come again', () => {
   });
 
   it('are at most 500, of 16 KiB each', () => {
-    const bodies = createBodies();
+    const bodies = createParsedBodyCache();
     const of = (i: number): Buffer => Buffer.from(`{"i":${i}}`);
     for (let i = 0; i < 600; i++) bodies.keep(of(i), { i });
     expect(Array.from({ length: 600 }, (_, i) => bodies.recall(of(i))).filter(Boolean)).toHaveLength(500);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { FAILURES_A_MINUTE } from '../../src/http/failures.ts';
+import { FAILURES_A_MINUTE } from '../../src/http/auth-rate-limit.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { ADMIN, postJson, raw, relay, SECRET, tokenOf, type Ask, type Relay } from './kit.ts';
 
@@ -337,7 +337,7 @@ describe('bad tokens from one address', () => {
     expect(await reasons(await tokenOf('alice', 'invoke'))).toEqual(['issuer', 'issuer']);
     expect(await reasons(`cbg_${'x'.repeat(43)}`)).toEqual(['grant', 'grant']);
     await other.ask('/users');
-    expect(other.lines.at(-1)).toContain('"who":"admin:ops"');
+    expect(other.lines.at(-1)).toContain('"requester":"admin:ops"');
   });
 
   it('are counted by the proxy’s word only where a proxy is trusted', async () => {

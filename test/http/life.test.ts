@@ -8,7 +8,7 @@ import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createClientFiles } from '../../src/http/static.ts';
-import { visitOf } from '../../src/http/visit.ts';
+import { requestInfoOf } from '../../src/http/request-info.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -123,7 +123,7 @@ describe('the log of a relay', () => {
     expect(house.lines.filter((line) => line.includes('"msg":"request"'))).toHaveLength(6);
     expect(written).not.toMatch(/planted|eyJ/);
     expect(written).not.toContain(SECRET);
-    expect(written).toContain('"who":"user:alice"');
+    expect(written).toContain('"requester":"user:alice"');
   });
 });
 
@@ -132,7 +132,7 @@ describe('browser builds', () => {
     const folder = ownFolder();
     const serve = createClientFiles(pathToFileURL(`${folder}/`));
     const server = createServer((request, response) => {
-      const visit = visitOf(request, response, { id: 'x', basePath: '', trustProxy: false });
+      const visit = requestInfoOf(request, response, { id: 'x', basePath: '', trustProxy: false });
       serve(visit, 'runtime.js').catch((error: unknown) => response.writeHead(404).end(String(error)));
     });
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compileGlob } from '../../src/core/auth/glob.ts';
-import type { Deed } from '../../src/core/auth/policy.ts';
+import type { InvocationTarget } from '../../src/core/auth/policy.ts';
 import type { Caller, Scope } from '../../src/core/auth/principal.ts';
 import { compilePolicy, type PolicyRule } from '../../src/core/auth/rules.ts';
 
@@ -12,16 +12,20 @@ const user = (userId: string, ...scopes: Scope[]): Caller => ({
   expiresAt: null,
 });
 const alice = user('alice', 'invoke');
-const deed = (over: Partial<Deed> = {}): Deed => ({
+const deed = (over: Partial<InvocationTarget> = {}): InvocationTarget => ({
   userId: 'alice',
   clientType: 'browser',
   action: 'files.read',
   ...over,
 });
 
-function decide(rules: readonly Omit<PolicyRule, 'name'>[], who: Caller, what: Deed): boolean | string {
+function decide(
+  rules: readonly Omit<PolicyRule, 'name'>[],
+  requester: Caller,
+  what: InvocationTarget,
+): boolean | string {
   const named = rules.map((rule, index) => ({ name: `r${index}`, ...rule }));
-  const verdict = compilePolicy({ rules: named, scopes: [], userCapacity: null }).decide(who, what);
+  const verdict = compilePolicy({ rules: named, scopes: [], userCapacity: null }).decide(requester, what);
   return verdict.allowed || verdict.rule;
 }
 
@@ -75,10 +79,10 @@ describe('policy rules', () => {
       deed(),
       true,
     ],
-  ] satisfies [string, Omit<PolicyRule, 'name'>[], Caller, Deed, boolean | string][])(
+  ] satisfies [string, Omit<PolicyRule, 'name'>[], Caller, InvocationTarget, boolean | string][])(
     '%s',
-    (_says, rules, who, what, expected) => {
-      expect(decide(rules, who, what)).toBe(expected);
+    (_says, rules, requester, what, expected) => {
+      expect(decide(rules, requester, what)).toBe(expected);
     },
   );
 });

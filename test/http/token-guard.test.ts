@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CallboardError, type TokenFault } from '../../src/core/errors.ts';
 import type { Log } from '../../src/core/log.ts';
 import type { BearerAuthenticator } from '../../src/http/auth.ts';
-import { FAILURES_A_MINUTE, FAILURES_IN_ALL_A_MINUTE } from '../../src/http/failures.ts';
+import { FAILURES_A_MINUTE, FAILURES_IN_ALL_A_MINUTE } from '../../src/http/auth-rate-limit.ts';
 import { createTokenGuard } from '../../src/http/token-guard.ts';
 import { VerifyQueue } from '../../src/http/verify-queue.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

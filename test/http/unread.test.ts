@@ -20,15 +20,15 @@ function stage(guarantee: number, total: number) {
   const shares = createShares(shareBounds({ unread_bytes: { guarantee, total } }));
   const metrics = { count() {}, snapshot: () => new Map() };
   const unread = new UnreadBytes({ shares, clock, log: silentLog, metrics });
-  const open = (who: Principal | null, bytes: number): PassThrough => {
+  const open = (requester: Principal | null, bytes: number): PassThrough => {
     // What is not read stays on the writing side from the first byte on.
     const socket = new PassThrough({ readableHighWaterMark: 0, writableHighWaterMark: 1 });
     unread.accepted(socket);
-    unread.serves(socket, { who });
+    unread.serves(socket, { requester });
     if (bytes > 0) socket.write(Buffer.alloc(bytes));
     return socket;
   };
-  const held = (who: string): number => shares.of(who).held('unread_bytes');
+  const held = (requester: string): number => shares.of(requester).held('unread_bytes');
   return { clock, shares, unread, open, held, tick: () => clock.advance(SECOND) };
 }
 
@@ -42,7 +42,7 @@ describe('bytes that readers leave', () => {
     const waits = socket.writableLength;
     expect(waits).toBeGreaterThan(0);
     expect([held('alice'), held('/unauthenticated'), held('bob')]).toEqual([waits, other.writableLength, 0]);
-    unread.serves(socket, { who: bob });
+    unread.serves(socket, { requester: bob });
     await tick();
     expect([held('alice'), held('bob')]).toEqual([0, waits]);
     socket.destroy();

@@ -10,7 +10,7 @@ import { Cursors } from '../../src/core/cursor.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import type { ClientLink, LinkSession } from '../../src/core/delivery/link.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
-import { isAway } from '../../src/core/errors.ts';
+import { isStoreUnavailable } from '../../src/core/errors.ts';
 import { toJson, type JsonText } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import type { Metrics } from '../../src/core/metrics.ts';
@@ -138,7 +138,7 @@ export class TestClient {
 
 export async function connect(
   core: Core,
-  who: Principal & { kind: 'user' },
+  requester: Principal & { kind: 'user' },
   over: Partial<HelloRequest> = {},
 ): Promise<TestClient> {
   const sent: Sent[] = [];
@@ -153,7 +153,7 @@ export async function connect(
       closes.push({ cause, instanceId });
       // A relay that closes before its links does not record their ends any more: the end of its lease does.
       client?.session.closed(cause).catch((error: unknown) => {
-        if (!isAway(error)) throw error;
+        if (!isStoreUnavailable(error)) throw error;
       });
     },
   };
@@ -165,7 +165,7 @@ export async function connect(
     actions: [advertisement('open')],
     ...over,
   };
-  const session = await core.links.open(who, hello, link);
+  const session = await core.links.open(requester, hello, link);
   client = new TestClient(session, { sent, cancels, closes });
   session.begin();
   return client;

@@ -52,8 +52,8 @@ describe.each(Object.entries(FRAMES))('on a link, %s', (_name, ask) => {
   });
 
   it('answers an administrator, and the owner', async () => {
-    for (const who of ['admin', `${OWNER}:invoke`]) {
-      const peer = await at.caller(who);
+    for (const requester of ['admin', `${OWNER}:invoke`]) {
+      const peer = await at.caller(requester);
       const { header, payload } = ask(PLANTED);
       peer.send(header, payload);
       const frame = header.type === 'cancel' ? await peer.next('receipt') : await peer.next('outcome');
@@ -82,8 +82,8 @@ describe('opening a link', () => {
     ['a client by an administrator, who names no user', 'admin', 'client'],
     ['a caller without the scope invoke', `${OWNER}:connect`, 'caller'],
     ['a caller with the scope host alone', `${OWNER}:host`, 'caller'],
-  ])('is forbidden to %s', async (_who, who, kind) => {
-    const token = (await at.token(who)) ?? '';
+  ])('is forbidden to %s', async (_who, requester, kind) => {
+    const token = (await at.token(requester)) ?? '';
     const { refused, code } = await opening(kind === 'client' ? { ...hello, token } : { type: 'hello', token });
     expect([refused.code, code]).toEqual(['forbidden', 4403]);
   });
@@ -97,7 +97,7 @@ describe('opening a link', () => {
 
   it('of another user by the same client id touches neither the connection nor what it runs', async () => {
     const before = await at.graphql('{ connections { nodes { clientId instanceId lastSeenAt inFlight } } }', {
-      who: OWNER,
+      requester: OWNER,
     });
     const intruder = await at.client({ user: OTHER, client_id: PLANTED.client, instance_id: `${MARK}-instance` });
     expect(intruder.welcome.replaced_instance_id).toBeUndefined();
@@ -109,10 +109,10 @@ describe('opening a link', () => {
       expect(await intruder.next('result_ack')).toMatchObject({ recorded: 'unknown' });
     }
     await intruder.sync();
-    const live = await at.rest(`/commands/${OWNER}/${PLANTED.client}/${MARK}-live`, { who: OWNER });
+    const live = await at.rest(`/commands/${OWNER}/${PLANTED.client}/${MARK}-live`, { requester: OWNER });
     expect(live.json).toMatchObject({ stage: 'acknowledged', outcome: null, result: null });
     expect(
-      await at.graphql('{ connections { nodes { clientId instanceId lastSeenAt inFlight } } }', { who: OWNER }),
+      await at.graphql('{ connections { nodes { clientId instanceId lastSeenAt inFlight } } }', { requester: OWNER }),
     ).toMatchObject({
       data: before.data,
     });

@@ -32,17 +32,17 @@ function variablesOf(call: string, ids: Ids): Record<string, unknown> {
   return Object.fromEntries(Object.entries(at.named(ids)).filter(([name]) => call.includes(`$${name}`)));
 }
 
-type Open = (who: string, given: { field: RootField; call: string }, ids: Ids) => Promise<RawStream>;
+type Open = (requester: string, given: { field: RootField; call: string }, ids: Ids) => Promise<RawStream>;
 
 it('has a row for each subscription', () => {
   expect(subscriptions.map(({ name }) => name).sort()).toEqual(Object.keys(SUBSCRIPTIONS).sort());
 });
 
 describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe) => {
-  const open: Open = (who, { field, call }, ids) =>
-    subscribe(at, documentOf(field, call), { who, variables: variablesOf(call, ids) });
-  const answered = async (who: string, given: { field: RootField; call: string }, ids: Ids): Promise<string> => {
-    const stream = await open(who, given, ids);
+  const open: Open = (requester, { field, call }, ids) =>
+    subscribe(at, documentOf(field, call), { requester, variables: variablesOf(call, ids) });
+  const answered = async (requester: string, given: { field: RootField; call: string }, ids: Ids): Promise<string> => {
+    const stream = await open(requester, given, ids);
     await stream.until('event: complete');
     stream.abort();
     return withoutGiven(stream.text().replaceAll(':\n\n', ''), at.named(ids));
@@ -61,7 +61,9 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
 
   it.each(rows)('$call shows the owner and whoever else may see it what happens, and no other user', async (given) => {
     const seenBy = given.seenBy === 'viewer' ? VIEWER : 'admin';
-    const [owner, more] = await Promise.all([`${OWNER}:invoke`, seenBy].map((who) => open(who, given, PLANTED)));
+    const [owner, more] = await Promise.all(
+      [`${OWNER}:invoke`, seenBy].map((requester) => open(requester, given, PLANTED)),
+    );
     const other = await open(`${OTHER}:invoke`, given, ofOther);
     await Promise.all([owner, more, other].map((stream) => stream?.until(':')));
     if (given.begins === 'silent') await stir(PLANTED);
@@ -85,8 +87,8 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
 
   it.each(rows)('$call is forbidden to each other scope', async (given) => {
     const wrong = [`${OWNER}:connect`, `${OWNER}:host`, given.seenBy === 'viewer' ? 'admin' : VIEWER];
-    for (const who of wrong) {
-      const answer = await answered(who, given, PLANTED);
+    for (const requester of wrong) {
+      const answer = await answered(requester, given, PLANTED);
       expect(answer).toContain('"code":"forbidden"');
       expect(answer).not.toContain(MARK);
     }
@@ -132,9 +134,9 @@ describe('a cursor', () => {
   const calls = paged.flatMap((field) => (FIELDS[field.name] ?? []).map(({ call, rule }) => ({ field, call, rule })));
 
   it.each(calls)('of $call opens for nobody but whoever it was given to', async ({ field, call, rule }) => {
-    const page = async (who: string, ids: Ids, after: string | null = null) => {
+    const page = async (requester: string, ids: Ids, after: string | null = null) => {
       const more = withArgument(call, 'after: $after');
-      return at.graphql(documentOf(field, more), { who, variables: { ...variablesOf(call, ids), after } });
+      return at.graphql(documentOf(field, more), { requester, variables: { ...variablesOf(call, ids), after } });
     };
     const given = rule === 'admin' ? 'admin' : `${OWNER}:invoke`;
     const own = await page(given, PLANTED);
@@ -142,17 +144,17 @@ describe('a cursor', () => {
     expect(cursor).toEqual(expect.any(String));
     expect((await page(given, PLANTED, cursor)).code).toBeUndefined();
     const askers = [
-      { who: `${OTHER}:invoke`, ids: ofOther, code: rule === 'admin' ? 'forbidden' : 'invalid_cursor' },
+      { requester: `${OTHER}:invoke`, ids: ofOther, code: rule === 'admin' ? 'forbidden' : 'invalid_cursor' },
       {
-        who: `${OTHER}:invoke`,
+        requester: `${OTHER}:invoke`,
         ids: PLANTED,
         code: { admin: 'forbidden', mine: 'invalid_cursor', owned: 'not_found', session: 'not_found' }[rule],
       },
-      { who: 'ops:admin', ids: PLANTED, code: 'invalid_cursor' },
-      ...(rule === 'admin' ? [] : [{ who: 'admin', ids: PLANTED, code: 'invalid_cursor' }]),
+      { requester: 'ops:admin', ids: PLANTED, code: 'invalid_cursor' },
+      ...(rule === 'admin' ? [] : [{ requester: 'admin', ids: PLANTED, code: 'invalid_cursor' }]),
     ];
-    for (const { who, ids, code } of askers) {
-      expect([who, (await page(who, ids, cursor)).code]).toEqual([who, code]);
+    for (const { requester, ids, code } of askers) {
+      expect([requester, (await page(requester, ids, cursor)).code]).toEqual([requester, code]);
     }
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createHouse } from '../../src/http/house.ts';
+import { createBuiltinRoutes } from '../../src/http/builtin-routes.ts';
 import { postJson, type Answer } from '../http/kit.ts';
 import { HOUSE, ROUTES, type Route } from './access-routes.ts';
 import { codeOf } from './kit.ts';
@@ -29,11 +29,11 @@ const rows = Object.entries(ROUTES).flatMap(([name, routes]) =>
 const harmless = rows.filter(({ route }) => !route.harmful);
 type Given = (typeof rows)[number];
 
-function ask(who: string, { name, route }: Given, ids: Ids): Promise<Answer> {
+function ask(requester: string, { name, route }: Given, ids: Ids): Promise<Answer> {
   const [method = ''] = name.split(' ');
   const named = at.named(ids);
   const sent = method === 'GET' || method === 'DELETE' ? {} : postJson(route.body?.(named) ?? {});
-  return at.rest(route.target(named), { who, ...sent, method });
+  return at.rest(route.target(named), { requester, ...sent, method });
 }
 
 /** The whole answer, but for what the asker said itself. */
@@ -46,9 +46,9 @@ const FORBIDDEN: Expected = [403, 'forbidden'];
 const NOT_FOUND: Expected = [404, 'not_found'];
 
 /** That this asker is answered so, the same for what is there and what is not, with nothing of it. */
-async function expectAlike(who: string, given: Given, expected: Expected): Promise<void> {
-  const [found, absent] = [await ask(who, given, PLANTED), await ask(who, given, ABSENT)];
-  expect([who, found.status, codeOf(found)]).toEqual([who, ...expected]);
+async function expectAlike(requester: string, given: Given, expected: Expected): Promise<void> {
+  const [found, absent] = [await ask(requester, given, PLANTED), await ask(requester, given, ABSENT)];
+  expect([requester, found.status, codeOf(found)]).toEqual([requester, ...expected]);
   expect(shown(found, PLANTED)).toEqual(shown(absent, ABSENT));
   expect(withoutGiven(found.text, at.named(PLANTED))).not.toContain(MARK);
 }
@@ -61,7 +61,7 @@ const STREAM = 'GET /site-sessions/{session_id}/events';
 
 describe('the access of REST', () => {
   it('has a row for each operation of the description', async () => {
-    const { paths } = JSON.parse((await at.rest('/openapi.json', { who: 'nobody' })).text);
+    const { paths } = JSON.parse((await at.rest('/openapi.json', { requester: 'nobody' })).text);
     const operations = Object.entries<object>(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -115,7 +115,7 @@ describe('the access of REST', () => {
 
 describe('the access of what the server answers by itself', () => {
   const known = [
-    ...createHouse({
+    ...createBuiltinRoutes({
       core: { ready: () => {} },
       meter: { expose: async () => ({ contentType: '', text: '' }) },
       openapi: {},
@@ -130,7 +130,7 @@ describe('the access of what the server answers by itself', () => {
 
   it.each(Object.entries(HOUSE))('%s is %s, and shows nothing of any user', async (path, rule) => {
     const asked = ['nobody', `${OTHER}:invoke`, `${OWNER}:invoke`, 'admin'];
-    const answers = await Promise.all(asked.map((who) => at.rest(path, { who })));
+    const answers = await Promise.all(asked.map((requester) => at.rest(path, { requester })));
     if (rule === 'file')
       return expect(new Set(answers.map(({ status, text }) => `${status} ${text.length}`)).size).toBe(1);
     const expected = { open: [200, 200, 200, 200], admin: [401, 403, 403, 200], upgrade: [426, 426, 426, 426] };
@@ -139,7 +139,7 @@ describe('the access of what the server answers by itself', () => {
   });
 
   it('shows the page of GraphQL to everybody, and nothing of any user in it', async () => {
-    const page = await at.rest('/graphql', { who: 'nobody', headers: { accept: 'text/html' } });
+    const page = await at.rest('/graphql', { requester: 'nobody', headers: { accept: 'text/html' } });
     expect([page.status, page.text.includes(MARK)]).toEqual([200, false]);
   });
 });

@@ -27,9 +27,9 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-function ask(who: string, { field, call }: Given, ids: Ids): Promise<GraphqlAnswer> {
+function ask(requester: string, { field, call }: Given, ids: Ids): Promise<GraphqlAnswer> {
   const named = Object.entries(at.named(ids)).filter(([name]) => call.includes(`$${name}`));
-  return at.graphql(documentOf(field, call), { who, variables: Object.fromEntries(named) });
+  return at.graphql(documentOf(field, call), { requester, variables: Object.fromEntries(named) });
 }
 
 /** An answer, but for what the asker said itself. Its members come in an order that means nothing. */
@@ -49,9 +49,9 @@ function verdict(answer: GraphqlAnswer, { field: { name } }: Given): Verdict {
 }
 
 /** That this asker is told so, the same for what is there and what is not, with nothing of it. */
-async function expectAlike(who: string, given: Given, expected: Verdict): Promise<void> {
-  const [found, absent] = [await ask(who, given, PLANTED), await ask(who, given, ABSENT)];
-  expect([who, verdict(found, given)]).toEqual([who, expected]);
+async function expectAlike(requester: string, given: Given, expected: Verdict): Promise<void> {
+  const [found, absent] = [await ask(requester, given, PLANTED), await ask(requester, given, ABSENT)];
+  expect([requester, verdict(found, given)]).toEqual([requester, expected]);
   expect([found.status, shown(found, PLANTED)]).toEqual([absent.status, shown(absent, ABSENT)]);
   expect(shown(found, PLANTED)).not.toContain(MARK);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
-import type { SiteDefinition } from '../../src/core/sites/room.ts';
+import type { SiteDefinition } from '../../src/core/sites/api.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { CODES, type Code } from '../../src/protocol/codes.ts';
 import { postJson, relay, tokenOf, type Answer, type Relay } from '../http/kit.ts';

@@ -18,7 +18,7 @@ import {
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { readOperations } from '../../src/rest/documents.ts';
 
 /** A document of REST as anybody could send it to GraphQL, and what its route says of itself. */

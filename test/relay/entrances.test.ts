@@ -10,7 +10,7 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { canonicalUser } from '../../src/core/ids.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { postJson, relay, tokenOf, type Relay } from '../http/kit.ts';
 
 /** Texts on which an expression that goes back, a normal form or a list of parts costs the square of their length. */

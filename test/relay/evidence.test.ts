@@ -49,7 +49,7 @@ describe('ingestion over both faces', () => {
       `mutation { ingestMessages(messages: ${messages}) {
         items { messageId stream retained duplicate published refusedBy error { code message errors { parameter } } }
       } }`,
-      { who: 'alice:host' },
+      { requester: 'alice:host' },
     );
     expect(ingestMessages.items).toMatchObject([
       { messageId: 'm1', stream: 'alice/notes', retained: false, duplicate: true, error: null },
@@ -110,7 +110,7 @@ describe('large payloads of a relay with a spill directory', () => {
     for (const file of await files()) await unlink(file);
     expect(await states(house)).toEqual(['unavailable', 'unavailable']);
     // The record still answers whoever asks for the result again.
-    const again = await house.rest('/commands/alice/tab/c1', { who: 'alice' });
+    const again = await house.rest('/commands/alice/tab/c1', { requester: 'alice' });
     expect(again.json).toMatchObject({ outcome: 'completed', result: LARGE });
   });
 

@@ -48,11 +48,11 @@ function shown({ status, headers, text }: Answer, id: string): unknown {
 /** Over Redis each step waits until the store is quiet. */
 const STEP_MS = 100;
 
-type Call = { readonly path: string; readonly ask: Ask; readonly who?: string };
+type Call = { readonly path: string; readonly ask: Ask; readonly requester?: string };
 
 /** Called often enough to be learned: each time as the long way answers. `<id>` stands for an id of each call's own. */
-async function alike({ path, ask: asked, who = 'alice' }: Call, times = 2): Promise<Answer> {
-  const token = who === 'wrong' ? 'wrong' : await at.token(who);
+async function alike({ path, ask: asked, requester = 'alice' }: Call, times = 2): Promise<Answer> {
+  const token = requester === 'wrong' ? 'wrong' : await at.token(requester);
   const answers: unknown[] = [];
   let last: Answer | null = null;
   for (const url of [slow.url, ...Array<string>(times).fill(at.url)]) {
@@ -117,7 +117,13 @@ const ROWS: readonly (readonly [string, number, object, Partial<typeof TAB>?, st
   ['with a bad token', 401, {}, {}, 'wrong'],
 ];
 
-const CALLS = ROWS.map(([what, status, body, target = {}, who = 'alice']) => ({ what, status, body, target, who }));
+const CALLS = ROWS.map(([what, status, body, target = {}, requester = 'alice']) => ({
+  what,
+  status,
+  body,
+  target,
+  requester,
+}));
 
 function everyMember(params: object): object {
   return {
@@ -132,8 +138,8 @@ function everyMember(params: object): object {
 }
 
 describe('a call over REST', () => {
-  it.each(CALLS)('is answered alike: $what, $status', async ({ status, body, target, who }) => {
-    const answer = await alike({ path: pathOf({ ...TAB, ...target }), ask: postJson(body), who }, 3);
+  it.each(CALLS)('is answered alike: $what, $status', async ({ status, body, target, requester }) => {
+    const answer = await alike({ path: pathOf({ ...TAB, ...target }), ask: postJson(body), requester }, 3);
     expect(answer.status).toBe(status);
   });
 
@@ -154,11 +160,11 @@ describe('a call over REST', () => {
     await meanwhile(at.clock, at.post(pathOf(TAB), { command_id: id, params: { give: { late: 1 } } }));
     const audits = () => at.lines.filter((line) => line.includes('"audit":"payload"')).length;
     const before = audits();
-    for (const who of ['admin', 'alice', 'bob']) {
-      await alike({ path, ask: {}, who });
-      await alike({ path: `${path}?within_ms=1000&wait_for=acknowledged`, ask: {}, who });
-      await alike({ path: `${path}?within_ms=x`, ask: {}, who });
-      await alike({ path, ask: { method: 'HEAD' }, who });
+    for (const requester of ['admin', 'alice', 'bob']) {
+      await alike({ path, ask: {}, requester });
+      await alike({ path: `${path}?within_ms=1000&wait_for=acknowledged`, ask: {}, requester });
+      await alike({ path: `${path}?within_ms=x`, ask: {}, requester });
+      await alike({ path, ask: { method: 'HEAD' }, requester });
     }
     // Three requests of an administrator that were shown the result, each twice at this relay.
     expect(audits() - before).toBe(6);
@@ -189,10 +195,10 @@ function inputOf(body: object, target: Partial<typeof TAB>): object {
 }
 
 describe('a call over GraphQL', () => {
-  it.each(CALLS)('is answered alike, as often as it takes to be known: $what', async ({ body, target, who }) => {
+  it.each(CALLS)('is answered alike, as often as it takes to be known: $what', async ({ body, target, requester }) => {
     const input = inputOf(body, target);
     const asked = postJson({ query: DOCUMENT, variables: { input } });
-    await alike({ path: '/graphql', ask: asked, who }, 5);
+    await alike({ path: '/graphql', ask: asked, requester }, 5);
   });
 
   it('is answered alike with variables inside its input: there, left out, null and wrong', async () => {

@@ -27,9 +27,9 @@ function shown({ status, headers, text }: Answer): unknown {
 }
 
 /** Asked often enough to be learned, written from kept texts and answered before Yoga: each time as the long way answers. */
-async function alike(path: string, options: Ask & { readonly who?: string }, times = 4): Promise<Answer> {
-  const { who = 'admin', ...asked } = options;
-  const shownToken = await at.token(who);
+async function alike(path: string, options: Ask & { readonly requester?: string }, times = 4): Promise<Answer> {
+  const { requester = 'admin', ...asked } = options;
+  const shownToken = await at.token(requester);
   const token = { token: shownToken };
   const expected = await ask(slow.url + path, { ...asked, ...token });
   for (let time = 0; time < times; time++) {
@@ -50,7 +50,7 @@ const everyone = ['admin', OWNER, OTHER, VIEWER, 'nobody'];
 
 describe('the shorter ways give the bytes of the long one', () => {
   it.each(examples)('for GET $example, whoever asks, there or not, right or wrong', async ({ question, route }) => {
-    for (const who of everyone) await alike(route.target(at.named(PLANTED)), { who }, 2);
+    for (const requester of everyone) await alike(route.target(at.named(PLANTED)), { requester }, 2);
     await alike(route.target(ABSENT), {}, 2);
     await alike(route.target(at.named(PLANTED)), { method: 'HEAD' }, 2);
     const target = route.target(at.named(PLANTED));
@@ -60,7 +60,7 @@ describe('the shorter ways give the bytes of the long one', () => {
 
   it.each(examples)('for the document of GET $example over GraphQL, whoever asks', async ({ question, route }) => {
     const variables = variablesOf(question, route.target(at.named(PLANTED)), undefined);
-    for (const who of everyone) await alike('/graphql', { ...post(question.text, { variables }), who });
+    for (const requester of everyone) await alike('/graphql', { ...post(question.text, { variables }), requester });
     await alike('/graphql', post(question.text, { variables: { ...variables, limit: -1, user_id: {} } }));
   });
 });
@@ -108,8 +108,11 @@ describe('a document that is known', () => {
       await alike('/graphql', post(NESTED, { operationName }));
     for (const extensions of [{}, { persistedQuery: {} }, 'x', null])
       await alike('/graphql', post(NESTED, { ...named, extensions }));
-    for (const who of everyone) await alike('/graphql', { ...post(NESTED, { operationName: 'Own' }), who });
-    const costly = await alike('/graphql', { ...post(NESTED, { ...named, variables: { first: 1000 } }), who: OWNER });
+    for (const requester of everyone) await alike('/graphql', { ...post(NESTED, { operationName: 'Own' }), requester });
+    const costly = await alike('/graphql', {
+      ...post(NESTED, { ...named, variables: { first: 1000 } }),
+      requester: OWNER,
+    });
     expect(costly.json).toMatchObject({ errors: [{ extensions: { code: 'too_complex' } }] });
     await alike('/graphql', postJson([{ query: NESTED, ...named }]));
     await alike('/graphql', { ...post(NESTED, named), headers: { 'content-type': 'text/plain' } });
@@ -134,8 +137,8 @@ describe('a document that is known', () => {
     const own =
       '{ connections { nodes { userId clientId actions { items { name } } } nextCursor pageInfo { endCursor } } }';
     const answers = [];
-    for (const who of [OWNER, OTHER, 'admin', OWNER, OTHER])
-      answers.push((await alike('/graphql', { ...post(own), who })).text);
+    for (const requester of [OWNER, OTHER, 'admin', OWNER, OTHER])
+      answers.push((await alike('/graphql', { ...post(own), requester })).text);
     expect(new Set(answers).size).toBe(3);
     expect(answers[1]).not.toContain(OWNER);
     expect(answers[4]).toBe(answers[1]);
@@ -144,9 +147,9 @@ describe('a document that is known', () => {
 
 describe('nothing stale is shown', () => {
   const WATCH = `{ connections { nodes { clientId instanceId status heartbeat lastSeenAt disconnectCause metadata actionNames actions { items { name summary } } } } }`;
-  const now = async (who: string = OWNER): Promise<string> => {
+  const now = async (requester: string = OWNER): Promise<string> => {
     await alike('/connections?limit=5', {}, 2);
-    return (await alike('/graphql', { ...post(WATCH), who })).text;
+    return (await alike('/graphql', { ...post(WATCH), requester })).text;
   };
 
   it('after time, other actions, another instance and a disconnect', async () => {
@@ -170,8 +173,8 @@ describe('nothing stale is shown', () => {
   it('of a token that is over', async () => {
     const token = { secret: SECRET, user: OWNER, scopes: ['invoke'], ttlSeconds: 30, now: at.clock.now() };
     at.know('short', await signToken(token));
-    expect((await alike('/graphql', { ...post(WATCH), who: 'short' })).status).toBe(200);
+    expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(200);
     await at.clock.advance(31_000);
-    expect((await alike('/graphql', { ...post(WATCH), who: 'short' })).status).toBe(401);
+    expect((await alike('/graphql', { ...post(WATCH), requester: 'short' })).status).toBe(401);
   });
 });

@@ -38,7 +38,7 @@ const nasty = fc.oneof(
   fc.constantFrom('x'.repeat(129), 'neighbour/clients/calm', "'; DROP TABLE users", '${7*7}', '\r\nx: y'),
   fc.string({ unit: 'binary', maxLength: 40 }).map((text) => text.toWellFormed()),
 );
-const asker = fc.constantFrom('admin', 'mallory', 'mallory:host', 'nobody');
+const requester = fc.constantFrom('admin', 'mallory', 'mallory:host', 'nobody');
 
 /** A text with one place changed. */
 const mutated = (texts: readonly string[]): fc.Arbitrary<string> =>
@@ -83,17 +83,26 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
     fc.dictionary(fc.constantFrom(...members), fc.oneof(nasty, fc.jsonValue({ maxDepth: 2 }))),
   );
   await fc.assert(
-    fc.asyncProperty(operation, fc.array(nasty), query, body, asker, async (name, parts, search, sent, who) => {
-      const [method = '', template = ''] = name.split(' ');
-      const left = [...parts];
-      const path = template.replaceAll(/\{\w+\}/g, () => encodeURIComponent(left.pop() || 'x').replaceAll('.', '%2E'));
-      const target = `${path}?${new URLSearchParams(search)}`;
-      const options = method === 'GET' ? {} : postJson(sent);
-      // An administrator's word closes links and nodes: that is no bad input.
-      const asks = /disconnect|drain/.test(template) && who === 'admin' ? 'mallory' : who;
-      const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
-      judge(answer, codeOf(answer));
-    }),
+    fc.asyncProperty(
+      operation,
+      fc.array(nasty),
+      query,
+      body,
+      requester,
+      async (name, parts, search, sent, requester) => {
+        const [method = '', template = ''] = name.split(' ');
+        const left = [...parts];
+        const path = template.replaceAll(/\{\w+\}/g, () =>
+          encodeURIComponent(left.pop() || 'x').replaceAll('.', '%2E'),
+        );
+        const target = `${path}?${new URLSearchParams(search)}`;
+        const options = method === 'GET' ? {} : postJson(sent);
+        // An administrator's word closes links and nodes: that is no bad input.
+        const asks = /disconnect|drain/.test(template) && requester === 'admin' ? 'mallory' : requester;
+        const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
+        judge(answer, codeOf(answer));
+      },
+    ),
     { numRuns: numRuns(400) },
   );
 });
@@ -108,8 +117,8 @@ it('no document and no variables of GraphQL make the relay fail', async () => {
   );
   const document = fc.oneof(mutated(queries), fc.constantFrom(...queries));
   await fc.assert(
-    fc.asyncProperty(document, variables, asker, async (query, given, who) => {
-      const answer = await at.graphql(query, { who, variables: given });
+    fc.asyncProperty(document, variables, requester, async (query, given, requester) => {
+      const answer = await at.graphql(query, { requester, variables: given });
       judge(answer, answer.code);
       for (const { extensions } of answer.errors)
         expect([extensions?.['code'], isStable(extensions?.['code'])]).toEqual([extensions?.['code'], true]);
@@ -122,10 +131,10 @@ it('no cursor opens but those that were given, whatever place of one is changed'
   for (let i = 0; i < 3; i++) await at.client({ user: 'mallory', client_id: `tab-${i}`, payload: {} });
   const read = (after: string) =>
     at.graphql('query ($after: String) { connections(first: 1, after: $after) { nextCursor } }', {
-      who: 'mallory',
+      requester: 'mallory',
       variables: { after },
     });
-  const first = await at.data('{ connections(first: 1) { nextCursor } }', { who: 'mallory' });
+  const first = await at.data('{ connections(first: 1) { nextCursor } }', { requester: 'mallory' });
   const good: string = first['connections'].nextCursor;
   expect((await read(good)).code).toBeUndefined();
   await fc.assert(

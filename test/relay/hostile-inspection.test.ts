@@ -49,26 +49,32 @@ const PARAMETERS = [
   ...['user_id', 'client_id', 'command_id', 'node_id', 'client_type', 'status', 'ownership', 'window_id', 'stage'],
   ...['outcome', 'admitted_after', 'window_seconds', 'stream', 'values_only', 'include_payload', 'limit', 'cursor'],
 ];
-const asker = fc.constantFrom('admin', OTHER, `${OTHER}:host`, 'nobody');
+const requester = fc.constantFrom('admin', OTHER, `${OTHER}:host`, 'nobody');
 
 type Answered = { readonly status: number; readonly text: string; readonly code: unknown };
 
 /** No failure, only codes that are documented, and nothing of the owner for anybody but an administrator. */
-function judge(who: string, { status, text, code }: Answered): void {
+function judge(requester: string, { status, text, code }: Answered): void {
   expect([status, text.slice(0, 300), status < 500]).toEqual([status, text.slice(0, 300), true]);
   if (status >= 400) expect([code, isStable(code)]).toEqual([code, true]);
-  if (who !== 'admin') expect(withoutGiven(text, PLANTED)).not.toContain(MARK);
+  if (requester !== 'admin') expect(withoutGiven(text, PLANTED)).not.toContain(MARK);
 }
 
 it('no query of the inspection routes makes them fail, or shows anything of another user', async () => {
   const query = fc.array(fc.tuple(fc.constantFrom(...PARAMETERS), value), { maxLength: 4 });
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...PATHS), fc.array(value), query, asker, async (path, parts, pairs, who) => {
-      const left = [...parts];
-      const filled = path.replaceAll('{}', () => encodeURIComponent(left.pop() || 'x').replaceAll('.', '%2E'));
-      const answer = await at.rest(`${filled}?${new URLSearchParams(pairs)}`, { who });
-      judge(who, { ...answer, code: codeOf(answer) });
-    }),
+    fc.asyncProperty(
+      fc.constantFrom(...PATHS),
+      fc.array(value),
+      query,
+      requester,
+      async (path, parts, pairs, requester) => {
+        const left = [...parts];
+        const filled = path.replaceAll('{}', () => encodeURIComponent(left.pop() || 'x').replaceAll('.', '%2E'));
+        const answer = await at.rest(`${filled}?${new URLSearchParams(pairs)}`, { requester });
+        judge(requester, { ...answer, code: codeOf(answer) });
+      },
+    ),
     { numRuns: numRuns(500) },
   );
 });
@@ -92,9 +98,9 @@ it('no body of ingestion makes it fail, or writes to another user', async () => 
     fc.jsonValue(),
   );
   await fc.assert(
-    fc.asyncProperty(fc.oneof(message, fc.array(message, { maxLength: 6 })), asker, async (body, who) => {
-      const answer = await at.rest('/ingest', { ...postJson(body), who });
-      judge(who, { ...answer, code: codeOf(answer) });
+    fc.asyncProperty(fc.oneof(message, fc.array(message, { maxLength: 6 })), requester, async (body, requester) => {
+      const answer = await at.rest('/ingest', { ...postJson(body), requester });
+      judge(requester, { ...answer, code: codeOf(answer) });
       if (answer.status !== 200) return;
       const { items } = JSON.parse(answer.text);
       expect(items).toHaveLength(Array.isArray(body) ? body.length : 1);
@@ -123,10 +129,10 @@ it('no variables of GraphQL make the same questions fail, or show anything of an
     n: fc.oneof(fc.integer(), fc.integer({ min: 1, max: 60 }), value),
   });
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...queries), given, asker, async (query, variables, who) => {
+    fc.asyncProperty(fc.constantFrom(...queries), given, requester, async (query, variables, requester) => {
       const used = Object.fromEntries(Object.entries(variables).filter(([name]) => query.includes(`$${name}`)));
-      const answer = await at.graphql(query, { who, variables: used });
-      judge(who, answer);
+      const answer = await at.graphql(query, { requester, variables: used });
+      judge(requester, answer);
       for (const { extensions } of answer.errors) expect(isStable(extensions?.['code'])).toBe(true);
     }),
     { numRuns: numRuns(300) },

@@ -25,7 +25,7 @@ const ingestMany = async (userId: string, suffixes: readonly string[]): Promise<
 describe('Errors', () => {
   it('/history/raw-messages called when raw messages were not enabled, after admin authentication: 403', async () => {
     await using without = await stage({});
-    const asked = async (who: string) => without.rest('/history/raw-messages', { who });
+    const asked = async (requester: string) => without.rest('/history/raw-messages', { requester });
     const answer = await asked('admin');
     expect([answer.status, codeOf(answer)]).toEqual([403, 'raw_history_disabled']);
     expect((await asked('nobody')).status).toBe(401);

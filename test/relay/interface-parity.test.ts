@@ -56,7 +56,7 @@ const examples = Object.entries(ROUTES)
   .sort((a, b) => Number(a.route.harmful ?? false) - Number(b.route.harmful ?? false));
 type Example = (typeof examples)[number];
 
-function askerOf({ access, scope }: Route): string {
+function requesterOf({ access, scope }: Route): string {
   if (access === 'admin' || access === 'invoke') return 'admin';
   return access === 'host' || scope === 'host' ? `${OWNER}:host` : VIEWER;
 }
@@ -74,13 +74,13 @@ async function askBoth({ name, route }: Example, given: Ids): Promise<Both> {
   const [method = ''] = name.split(' ');
   const reads = question.operation.operation === 'query';
   const other = reads ? at : twin;
-  const who = askerOf(route);
+  const requester = requesterOf(route);
   const ids = at.named(given);
   const body = method === 'GET' || method === 'DELETE' ? undefined : (route.body?.(ids) ?? {});
-  const rest = await at.rest(route.target(ids), { who, ...(body && postJson(body)), method });
+  const rest = await at.rest(route.target(ids), { requester, ...(body && postJson(body)), method });
   const there = other.named(given);
   const variables = variablesOf(question, route.target(there), body && (route.body?.(there) ?? {}));
-  const graphql = await other.graphql(question.text, { who, variables });
+  const graphql = await other.graphql(question.text, { requester, variables });
   const data = worded(question, graphql.data);
   const answer = question.body.reduce<any>((value, key) => value?.[key], data);
   return { rest, code: graphql.code, body: reads ? answer : withoutChance(answer) };

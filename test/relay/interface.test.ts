@@ -326,7 +326,7 @@ describe.each([
   it.each(table)('requires administrative authentication: $row', async ({ operations }) => {
     for (const operation of operations) {
       const path = operation.replace('GET ', '').replaceAll(/\{\w+\}/g, 'x');
-      const asked = async (who: string): Promise<Answer> => at.rest(path, { who });
+      const asked = async (requester: string): Promise<Answer> => at.rest(path, { requester });
       expect([path, (await asked('nobody')).status, (await asked(OWNER)).status]).toEqual([path, 401, 403]);
     }
   });

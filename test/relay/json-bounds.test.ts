@@ -46,9 +46,9 @@ describe('JSON with very many members or items', () => {
     expect(await overGraphql).toBe(text);
     expect((await answer).text).toContain('InvokeActionOutcome');
     const overLink = at.serve('1');
-    at.asker.raw(`{"type":"invoke","ref":"r1","client_id":"tab","action":"open"}\n${text}`);
+    at.requester.raw(`{"type":"invoke","ref":"r1","client_id":"tab","action":"open"}\n${text}`);
     expect(await overLink).toBe(text);
-    expect(await at.asker.next('outcome')).toMatchObject({ outcome: 'completed' });
+    expect(await at.requester.next('outcome')).toMatchObject({ outcome: 'completed' });
     expect(built()).toBeLessThan(ENVELOPE_PARTS);
   });
 

@@ -49,10 +49,10 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
     const id = nextId();
     const served = at.serve(text);
     const header = { type: 'invoke', ref: id, client_id: 'tab', action: 'open', command_id: id };
-    at.asker.raw(`${JSON.stringify(header)}\n${text}`);
+    at.requester.raw(`${JSON.stringify(header)}\n${text}`);
     // To the letter: a link is given the very text.
     expect(await served).toBe(text);
-    expect((await at.asker.next('outcome')).payload).toBe(text);
+    expect((await at.requester.next('outcome')).payload).toBe(text);
   });
 
   it.each(NUMBERED)('as params and result of a call over REST: text $number', async ({ text }) => {
@@ -61,8 +61,8 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
       id = given;
       return (await at.send(ACTION, `{"command_id":"${id}", "params" :${text}\n}`)).text;
     });
-    shows((await at.rest(`/commands/alice/tab/${id}`, { who: 'alice' })).text, 'result', text);
-    shows((await at.rest(`/commands/alice/tab/${id}?within_ms=1000`, { who: 'alice' })).text, 'result', text);
+    shows((await at.rest(`/commands/alice/tab/${id}`, { requester: 'alice' })).text, 'result', text);
+    shows((await at.rest(`/commands/alice/tab/${id}?within_ms=1000`, { requester: 'alice' })).text, 'result', text);
   });
 
   it.each(NUMBERED)('as params and result of a call over GraphQL: text $number', async ({ text }) => {
@@ -198,7 +198,7 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
     await at.client({ client_id: `host-${site}`, instance_id: 'i1' });
     const definition = JSON.stringify({ client_id: `host-${site}`, event_names: ['changed'] });
     const headers = { 'content-type': 'application/json' };
-    await at.rest(`/sites/${site}`, { method: 'PUT', headers, body: definition, who: 'alice' });
+    await at.rest(`/sites/${site}`, { method: 'PUT', headers, body: definition, requester: 'alice' });
     const opened = JSON.parse((await at.send(`/sites/${site}/sessions`, '{}')).text);
     const document = `subscription ($id: ID!) { siteEvents(sessionId: $id) { name data } }`;
     const authorization = `Bearer ${await at.token('alice')}`;

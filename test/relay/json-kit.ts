@@ -51,14 +51,14 @@ export function literalOf(text: string): string | null {
 export type Through = Stage & {
   /** The client that is called. */
   readonly peer: Welcomed;
-  readonly asker: Welcomed;
+  readonly requester: Welcomed;
   /** A POST of this very text. */
-  send(path: string, body: string, who?: Asker): Promise<Answer>;
+  send(path: string, body: string, requester?: Asker): Promise<Answer>;
   /** One GraphQL request, by POST: the document, and the text of its variables. */
-  query(query: string, variables?: string, who?: Asker): Promise<Answer>;
+  query(query: string, variables?: string, requester?: Asker): Promise<Answer>;
   /** The same by GET. */
-  get(query: string, variables: string, who?: Asker): Promise<Answer>;
-  listen(query: string, variables: string, who?: Asker): Promise<RawStream>;
+  get(query: string, variables: string, requester?: Asker): Promise<Answer>;
+  listen(query: string, variables: string, requester?: Asker): Promise<RawStream>;
   /** Runs the next command: what its client was given, once it answered with this result, after this progress. */
   serve(result: string, progress?: string): Promise<string>;
 };
@@ -66,9 +66,9 @@ export type Through = Stage & {
 export async function through(fastPath: boolean): Promise<Through> {
   const at = await stage({ rawMessages: true, fastPath });
   const peer = await at.client({ payload: { actions: [{ name: 'open' }] } });
-  const asker = await at.caller('alice');
-  const send: Through['send'] = (path, body, who = 'alice') =>
-    at.rest(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body, who });
+  const requester = await at.caller('alice');
+  const send: Through['send'] = (path, body, requester = 'alice') =>
+    at.rest(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body, requester });
   const asked = (query: string, variables = '{}'): string =>
     `{"variables" : ${variables}, "query":${JSON.stringify(query)}}`;
   const search = (query: string, variables: string): string =>
@@ -76,12 +76,14 @@ export async function through(fastPath: boolean): Promise<Through> {
   return {
     ...at,
     peer,
-    asker,
+    requester,
     send,
-    query: (query: string, variables?: string, who: Asker = 'admin') => send('/graphql', asked(query, variables), who),
-    get: (query: string, variables: string, who: Asker = 'admin') => at.rest(search(query, variables), { who }),
-    async listen(query: string, variables: string, who: Asker = 'admin') {
-      const bearer = who === 'admin' ? ADMIN : await at.token(who);
+    query: (query: string, variables?: string, requester: Asker = 'admin') =>
+      send('/graphql', asked(query, variables), requester),
+    get: (query: string, variables: string, requester: Asker = 'admin') =>
+      at.rest(search(query, variables), { requester }),
+    async listen(query: string, variables: string, requester: Asker = 'admin') {
+      const bearer = requester === 'admin' ? ADMIN : await at.token(requester);
       const headers = { accept: 'text/event-stream', authorization: `Bearer ${bearer}` };
       return openRaw(at.url + search(query, variables), { headers });
     },

@@ -17,7 +17,7 @@ export type GraphqlAnswer = Answer & {
 };
 
 export type Query = {
-  readonly who?: Asker;
+  readonly requester?: Asker;
   readonly variables?: Readonly<Record<string, unknown>>;
 };
 
@@ -26,19 +26,19 @@ export type Stage = Relay & {
   readonly clock: FakeClock;
   readonly port: number;
   readonly peers: Peer[];
-  token(who: Asker): Promise<string | null>;
+  token(requester: Asker): Promise<string | null>;
   /** From now on this asker shows this token. */
-  know(who: Asker, token: string): void;
+  know(requester: Asker, token: string): void;
   /** One REST request, as administrator unless told otherwise. */
-  rest(path: string, options?: Omit<Ask, 'token'> & { readonly who?: Asker }): Promise<Answer>;
-  post(path: string, body?: unknown, who?: Asker): Promise<Answer>;
+  rest(path: string, options?: Omit<Ask, 'token'> & { readonly requester?: Asker }): Promise<Answer>;
+  post(path: string, body?: unknown, requester?: Asker): Promise<Answer>;
   graphql(query: string, options?: Query): Promise<GraphqlAnswer>;
   /** The answer's data; throws when there is any error. */
   data(query: string, options?: Query): Promise<Record<string, any>>;
   subscribe(query: string, options?: Query & { readonly path?: string }): Promise<RawStream>;
   /** A welcomed client; of `alice`, unless told otherwise. */
   client(over?: HelloOver & { readonly user?: string }): Promise<Welcomed>;
-  caller(who: Asker): Promise<Welcomed>;
+  caller(requester: Asker): Promise<Welcomed>;
 };
 
 export async function stage(
@@ -51,8 +51,8 @@ export async function stage(
   const peers: Peer[] = [];
   const known = new Map<Asker, Promise<string>>();
   const token = createTokens(clock, known);
-  const headers = async (who: Asker): Promise<Record<string, string>> => {
-    const bearer = await token(who);
+  const headers = async (requester: Asker): Promise<Record<string, string>> => {
+    const bearer = await token(requester);
     return bearer === null ? {} : { authorization: `Bearer ${bearer}` };
   };
   const stage: Stage = {
@@ -61,15 +61,15 @@ export async function stage(
     port,
     peers,
     token,
-    know: (who, given) => void known.set(who, Promise.resolve(given)),
-    rest: (path, { who = 'admin', ...asked } = {}) =>
-      token(who).then((shown) => house.ask(path, { ...asked, token: shown })),
-    post: (path, body = {}, who = 'alice') =>
-      token(who).then((shown) => house.ask(path, postJson(body, { token: shown }))),
-    async graphql(query, { who = 'admin', variables } = {}) {
+    know: (requester, given) => void known.set(requester, Promise.resolve(given)),
+    rest: (path, { requester = 'admin', ...asked } = {}) =>
+      token(requester).then((shown) => house.ask(path, { ...asked, token: shown })),
+    post: (path, body = {}, requester = 'alice') =>
+      token(requester).then((shown) => house.ask(path, postJson(body, { token: shown }))),
+    async graphql(query, { requester = 'admin', variables } = {}) {
       const accept = { accept: 'application/graphql-response+json' };
       return read(
-        await house.ask('/graphql', postJson({ query, variables }, { headers: accept, token: await token(who) })),
+        await house.ask('/graphql', postJson({ query, variables }, { headers: accept, token: await token(requester) })),
       );
     },
     async data(query, asked) {
@@ -77,19 +77,19 @@ export async function stage(
       if (errors.length > 0 || !data) throw new Error(text);
       return data;
     },
-    async subscribe(query, { who = 'admin', variables, path = '/graphql' } = {}) {
+    async subscribe(query, { requester = 'admin', variables, path = '/graphql' } = {}) {
       const base = { accept: 'text/event-stream', 'content-type': 'application/json' };
       const init = {
         method: 'POST',
         body: JSON.stringify({ query, variables }),
-        headers: { ...base, ...(await headers(who)) },
+        headers: { ...base, ...(await headers(requester)) },
       };
       return openRaw(house.url + path, init);
     },
     async client({ user = 'alice', ...hello } = {}) {
       return client({ port: linkPort, peers }, { token: (await token(user)) ?? '', ...hello });
     },
-    caller: async (who) => caller({ port, peers }, (await token(who)) ?? ''),
+    caller: async (requester) => caller({ port, peers }, (await token(requester)) ?? ''),
     async [Symbol.asyncDispose]() {
       for (const peer of peers) peer.ws.terminate();
       await house[Symbol.asyncDispose]();
@@ -98,17 +98,20 @@ export async function stage(
   return stage;
 }
 
-function createTokens(clock: FakeClock, known: Map<Asker, Promise<string>>): (who: Asker) => Promise<string | null> {
-  const make = (who: Asker): Promise<string> => {
-    const [user = '', ...scopes] = who.split(':');
+function createTokens(
+  clock: FakeClock,
+  known: Map<Asker, Promise<string>>,
+): (requester: Asker) => Promise<string | null> {
+  const make = (requester: Asker): Promise<string> => {
+    const [user = '', ...scopes] = requester.split(':');
     const held = scopes.length > 0 ? scopes : ['connect', 'invoke', 'host'];
     return signToken({ secret: SECRET, user, scopes: held, ttlSeconds: 86_400, now: clock.now() });
   };
-  return async (who) => {
-    if (who === 'nobody') return null;
-    if (who === 'admin') return ADMIN;
-    const made = known.get(who) ?? make(who);
-    known.set(who, made);
+  return async (requester) => {
+    if (requester === 'nobody') return null;
+    if (requester === 'admin') return ADMIN;
+    const made = known.get(requester) ?? make(requester);
+    known.set(requester, made);
     return made;
   };
 }

@@ -36,7 +36,7 @@ describe('an id of which a mark alone is left', () => {
     expect(again.status).toBe(200);
     expect(again.json).toEqual({ ...ENDED, rpc_id: null, result: null, error: EXPIRED });
     for (const query of ['', '?within_ms=1000']) {
-      const read = await house.rest(`/commands/alice/tab/c0${query}`, { who: 'alice' });
+      const read = await house.rest(`/commands/alice/tab/c0${query}`, { requester: 'alice' });
       expect([read.status, read.json]).toEqual([200, { ...ENDED, rpc_id: null, result: null, error: EXPIRED }]);
     }
     const other = await house.post(INVOKE, { command_id: 'c0', params: { n: 2 } }, 'alice');
@@ -66,7 +66,7 @@ describe('an id of which a mark alone is left', () => {
     const { invokeAction } = await at.house.data(
       `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: { n: 1 }, commandId: "c0" }) {
         __typename ... on Invocation { ${ask} } } }`,
-      { who: 'alice' },
+      { requester: 'alice' },
     );
     const { awaitCommand } = await at.house.data(
       `mutation { awaitCommand(userId: "alice", clientId: "tab", commandId: "c0") { __typename ... on Invocation { ${ask} } } }`,
@@ -127,11 +127,11 @@ describe('an id of which a mark alone is left', () => {
     const caller = await house.caller('alice');
     caller.send({ type: 'cancel', ref: 'r1', client_id: 'tab', command_id: 'c0' });
     expect(await caller.next('receipt')).toMatchObject({ ref: 'r1', command_id: 'c0', state: 'too_late' });
-    for (const [path, who] of [
+    for (const [path, requester] of [
       ['/commands/alice/tab/absent/cancel', 'alice'],
       ['/commands/alice/tab/c0/cancel', 'bob'],
     ] as const)
-      expect((await house.post(path, {}, who)).status).toBe(404);
+      expect((await house.post(path, {}, requester)).status).toBe(404);
     await expectNothingSent(at);
   });
 

@@ -29,7 +29,7 @@ export async function neighbourhood(): Promise<Neighbourhood> {
     client_id: 'calm',
     payload: { metadata: { note: 'planted-metadata' }, actions: [{ name: 'open' }] },
   });
-  const events = await at.subscribe('subscription { connectionEvents { change missed } }', { who: 'neighbour' });
+  const events = await at.subscribe('subscription { connectionEvents { change missed } }', { requester: 'neighbour' });
   await events.until(':');
   let turn = 0;
   return {

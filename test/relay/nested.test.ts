@@ -112,7 +112,7 @@ it('says of each list that was cut that it was', async () => {
 });
 
 it('is more than a user may ask in one request', async () => {
-  expect((await at.graphql(QUERY, { who: 'user-00' })).code).toBe('too_complex');
+  expect((await at.graphql(QUERY, { requester: 'user-00' })).code).toBe('too_complex');
 });
 
 it('is the query that the README shows', () => {

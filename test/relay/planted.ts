@@ -84,7 +84,7 @@ type Opened = { readonly session_id: string; readonly grant_id: string; readonly
 
 /** A site with everything allowed, and a session of it. */
 async function openSession(house: Stage, { user, client, site, action }: Ids): Promise<Opened> {
-  const who = `${user}:host`;
+  const requester = `${user}:host`;
   const definition = {
     client_id: client,
     title: `${site}-title`,
@@ -92,11 +92,11 @@ async function openSession(house: Stage, { user, client, site, action }: Ids): P
     actions: [action],
     capability_profile: { action_invocation: true, sharing: true },
   };
-  await house.rest(`/sites/${site}`, { who, ...postJson(definition), method: 'PUT' });
-  const first = await house.post(`/sites/${site}/sessions`, {}, who);
+  await house.rest(`/sites/${site}`, { requester, ...postJson(definition), method: 'PUT' });
+  const first = await house.post(`/sites/${site}/sessions`, {}, requester);
   const { session_id } = JSON.parse(first.text);
   // The first grant may not be shared on; this one may.
-  const shared = await house.post(`/site-sessions/${session_id}/grants`, { share: true }, who);
+  const shared = await house.post(`/site-sessions/${session_id}/grants`, { share: true }, requester);
   return { ...JSON.parse(shared.text), session_id };
 }
 

@@ -19,13 +19,13 @@ describe('RETENTION_MS', () => {
       const graphql = await at.data(
         `mutation { awaitCommand(userId: "alice", clientId: "tab", commandId: "c1", withinMs: 1000) {
            ... on Invocation { outcome result error { code } } } }`,
-        { who: 'alice' },
+        { requester: 'alice' },
       );
       caller.send({ type: 'await', ref: `r${at.clock.now()}`, client_id: 'tab', command_id: 'c1' });
       const { outcome, payload, error_code } = await caller.next('outcome');
       const rest = await Promise.all([
-        at.rest(READ, { who: 'alice' }),
-        at.rest(`${READ}?within_ms=1000`, { who: 'alice' }),
+        at.rest(READ, { requester: 'alice' }),
+        at.rest(`${READ}?within_ms=1000`, { requester: 'alice' }),
         at.post(PATH, body),
       ]);
       return [

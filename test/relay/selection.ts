@@ -10,7 +10,7 @@ import {
   type GraphQLNamedType,
   type GraphQLObjectType,
 } from 'graphql';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 
 /** Arguments given wherever a field has them: payloads are asked for, and lists kept short. */
 const GIVEN: Readonly<Record<string, string>> = { include: 'true', reveal: 'true', first: '2' };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { gate } from '../clients/kit.ts';
 import { codeOf, stage, until, type Stage } from './kit.ts';
 

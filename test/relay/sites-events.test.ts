@@ -1,7 +1,7 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';
-import { eventFrame } from '../../src/http/event-frame.ts';
+import { eventFrame } from '../../src/web/event-frame.ts';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { settle } from '../kit/clock.ts';
 import { until, type Asker } from './kit.ts';
@@ -9,20 +9,20 @@ import { board, framesOf, leave, SITE, type Board } from './sites-kit.ts';
 
 const names = (stream: RawStream): string[] => framesOf(stream).map(({ event }) => event);
 
-async function hearing(at: Board, who: Asker | null, query = ''): Promise<RawStream> {
-  const stream = await at.listen(who, query);
+async function hearing(at: Board, requester: Asker | null, query = ''): Promise<RawStream> {
+  const stream = await at.listen(requester, query);
   if (stream.status !== 200) throw new Error(String(stream.status));
   await stream.until('callboard.ready');
   return stream;
 }
 
-async function ticketOf(at: Board, who: Asker = 'viewer'): Promise<string> {
-  const answer = await at.post(`/site-sessions/${at.session.session_id}/ticket`, {}, who);
+async function ticketOf(at: Board, requester: Asker = 'viewer'): Promise<string> {
+  const answer = await at.post(`/site-sessions/${at.session.session_id}/ticket`, {}, requester);
   return String(answer.json?.['ticket']);
 }
 
-async function refusal(at: Board, who: Asker | null, query = '', sessionId?: string): Promise<unknown[]> {
-  const stream = await at.listen(who, query, sessionId);
+async function refusal(at: Board, requester: Asker | null, query = '', sessionId?: string): Promise<unknown[]> {
+  const stream = await at.listen(requester, query, sessionId);
   await stream.ended;
   return [stream.status, JSON.parse(stream.text()).code];
 }
@@ -71,16 +71,16 @@ describe('the event stream of a session', () => {
     const path = `/site-sessions/${at.session.session_id}/events`;
     const posted = await at.post(path, {}, 'viewer');
     expect([posted.status, posted.headers.allow]).toEqual([405, 'GET']);
-    const foreign = await at.rest(path, { who: 'viewer', headers: { origin: 'https://elsewhere.example' } });
+    const foreign = await at.rest(path, { requester: 'viewer', headers: { origin: 'https://elsewhere.example' } });
     expect(foreign.status).toBe(403);
   });
 
   it('is not there for another user or the viewer of another session, as one that never was', async () => {
     await using at = await board();
     at.know('stranger', (await at.open()).token);
-    for (const who of ['bob', 'stranger']) {
-      const foreign = await at.listen(who);
-      const absent = await at.listen(who, '', 'never');
+    for (const requester of ['bob', 'stranger']) {
+      const foreign = await at.listen(requester);
+      const absent = await at.listen(requester, '', 'never');
       await Promise.all([foreign.ended, absent.ended]);
       expect([foreign.status, foreign.text()]).toEqual([404, absent.text()]);
     }
@@ -117,7 +117,7 @@ describe('the event stream of a session', () => {
     await at.remove(`${grants}/${String(given.json?.['grant_id'])}`);
     await Promise.all([guest.ended, friend.ended]);
     for (const stream of [guest, friend]) expect(framesOf(stream).at(-1)?.data).toEqual({ code: 'unauthenticated' });
-    for (const who of ['guest', 'friend']) expect(await refusal(at, who)).toEqual([401, 'unauthenticated']);
+    for (const requester of ['guest', 'friend']) expect(await refusal(at, requester)).toEqual([401, 'unauthenticated']);
     await at.publish({ name: 'changed' });
     await viewer.until('event: changed');
     viewer.abort();
@@ -138,7 +138,7 @@ describe('the event stream of a session', () => {
     await using at = await board();
     const stream = await hearing(at, 'viewer');
     await leave(at);
-    const session = await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'viewer' });
+    const session = await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'viewer' });
     expect(session.json).toMatchObject({ state: 'suspended', site: { host_connected: false } });
     await at.publish({ name: 'changed' });
     await stream.until('event: changed');
@@ -230,14 +230,14 @@ describe('a ticket', () => {
   it('is good for nothing else, and a bad one counts as a bad token', async () => {
     await using at = await board();
     const ticket = await ticketOf(at);
-    const asked = await at.rest(`/site-sessions/${at.session.session_id}?ticket=${ticket}`, { who: 'nobody' });
+    const asked = await at.rest(`/site-sessions/${at.session.session_id}?ticket=${ticket}`, { requester: 'nobody' });
     expect(asked.status).toBe(401);
     at.know('bearer', ticket);
-    expect((await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'bearer' })).status).toBe(401);
+    expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'bearer' })).status).toBe(401);
     for (let i = 0; i < 20; i++) await refusal(at, null, '?ticket=wrong');
     expect((await refusal(at, null, '?ticket=wrong'))[0]).toBe(429);
     // What is good is not locked out by its neighbours.
-    expect((await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'viewer' })).status).toBe(200);
+    expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'viewer' })).status).toBe(200);
   });
 });
 
@@ -288,7 +288,7 @@ describe('a viewer that stops reading', () => {
       const reader = await hearing(at, 'alice');
       const { socket, read } = idle(at, asking(at));
       const subscribers = async (): Promise<unknown> =>
-        (await at.rest(`/site-sessions/${at.session.session_id}`, { who: 'alice' })).json?.['subscribers'];
+        (await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'alice' })).json?.['subscribers'];
       await until(async () => (await subscribers()) === 2);
       const pad = 'x'.repeat(64 * 1024);
       const count = 400;
@@ -335,8 +335,8 @@ describe('a site over GraphQL’s event streams', () => {
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
     at.know('guest', String(given.json?.['token']));
     const [viewer, guest] = [
-      await at.subscribe(EVENTS, { who: 'viewer', variables }),
-      await at.subscribe(EVENTS, { who: 'guest', variables }),
+      await at.subscribe(EVENTS, { requester: 'viewer', variables }),
+      await at.subscribe(EVENTS, { requester: 'guest', variables }),
     ];
     await until(async () => (await at.callboard.core.sites.session(ADMIN, variables.id))?.subscribers === 2);
     await at.remove(`/site-sessions/${at.session.session_id}/grants/${String(given.json?.['grant_id'])}`);
@@ -355,22 +355,22 @@ describe('a site over GraphQL’s event streams', () => {
       state subscribers grant { id events actions share } grants { id }
       site { id owner title eventNames actions clientId host { clientId } registeredAt sessions { nodes { id } } }
     } }`;
-    const { siteSession } = await at.data(query, { who: 'viewer', variables });
+    const { siteSession } = await at.data(query, { requester: 'viewer', variables });
     expect(siteSession).toMatchObject({
       ...{ state: 'ACTIVE', subscribers: null, grants: null },
       grant: { id: at.session.grant_id, events: null, share: true },
       site: { id: 'board', owner: null, title: 'A board', eventNames: ['changed'], clientId: null },
     });
     expect(siteSession.site).toMatchObject({ host: null, registeredAt: null, sessions: null });
-    const own = (await at.data(query, { who: 'alice', variables }))['siteSession'];
+    const own = (await at.data(query, { requester: 'alice', variables }))['siteSession'];
     expect(own).toMatchObject({
       grants: [{ id: at.session.grant_id }],
       site: { owner: 'alice', host: { clientId: 'desk' }, sessions: { nodes: [{ id: at.session.session_id }] } },
     });
     for (const asked of ['{ sites { nodes { id } } }', '{ connections { nodes { clientId } } }', '{ viewer { kind } }'])
-      expect((await at.graphql(asked, { who: 'viewer' })).code).toBe('forbidden');
+      expect((await at.graphql(asked, { requester: 'viewer' })).code).toBe('forbidden');
     for (const path of ['/sites', '/connections', SITE, '/users', '/metrics'])
-      expect((await at.rest(path, { who: 'viewer' })).status).toBe(403);
+      expect((await at.rest(path, { requester: 'viewer' })).status).toBe(403);
     expect((await at.publish({ name: 'changed' }, {}, 'viewer')).status).toBe(403);
   });
 

@@ -27,12 +27,12 @@ export type Board = Stage & {
   readonly backend: Backend;
   readonly runtime: Runtime;
   readonly session: Opened;
-  put(over?: object, who?: Asker): Promise<Answer>;
-  open(body?: object, who?: Asker): Promise<Opened>;
-  publish(payload: unknown, over?: object, who?: Asker): Promise<Answer>;
-  remove(path: string, who?: Asker): Promise<Answer>;
+  put(over?: object, requester?: Asker): Promise<Answer>;
+  open(body?: object, requester?: Asker): Promise<Opened>;
+  publish(payload: unknown, over?: object, requester?: Asker): Promise<Answer>;
+  remove(path: string, requester?: Asker): Promise<Answer>;
   /** The plain event stream. */
-  listen(who: Asker | null, query?: string, sessionId?: string): Promise<RawStream>;
+  listen(requester: Asker | null, query?: string, sessionId?: string): Promise<RawStream>;
 };
 
 export async function board({
@@ -48,24 +48,24 @@ export async function board({
   const { backend } = house;
   if (!backend) throw new Error('no backend to reach into');
   const runtime = await hostOf(house);
-  const put: Board['put'] = async (over = {}, who = 'alice') =>
-    house.rest(SITE, { ...postJson({ ...DEFINITION, ...over }), method: 'PUT', who });
-  const open: Board['open'] = async (body = {}, who = 'alice') =>
-    JSON.parse((await house.post(`${SITE}/sessions`, body, who)).text);
+  const put: Board['put'] = async (over = {}, requester = 'alice') =>
+    house.rest(SITE, { ...postJson({ ...DEFINITION, ...over }), method: 'PUT', requester });
+  const open: Board['open'] = async (body = {}, requester = 'alice') =>
+    JSON.parse((await house.post(`${SITE}/sessions`, body, requester)).text);
   await put();
   const session = await open();
   house.know('viewer', session.token);
   return {
     ...house,
     ...{ backend, runtime, session, put, open },
-    publish: (payload, over = {}, who = 'alice') => {
+    publish: (payload, over = {}, requester = 'alice') => {
       const { clientId: client_id, instanceId: instance_id } = runtime;
       const address = { kind: 'event', stream_suffix: 'sites/board/events', client_id, instance_id };
-      return house.post('/ingest', { ...address, payload, ...over }, who);
+      return house.post('/ingest', { ...address, payload, ...over }, requester);
     },
-    remove: (path, who = 'alice') => house.rest(path, { method: 'DELETE', who }),
-    async listen(who, query = '', sessionId = session.session_id) {
-      const bearer = who === null ? null : await house.token(who);
+    remove: (path, requester = 'alice') => house.rest(path, { method: 'DELETE', requester }),
+    async listen(requester, query = '', sessionId = session.session_id) {
+      const bearer = requester === null ? null : await house.token(requester);
       const headers = { accept: 'text/event-stream', ...(bearer !== null && { authorization: `Bearer ${bearer}` }) };
       return openRaw(`${house.url}/site-sessions/${sessionId}/events${query}`, { headers });
     },

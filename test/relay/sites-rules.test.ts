@@ -7,11 +7,11 @@ import { board, DEFINITION, framesOf, leave, SITE, type Board } from './sites-ki
 
 /** What a face tells of an invocation: its HTTP status where it has one, the code (null: it completed), and the result. */
 type Told = { readonly status: number | null; readonly code: string | null; readonly result?: any };
-type Face = (at: Board, who: Asker, action: string, params?: unknown) => Promise<Told>;
+type Face = (at: Board, requester: Asker, action: string, params?: unknown) => Promise<Told>;
 
-const rest: Face = async (at, who, action, params = {}) => {
+const rest: Face = async (at, requester, action, params = {}) => {
   const path = `/site-sessions/${at.session.session_id}/actions/${action}`;
-  const answer = await at.post(path, { params }, who);
+  const answer = await at.post(path, { params }, requester);
   return { status: answer.status, code: (codeOf(answer) as string) ?? null, result: answer.json?.['result'] };
 };
 
@@ -22,9 +22,9 @@ const INVOKE = `mutation ($input: InvokeSiteActionInput!) {
   }
 }`;
 
-const graphql: Face = async (at, who, action, params = {}) => {
+const graphql: Face = async (at, requester, action, params = {}) => {
   const input = { sessionId: at.session.session_id, action, params };
-  const { code, data } = await at.graphql(INVOKE, { who, variables: { input } });
+  const { code, data } = await at.graphql(INVOKE, { requester, variables: { input } });
   const shown = data?.['invokeSiteAction'];
   return {
     status: null,
@@ -100,9 +100,9 @@ const closed: NonNullable<Settings['policy']> = {
 };
 
 describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
-  it.each(WHO)('runs on the host for the %s, who is told its result', async (who) => {
+  it.each(WHO)('runs on the host for the %s, who is told its result', async (requester) => {
     await using at = await board();
-    const told = await invoke(at, who, 'add', { text: 'tea', n: 12345678901 });
+    const told = await invoke(at, requester, 'add', { text: 'tea', n: 12345678901 });
     const site = { sessionId: at.session.session_id, siteId: 'board' };
     expect(told).toMatchObject({ code: null, result: { params: { text: 'tea', n: 12345678901 }, site } });
   });
@@ -110,9 +110,9 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   it.each(RULES)('is refused for what is broken: $name', async (rule) => {
     await using at = await board({ config: { policy: closed } });
     await rule.break?.(at);
-    for (const who of WHO) {
-      const told = await invoke(at, who, rule.action ?? 'add', rule.params);
-      expect([who, told.code]).toEqual([who, rule.code]);
+    for (const requester of WHO) {
+      const told = await invoke(at, requester, rule.action ?? 'add', rule.params);
+      expect([requester, told.code]).toEqual([requester, rule.code]);
       if (told.status !== null) expect(told.status).toBe(rule.status);
     }
   });
@@ -142,7 +142,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   it('is not there for another user, nor for the viewer of another session', async () => {
     await using at = await board();
     at.know('stranger', (await at.open()).token);
-    for (const who of ['bob', 'stranger']) expect((await invoke(at, who, 'add')).code).toBe('not_found');
+    for (const requester of ['bob', 'stranger']) expect((await invoke(at, requester, 'add')).code).toBe('not_found');
     expect((await invoke(at, 'admin', 'add')).code).toBe('forbidden');
     expect((await invoke(at, 'nobody', 'add')).code).toBe('unauthenticated');
     expect((await invoke(at, 'alice:host', 'add')).code).toBe('forbidden');
@@ -169,8 +169,8 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
 describe('an action of a site', () => {
-  const act = (at: Board, body: object, who: Asker = 'viewer'): Promise<Answer> =>
-    at.post(`/site-sessions/${at.session.session_id}/actions/add`, body, who);
+  const act = (at: Board, body: object, requester: Asker = 'viewer'): Promise<Answer> =>
+    at.post(`/site-sessions/${at.session.session_id}/actions/add`, body, requester);
 
   it('is repeated safely by its grant, and attached to by no other', async () => {
     await using at = await board();
@@ -179,8 +179,8 @@ describe('an action of a site', () => {
     expect([again.status, again.json?.['result']]).toEqual([200, first.json?.['result']]);
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'viewer');
     at.know('guest', String(given.json?.['token']));
-    for (const who of ['guest', 'alice'])
-      expect(codeOf(await act(at, { command_id: 'c1', params: { text: 'a' } }, who))).toBe('command_conflict');
+    for (const requester of ['guest', 'alice'])
+      expect(codeOf(await act(at, { command_id: 'c1', params: { text: 'a' } }, requester))).toBe('command_conflict');
     const direct = { command_id: 'c1', params: { text: 'a' } };
     expect(codeOf(await at.post('/connections/alice/desk/actions/add', direct))).toBe('command_conflict');
   });
@@ -205,7 +205,8 @@ describe('an action of a site', () => {
     const query = `mutation ($input: InvokeSiteActionInput!) {
       invokeSiteAction(input: $input) { ... on Invocation { outcome command { clientId } } }
     }`;
-    const shown = async (who: Asker) => (await at.data(query, { who, variables: { input } }))['invokeSiteAction'];
+    const shown = async (requester: Asker) =>
+      (await at.data(query, { requester, variables: { input } }))['invokeSiteAction'];
     expect(await shown('viewer')).toEqual({ outcome: 'COMPLETED', command: null });
     expect(await shown('alice')).toEqual({ outcome: 'COMPLETED', command: { clientId: 'desk' } });
   });
@@ -234,7 +235,7 @@ const PUBLISHERS: readonly (readonly [string, Publish])[] = [
     async (at, payload, suffix) => {
       const { clientId, instanceId } = at.runtime;
       const message = { kind: 'event', streamSuffix: suffix, clientId, instanceId, payload };
-      const { ingestMessages } = await at.data(INGEST, { who: 'alice', variables: { messages: [message] } });
+      const { ingestMessages } = await at.data(INGEST, { requester: 'alice', variables: { messages: [message] } });
       const [item] = ingestMessages.items;
       return { ...item, refused_by: item.refused_by?.toLowerCase() ?? null };
     },
@@ -245,7 +246,7 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
   it('reaches viewers on each face when it meets all four rules, and no rule alone is enough', async () => {
     await using at = await board();
     const plain = await at.listen('viewer');
-    const owner = await at.subscribe(EVENTS, { who: 'alice', variables: { id: at.session.session_id } });
+    const owner = await at.subscribe(EVENTS, { requester: 'alice', variables: { id: at.session.session_id } });
     await plain.until('callboard.ready');
     const stream = 'sites/board/events';
     const good = { name: 'changed', data: { id: 1 } };
@@ -297,13 +298,13 @@ describe('a definition over REST', () => {
   it('is put, read, listed and removed', async () => {
     await using at = await board();
     const shown = { site_id: 'board', owner: 'alice', mode: 'cooperative', ...DEFINITION, host_connected: true };
-    expect((await at.rest(SITE, { who: 'alice' })).json).toMatchObject(shown);
-    expect((await at.rest('/sites', { who: 'alice' })).json).toMatchObject({ items: [shown], next_cursor: null });
+    expect((await at.rest(SITE, { requester: 'alice' })).json).toMatchObject(shown);
+    expect((await at.rest('/sites', { requester: 'alice' })).json).toMatchObject({ items: [shown], next_cursor: null });
     expect((await at.rest('/sites?owner=alice')).json).toMatchObject({ items: [shown] });
     expect((await at.rest(`${SITE}?owner=alice`)).json).toMatchObject(shown);
     expect((await at.rest(SITE)).status).toBe(400);
     expect((await at.put({ mode: 'observed' })).json).toMatchObject({ code: 'invalid_argument' });
-    const bare = await at.rest(SITE, { ...postJson({ client_id: 'desk' }), method: 'PUT', who: 'alice' });
+    const bare = await at.rest(SITE, { ...postJson({ client_id: 'desk' }), method: 'PUT', requester: 'alice' });
     expect(bare.json).toMatchObject({ title: null, event_names: [], actions: [] });
     expect(bare.json?.['capability_profile']).toEqual({ action_invocation: false, sharing: false });
     expect((await at.remove(SITE)).json).toEqual({ site_id: 'board', closed_sessions: 1 });
@@ -317,7 +318,7 @@ describe('a definition over REST', () => {
         { kind: 'user', userId: 'alice', scopes: new Set(['host']), expiresAt: null },
         { siteId: `s${i}`, clientId: 'desk' },
       );
-    const more = await at.rest('/sites/more', { ...postJson(DEFINITION), method: 'PUT', who: 'alice' });
+    const more = await at.rest('/sites/more', { ...postJson(DEFINITION), method: 'PUT', requester: 'alice' });
     expect([more.status, codeOf(more)]).toEqual([429, 'capacity_exceeded']);
     expect((await at.put()).status).toBe(200);
   });
@@ -326,11 +327,11 @@ describe('a definition over REST', () => {
     await using at = await board();
     const { registered } = at.runtime.site({ siteId: 'linked', title: 'By link', actions: ['add'] });
     await registered;
-    expect((await at.rest('/sites/linked', { who: 'alice' })).json).toMatchObject({
+    expect((await at.rest('/sites/linked', { requester: 'alice' })).json).toMatchObject({
       ...{ title: 'By link', client_id: 'desk', actions: ['add'], host_connected: true },
     });
     await at.runtime.removeSite('linked');
-    expect((await at.rest('/sites/linked', { who: 'alice' })).status).toBe(404);
+    expect((await at.rest('/sites/linked', { requester: 'alice' })).status).toBe(404);
   });
 });
 
@@ -355,7 +356,10 @@ describe('a site on a link', () => {
     expect(await full.next('refused')).toMatchObject({ code: 'forbidden', frame: 'auth' });
     full.send(frame({ ref: 'r3' }), {});
     expect(await full.next('site_ack')).toMatchObject({ ref: 'r3' });
-    expect((await at.rest('/sites/linked', { who: 'alice' })).json).toMatchObject({ client_id: 'tab2', title: null });
+    expect((await at.rest('/sites/linked', { requester: 'alice' })).json).toMatchObject({
+      client_id: 'tab2',
+      title: null,
+    });
   });
 
   it('is refused by name for what is wrong with it, and for what is not there', async () => {

@@ -8,9 +8,9 @@ const EVENTS =
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
 /** A session of its own for each viewer, who is known by the name. */
-async function visit(at: Board, who: string, body: object = {}): Promise<Opened> {
+async function visit(at: Board, requester: string, body: object = {}): Promise<Opened> {
   const session = await at.open(body);
-  at.know(who, session.token);
+  at.know(requester, session.token);
   return session;
 }
 async function heard(at: Board, id: string, opening: Promise<RawStream>): Promise<RawStream> {
@@ -20,10 +20,14 @@ async function heard(at: Board, id: string, opening: Promise<RawStream>): Promis
   await until(async () => (await count()) > before);
   return stream;
 }
-const graphql = (at: Board, who: string, { session_id: id }: Opened, names?: readonly string[]): Promise<RawStream> =>
-  heard(at, id, at.subscribe(EVENTS, { who, variables: { id, names } }));
-const plain = (at: Board, who: string, { session_id: id }: Opened, query = ''): Promise<RawStream> =>
-  heard(at, id, at.listen(who, query, id));
+const graphql = (
+  at: Board,
+  requester: string,
+  { session_id: id }: Opened,
+  names?: readonly string[],
+): Promise<RawStream> => heard(at, id, at.subscribe(EVENTS, { requester, variables: { id, names } }));
+const plain = (at: Board, requester: string, { session_id: id }: Opened, query = ''): Promise<RawStream> =>
+  heard(at, id, at.listen(requester, query, id));
 const namesOf = (stream: RawStream): string[] =>
   [...stream.text().matchAll(/\{"name":"(\w+)"/g)].map(([, name = '']) => name);
 
@@ -55,7 +59,7 @@ describe('viewers of one site, each in a session of its own', () => {
     const own = await visit(at, 'own');
     await at.rest('/sites/other', {
       method: 'PUT',
-      who: 'alice',
+      requester: 'alice',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ client_id: 'desk' }),
     });

@@ -6,8 +6,8 @@ export const MODES = {
   'a connection of its own at /graphql': (at, query, asked) => at.subscribe(query, asked),
   'a connection of its own at /graphql/stream': (at, query, asked) =>
     at.subscribe(query, { ...asked, path: '/graphql/stream' }),
-  'a single connection': async (at, query, { who = 'admin', variables } = {}) => {
-    const single = await openSingle(at, who);
+  'a single connection': async (at, query, { requester = 'admin', variables } = {}) => {
+    const single = await openSingle(at, requester);
     await single.run('1', query, variables);
     return single.stream;
   },
@@ -20,8 +20,8 @@ export type Single = {
 };
 
 /** A reserved and opened stream of several operations. */
-export async function openSingle(at: Stage, who: Asker): Promise<Single> {
-  const authorization = `Bearer ${await at.token(who)}`;
+export async function openSingle(at: Stage, requester: Asker): Promise<Single> {
+  const authorization = `Bearer ${await at.token(requester)}`;
   const url = `${at.url}/graphql/stream`;
   const token = await (await fetch(url, { method: 'PUT', headers: { authorization } })).text();
   const named = { authorization, 'x-graphql-event-stream-token': token };

@@ -1,5 +1,5 @@
 import { silentLog } from '../../src/core/log.ts';
-import { createFaces } from '../../src/http/faces.ts';
+import { createApp } from '../../src/http/app.ts';
 import { createHttpServer } from '../../src/http/server.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { VERSION } from '../../src/version.ts';
@@ -10,7 +10,7 @@ export async function slowTwin({ callboard, clock }: Stage): Promise<AsyncDispos
   const { core, authenticator } = callboard;
   const meter = createMetrics();
   let requests = 0;
-  const faces = createFaces({
+  const faces = createApp({
     core,
     authenticator: { authenticate: (token) => authenticator.authenticate(token), recall: () => null },
     log: silentLog,

@@ -7,7 +7,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { isCode } from '../../src/protocol/codes.ts';
 import { answerOf } from '../../src/rest/answer.ts';
 import type { Route } from '../../src/rest/compile.ts';
-import type { HungUp } from '../../src/graphql/request-hang-up.ts';
+import type { HangUpSignal } from '../../src/web/hang-up.ts';
 import { explainError, problem } from '../../src/rest/problem.ts';
 import type { Match } from '../../src/rest/router.ts';
 import { serve } from '../../src/rest/serve.ts';
@@ -187,12 +187,12 @@ describe('hanging up', () => {
   });
 
   test('before the door was reached fires at once', async () => {
-    const [seen, started] = [new Array<HungUp | undefined>(), Promise.withResolvers<void>()];
+    const [seen, started] = [new Array<HangUpSignal | undefined>(), Promise.withResolvers<void>()];
     const plan = { write: () => null, run: () => (started.resolve(), Promise.resolve({ data: { a: 1 } })) };
     await using server = await bareServer((req, res) => {
       res.once('close', () => {
-        const exchange = { who: admin, path: '/a', query: '', body: undefined };
-        const contextOf = ({ signal }: { signal?: HungUp }) => void seen.push(signal);
+        const exchange = { requester: admin, path: '/a', query: '', body: undefined };
+        const contextOf = ({ signal }: { signal?: HangUpSignal }) => void seen.push(signal);
         serve({ contextOf, explain: () => ({ code: 'internal', detail: '' }) }, { req, res, exchange }, matchOf(plan));
       });
     });

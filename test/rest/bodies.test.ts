@@ -68,7 +68,7 @@ describe('bodies', () => {
   test('a lone surrogate is no text', async () => {
     await using relay = await startSmall();
     const body = [{ client_id: 'a\ud800' }];
-    const { body: problem } = await relay.ask({ method: 'PUT', path: '/kept', who: 'alice', body });
+    const { body: problem } = await relay.ask({ method: 'PUT', path: '/kept', requester: 'alice', body });
     expect(problem.errors).toEqual([{ parameter: '[0].client_id', detail: 'expected 1 to 512 characters' }]);
   });
 
@@ -80,7 +80,7 @@ describe('bodies', () => {
 
   test('a whole body is one variable: a list, or one item in its place', async () => {
     await using relay = await startSmall();
-    const put = { method: 'PUT', path: '/kept', who: 'alice' };
+    const put = { method: 'PUT', path: '/kept', requester: 'alice' };
     await relay.ask({
       ...put,
       body: [

@@ -6,7 +6,7 @@ import { startRelay } from './kit.ts';
 const invokePath = '/connections/alice/tab/actions/open';
 
 describe('calls', () => {
-  const call = { method: 'POST', path: invokePath, who: 'alice' };
+  const call = { method: 'POST', path: invokePath, requester: 'alice' };
 
   test('an invocation answers 200 with the result that the client reported', async () => {
     await using relay = await startRelay();
@@ -44,7 +44,7 @@ describe('calls', () => {
     await connect(relay.core, user('alice'));
     const { status, body } = await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
     expect([status, body.outcome]).toEqual([202, null]);
-    const read = await relay.ask({ path: '/commands/alice/tab/c1', who: 'alice' });
+    const read = await relay.ask({ path: '/commands/alice/tab/c1', requester: 'alice' });
     expect([read.status, read.body.command_id, read.body.rpc_id]).toEqual([202, 'c1', null]);
     expect((await relay.ask('/rpc/pending/count')).body.count).toBe(0);
   });
@@ -76,17 +76,17 @@ describe('calls', () => {
       if (outcome === 'outcome_unknown') await connect(relay.core, user('alice'));
       const waiting = relay.ask({ ...call, body: { ...budget, command_id: 'c1' } });
       await expect
-        .poll(async () => relay.ask({ path: read, who: 'alice' }))
+        .poll(async () => relay.ask({ path: read, requester: 'alice' }))
         .toMatchObject({ status: 202, body: { stage } });
       await relay.clock.advance(1000);
       expect((await waiting).status).toBe(504);
       // Asked for often enough to be written by either way.
       for (let turn = 0; turn < 3; turn++) {
-        const { status, headers, body } = await relay.ask({ path: `${read}?wait_for=admitted`, who: 'alice' });
+        const { status, headers, body } = await relay.ask({ path: `${read}?wait_for=admitted`, requester: 'alice' });
         expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
         expect(body).toMatchObject({ command_id: 'c1', rpc_id: null, outcome, result: null, error: { code } });
         for (const within of ['0', '1000']) {
-          const awaited = await relay.ask({ path: `${read}?within_ms=${within}`, who: 'alice' });
+          const awaited = await relay.ask({ path: `${read}?within_ms=${within}`, requester: 'alice' });
           expect([awaited.status, awaited.body.code, awaited.body.outcome]).toEqual([504, code, outcome]);
         }
       }
@@ -124,11 +124,11 @@ describe('calls', () => {
     await using relay = await startRelay();
     await connect(relay.core, user('alice'));
     await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
-    const foreign = await relay.ask({ path: '/commands/alice/tab/c1', who: 'bob' });
-    const absent = await relay.ask({ path: '/commands/bob/tab/c1', who: 'bob' });
+    const foreign = await relay.ask({ path: '/commands/alice/tab/c1', requester: 'bob' });
+    const absent = await relay.ask({ path: '/commands/bob/tab/c1', requester: 'bob' });
     expect([foreign.status, absent.status]).toEqual([404, 404]);
     expect(foreign.body).toEqual(absent.body);
-    const call2 = await relay.ask({ ...call, who: 'bob', body: {} });
+    const call2 = await relay.ask({ ...call, requester: 'bob', body: {} });
     expect([call2.status, call2.body.code]).toEqual([404, 'not_found']);
   });
 
@@ -136,7 +136,10 @@ describe('calls', () => {
     await using relay = await startRelay();
     const client = await connect(relay.core, user('alice'));
     await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
-    const waiting = relay.ask({ path: '/commands/alice/tab/c1?within_ms=60000&wait_for=completed', who: 'alice' });
+    const waiting = relay.ask({
+      path: '/commands/alice/tab/c1?within_ms=60000&wait_for=completed',
+      requester: 'alice',
+    });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
     await client.result(client.last, 7);
     expect((await waiting).body).toMatchObject({ outcome: 'completed', result: 7 });
@@ -146,7 +149,12 @@ describe('calls', () => {
     await using relay = await startRelay();
     const client = await connect(relay.core, user('alice'));
     await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
-    const cancel = { method: 'POST', path: '/commands/alice/tab/c1/cancel', who: 'alice', body: { reason: 'enough' } };
+    const cancel = {
+      method: 'POST',
+      path: '/commands/alice/tab/c1/cancel',
+      requester: 'alice',
+      body: { reason: 'enough' },
+    };
     const asked = await relay.ask(cancel);
     expect([asked.status, asked.body.state, asked.body.command.command_id]).toEqual([200, 'requested', 'c1']);
     expect(client.cancels).toEqual(['c1']);
@@ -172,7 +180,7 @@ describe('calls', () => {
     req.destroy();
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(0);
     await client.result(client.last, 'late but fine');
-    const read = await relay.ask({ path: `/commands/alice/tab/${client.last.commandId}`, who: 'alice' });
+    const read = await relay.ask({ path: `/commands/alice/tab/${client.last.commandId}`, requester: 'alice' });
     expect(read.body).toMatchObject({ outcome: 'completed', result: 'late but fine' });
   });
 });

@@ -1,8 +1,8 @@
 import { buildSchema } from 'graphql';
 import { expect, test } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { wireSchema } from '../../src/graphql/schema.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { compileRoutes } from '../../src/rest/compile.ts';
 import { readOperations } from '../../src/rest/documents.ts';
 import { smallSchema } from './small.ts';
@@ -138,19 +138,19 @@ test('shipped documents against a schema that lacks a field stop the start, nami
     name,
     text: name === 'connections.graphql' ? text.replace('heartbeat', 'pulse') : text,
   }));
-  expect(() => compileRoutes(wireSchema, documents, createPlans(wireSchema))).toThrow(
+  expect(() => compileRoutes(restSchema, documents, createPlans(restSchema))).toThrow(
     /connections\.graphql:\d+: Cannot query field "pulse" on type "ConnectionSnapshot"/,
   );
 });
 
 test('every shipped document fits the schema and says what it is for', () => {
-  const routes = compileRoutes(wireSchema, readOperations(), createPlans(wireSchema));
+  const routes = compileRoutes(restSchema, readOperations(), createPlans(restSchema));
   expect(routes.length).toBeGreaterThan(0);
   for (const { id, summary } of routes) expect([id, summary?.endsWith('.')]).toEqual([id, true]);
 });
 
 test('parameters carry the words and bounds of the schema’s arguments', () => {
-  const routes = compileRoutes(wireSchema, readOperations(), createPlans(wireSchema));
+  const routes = compileRoutes(restSchema, readOperations(), createPlans(restSchema));
   const inputs = routes.find(({ id }) => id === 'ListConnections')?.inputs;
   expect(inputs?.get('limit')).toMatchObject({ schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } });
   for (const route of routes) {

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import type { RestDoor } from '../../src/rest/door.ts';
+import type { RestHandler } from '../../src/rest/handler.ts';
 
 type Response = { readonly content?: Record<string, { readonly schema: object }>; readonly $ref?: string };
 type Described = {
@@ -20,7 +20,7 @@ export type Given = {
 /** What an answer has that its own OpenAPI description does not allow. `seen` collects the answers of each operation: `GET /users 200`. */
 export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
 
-export function conformanceOf(door: RestDoor): Conformance {
+export function conformanceOf(door: RestHandler): Conformance {
   const described: Described = JSON.parse(JSON.stringify(door.openapi));
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);

@@ -248,7 +248,8 @@ describe('all of these routes', () => {
   test.each(paths)('%s is for administrators alone', async (path) => {
     const relay = shared;
     const statuses: unknown[] = [];
-    for (const who of ['', 'alice:connect', 'alice']) statuses.push((await relay.ask({ path, who })).status);
+    for (const requester of ['', 'alice:connect', 'alice'])
+      statuses.push((await relay.ask({ path, requester })).status);
     expect(statuses).toEqual([401, 403, 403]);
     expect((await relay.ask(path)).status).toBe(200);
   });

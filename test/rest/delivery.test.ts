@@ -9,7 +9,7 @@ const STATUS = '/delivery/status?user_id=alice&client_id=tab';
 async function invoke(relay: TestDoor, client: TestClient, command_id: string): Promise<void> {
   const sent = client.sent.length;
   const body = { command_id, wait_for: 'admitted' };
-  await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open', who: 'alice', body });
+  await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open', requester: 'alice', body });
   await expect.poll(() => client.sent.length).toBe(sent + 1);
 }
 
@@ -28,13 +28,13 @@ describe('every route of delivery', () => {
     await using relay = await startRelay();
     const client = await connect(relay.core, alice);
     const body = method === 'POST' ? { body: {} } : {};
-    const nobody = await relay.ask({ method, path, who: null, ...body });
+    const nobody = await relay.ask({ method, path, requester: null, ...body });
     expect([nobody.status, nobody.body.code, nobody.headers['www-authenticate']]).toEqual([
       401,
       'unauthenticated',
       'Bearer',
     ]);
-    const owner = await relay.ask({ method, path, who: 'alice', ...body });
+    const owner = await relay.ask({ method, path, requester: 'alice', ...body });
     expect([owner.status, owner.body.code]).toEqual([403, 'forbidden']);
     expect(client.closes).toEqual([]);
     expect(relay.core.draining).toBe(false);
@@ -47,7 +47,7 @@ describe('GET /delivery/summary', () => {
     const client = await connect(relay.core, alice);
     client.backlog = Number.MAX_SAFE_INTEGER;
     const body = { command_id: 'c1', wait_for: 'admitted' };
-    await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open', who: 'alice', body });
+    await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open', requester: 'alice', body });
     await relay.clock.advance(700);
     const reply = await relay.ask('/delivery/summary');
     expect([reply.status, reply.body]).toEqual([
@@ -115,7 +115,7 @@ describe('GET /delivery/tenants', () => {
     for (const name of ['bob', 'carol']) {
       const client = await connect(relay.core, user(name));
       const path = `/connections/${name}/tab/actions/open`;
-      await relay.ask({ method: 'POST', path, who: name, body: { command_id: 'c', wait_for: 'admitted' } });
+      await relay.ask({ method: 'POST', path, requester: name, body: { command_id: 'c', wait_for: 'admitted' } });
       await expect.poll(() => client.sent.length).toBe(1);
     }
     const first = await relay.ask('/delivery/tenants?limit=1');
@@ -280,7 +280,7 @@ describe('POST /delivery/nodes/{node_id}/drain', () => {
     );
     expect(status).toBe(200);
     expect(body).toMatchObject({ node_id: 'n1', draining: true, links: 1, unfinished_commands: 1 });
-    const open = { method: 'POST', path: '/connections/alice/tab/actions/open', who: 'alice' };
+    const open = { method: 'POST', path: '/connections/alice/tab/actions/open', requester: 'alice' };
     const more = await relay.ask({ ...open, body: { wait_for: 'admitted' } });
     // Another node of the deployment takes it all the same.
     const drains = relay.core.nodeId === 'n1';

@@ -99,7 +99,7 @@ describe('diagnostics', () => {
   test('a user’s summary has its connections, streams and pending RPCs; an unknown user is 404', async () => {
     await using relay = await startRelay();
     await connect(relay.core, user('alice'));
-    const waiting = relay.ask({ method: 'POST', path: invokePath, who: 'alice', body: {} });
+    const waiting = relay.ask({ method: 'POST', path: invokePath, requester: 'alice', body: {} });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
     const { body } = await relay.ask('/users/alice');
     expect(body).toMatchObject({ user_id: 'alice', connection_count: 1, stream_count: 1, pending_rpc_count: 1 });
@@ -131,7 +131,7 @@ describe('diagnostics', () => {
   test('pending RPCs are listed, filtered, cross-checked and counted', async () => {
     await using relay = await startRelay();
     await connect(relay.core, user('alice'));
-    const waiting = relay.ask({ method: 'POST', path: invokePath, who: 'alice', body: { command_id: 'c1' } });
+    const waiting = relay.ask({ method: 'POST', path: invokePath, requester: 'alice', body: { command_id: 'c1' } });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
     await relay.clock.advance(2000);
     const { body } = await relay.ask('/rpc/pending?user_id=alice&client_id=tab&min_age_ms=2000&check_instance=i2');
@@ -161,7 +161,7 @@ describe('diagnostics', () => {
     const waiting = relay.ask({
       method: 'POST',
       path: invokePath,
-      who: 'alice',
+      requester: 'alice',
       body: { command_id: 'c1', params: { secret: 1 }, trace_id: 't' },
     });
     await expect.poll(() => client.sent.length).toBe(1);

@@ -36,7 +36,7 @@ describe('GET /dedup/stats', () => {
     await retain(relay, 2);
     const client = await connect(relay.core, alice);
     const path = '/connections/alice/tab/actions/open';
-    const waiting = relay.ask({ method: 'POST', path, who: 'alice', body: { command_id: 'c1' } });
+    const waiting = relay.ask({ method: 'POST', path, requester: 'alice', body: { command_id: 'c1' } });
     await expect.poll(() => client.sent.length).toBe(1);
     for (let i = 0; i < 3; i++) await client.result(client.last);
     await waiting;
@@ -82,8 +82,8 @@ describe('GET /history/raw-messages', () => {
   test('is 403 after administrative authentication where raw messages were not enabled, and 401 or 403 before', async () => {
     await using relay = await startRelay();
     await retain(relay, 1);
-    const told = async (who: string | null) => {
-      const { status, body } = await relay.ask({ path: '/history/raw-messages', who });
+    const told = async (requester: string | null) => {
+      const { status, body } = await relay.ask({ path: '/history/raw-messages', requester });
       return [status, body.code];
     };
     expect(await told(null)).toEqual([401, 'unauthenticated']);

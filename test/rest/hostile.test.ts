@@ -56,15 +56,22 @@ function judge({ status, body: answer, headers }: Reply): void {
 test('no path, query or body makes any route fail', { timeout: 60_000 }, async () => {
   await using relay = await startRelay();
   const operations = fc.constantFrom(...relay.door.operations);
-  const asker = fc.constantFrom('admin', 'alice', 'alice:host');
+  const requester = fc.constantFrom('admin', 'alice', 'alice:host');
   await fc.assert(
-    fc.asyncProperty(operations, asker, fc.array(rawText), query, body, async (operation, who, parts, search, sent) => {
-      const left = [...parts];
-      const path = operation.path.replaceAll(/\{\w+\}/g, () => left.pop() ?? 'x');
-      const { method } = operation;
-      const target = `${path}${search === '' ? '' : `?${search}`}`;
-      judge(await relay.ask({ method, path: target, who, ...(method === 'POST' && { body: sent }) }));
-    }),
+    fc.asyncProperty(
+      operations,
+      requester,
+      fc.array(rawText),
+      query,
+      body,
+      async (operation, requester, parts, search, sent) => {
+        const left = [...parts];
+        const path = operation.path.replaceAll(/\{\w+\}/g, () => left.pop() ?? 'x');
+        const { method } = operation;
+        const target = `${path}${search === '' ? '' : `?${search}`}`;
+        judge(await relay.ask({ method, path: target, requester, ...(method === 'POST' && { body: sent }) }));
+      },
+    ),
     { numRuns: 600 },
   );
 });

@@ -29,8 +29,8 @@ const RETAINED = {
   error: null,
 };
 
-function ingest(relay: Started, body: unknown, who: string | null = 'alice:host'): Promise<Reply> {
-  return relay.ask({ method: 'POST', path: '/ingest', who, body });
+function ingest(relay: Started, body: unknown, requester: string | null = 'alice:host'): Promise<Reply> {
+  return relay.ask({ method: 'POST', path: '/ingest', requester, body });
 }
 
 describe('POST /ingest', () => {
@@ -138,8 +138,8 @@ describe('POST /ingest', () => {
   test('needs the scope host of a user: an administrator names none', async () => {
     await using relay = await startRelay();
     const statuses = [];
-    for (const who of [null, 'admin', 'alice:connect', 'alice:invoke', 'alice:host'])
-      statuses.push((await ingest(relay, event, who)).status);
+    for (const requester of [null, 'admin', 'alice:connect', 'alice:invoke', 'alice:host'])
+      statuses.push((await ingest(relay, event, requester)).status);
     expect(statuses).toEqual([401, 403, 403, 403, 200]);
   });
 

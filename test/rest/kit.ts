@@ -4,12 +4,12 @@ import { expect } from 'vitest';
 import type { Principal } from '../../src/core/auth/principal.ts';
 import { checkedJson, type JsonText } from '../../src/core/json.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { createContext } from '../../src/graphql/context.ts';
-import { createMask } from '../../src/graphql/mask.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { wireSchema } from '../../src/graphql/schema.ts';
+import { createContext } from '../../src/graphql/schema/context.ts';
+import { createMask } from '../../src/graphql/execution/mask.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { SITE_EVENTS_DESCRIPTION } from '../../src/http/site-events-description.ts';
-import { createRestDoor, type RestDoor } from '../../src/rest/door.ts';
+import { createRestHandler, type RestHandler } from '../../src/rest/handler.ts';
 import { admin, user, type TestOptions } from '../kit/core.ts';
 import { openCore, type OpenedCore } from '../kit/topology-core.ts';
 import { conformanceOf } from './conformance.ts';
@@ -26,12 +26,12 @@ export type Asked = {
   readonly method?: string;
   /** Written onto the request line as it is. */
   readonly path: string;
-  readonly who?: string | null;
+  readonly requester?: string | null;
   readonly body?: unknown;
 };
 
 export type TestDoor = AsyncDisposable & {
-  readonly door: RestDoor;
+  readonly door: RestHandler;
   readonly port: number;
   /** `GET /users 200` for each operation and status that was answered. */
   readonly answered: ReadonlySet<string>;
@@ -39,7 +39,7 @@ export type TestDoor = AsyncDisposable & {
 };
 
 /** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, `grant:<session>:<grant>`, and so on. */
-export function askerOf(name: string | null | undefined): Principal | null {
+export function requesterOf(name: string | null | undefined): Principal | null {
   if (!name) return null;
   if (name === 'admin') return admin;
   const [userId = '', scope = '', grantId] = name.split(':');
@@ -52,15 +52,15 @@ export function askerOf(name: string | null | undefined): Principal | null {
  * A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body.
  * Every answer is held against its own OpenAPI description.
  */
-export async function startDoor(door: RestDoor): Promise<TestDoor> {
+export async function startDoor(door: RestHandler): Promise<TestDoor> {
   const server = createServer((req, res) => {
     void readBody(req).then((body) => {
       const url = req.url ?? '';
       const cut = url.indexOf('?');
       const path = cut < 0 ? url : url.slice(0, cut);
       const query = cut < 0 ? '' : url.slice(cut + 1);
-      const who = askerOf(req.headers['x-who'] === undefined ? null : String(req.headers['x-who']));
-      if (door.handle(req, res, { who, path, query, body })) return;
+      const requester = requesterOf(req.headers['x-who'] === undefined ? null : String(req.headers['x-who']));
+      if (door.handle(req, res, { requester, path, query, body })) return;
       res.writeHead(404, { 'x-no-route': '1' }).end();
     });
   });
@@ -91,11 +91,11 @@ export async function startDoor(door: RestDoor): Promise<TestDoor> {
 export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<TestDoor & OpenedCore> {
   const cored = await openCore(options);
   const { core, backend, clock, counts } = cored;
-  const door = createRestDoor({
-    schema: wireSchema,
-    plans: createPlans(wireSchema, { eager: true }),
+  const door = createRestHandler({
+    schema: restSchema,
+    plans: createPlans(restSchema, { eager: true }),
     mask: createMask({ log: silentLog }),
-    contextOf: ({ who, signal, asks }) => createContext({ core, who, log: silentLog, signal, asks }),
+    contextOf: ({ requester, signal, asks }) => createContext({ core, requester, log: silentLog, signal, asks }),
     besides: [SITE_EVENTS_DESCRIPTION],
   });
   const started = await startDoor(door);
@@ -118,8 +118,11 @@ async function readBody(req: IncomingMessage): Promise<JsonText | undefined> {
   return text === '' ? undefined : (checkedJson(text) ?? undefined);
 }
 
-async function ask(port: number, { method = 'GET', path, who = 'admin', body }: Asked): Promise<Reply> {
-  const headers = { ...(who && { 'x-who': who }), ...(body !== undefined && { 'content-type': 'application/json' }) };
+async function ask(port: number, { method = 'GET', path, requester = 'admin', body }: Asked): Promise<Reply> {
+  const headers = {
+    ...(requester && { 'x-who': requester }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
   const req = request({ host: '127.0.0.1', port, method, path, headers });
   req.end(body === undefined ? undefined : JSON.stringify(body));
   const [res]: IncomingMessage[] = await once(req, 'response');

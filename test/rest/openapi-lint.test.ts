@@ -66,10 +66,10 @@ test('each of these rules finds what breaks it', async () => {
   const document = await description();
   const get = document.paths['/connections']?.['get'];
   if (!get) throw new Error('there is no /connections');
-  const wide = { name: 'limit', schema: { minimum: 1, maximum: 10_000 } };
+  const nonAscii = { name: 'limit', schema: { minimum: 1, maximum: 10_000 } };
   const odd: readonly Operation[] = [
     { ...get, summary: 'mute' },
-    { ...get, parameters: [wide] },
+    { ...get, parameters: [nonAscii] },
     { ...get, parameters: get.parameters.filter(({ name }) => name !== 'limit') },
   ];
   expect(Object.values(RULES).map((holds, i) => holds(odd[i] ?? get))).toEqual([false, false, false]);

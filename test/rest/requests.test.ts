@@ -4,14 +4,14 @@ import { startSmall } from './small.ts';
 describe('access', () => {
   test('is judged before the parameters are looked at', async () => {
     await using relay = await startSmall();
-    expect((await relay.ask({ path: '/things?nonsense=1', who: null })).body.code).toBe('unauthenticated');
-    expect((await relay.ask({ path: '/things?nonsense=1', who: 'alice' })).body.code).toBe('forbidden');
-    expect((await relay.ask({ path: '/things?nonsense=1', who: 'admin' })).body.code).toBe('invalid_argument');
+    expect((await relay.ask({ path: '/things?nonsense=1', requester: null })).body.code).toBe('unauthenticated');
+    expect((await relay.ask({ path: '/things?nonsense=1', requester: 'alice' })).body.code).toBe('forbidden');
+    expect((await relay.ask({ path: '/things?nonsense=1', requester: 'admin' })).body.code).toBe('invalid_argument');
   });
 
   test('of nobody is 401 with the scheme that is asked for', async () => {
     await using relay = await startSmall();
-    const reply = await relay.ask({ path: '/things', who: null });
+    const reply = await relay.ask({ path: '/things', requester: null });
     expect(reply.status).toBe(401);
     expect(reply.headers['www-authenticate']).toBe('Bearer');
   });
@@ -22,10 +22,10 @@ describe('access', () => {
     ['alice:host', 403, 200],
     ['alice:connect', 403, 403],
     [null, 401, 401],
-  ])('for %s: INVOKE answers %i, HOST answers %i', async (who, invoke, host) => {
+  ])('for %s: INVOKE answers %i, HOST answers %i', async (requester, invoke, host) => {
     await using relay = await startSmall();
-    expect((await relay.ask({ path: '/things/a', who })).status).toBe(invoke);
-    expect((await relay.ask({ method: 'PUT', path: '/kept', who, body: [] })).status).toBe(host);
+    expect((await relay.ask({ path: '/things/a', requester })).status).toBe(invoke);
+    expect((await relay.ask({ method: 'PUT', path: '/kept', requester, body: [] })).status).toBe(host);
   });
 });
 
@@ -44,7 +44,7 @@ describe('paths and methods', () => {
 
   test('another method is 405 with the ones that there are', async () => {
     await using relay = await startSmall();
-    const reply = await relay.ask({ method: 'DELETE', path: '/things/a', who: null });
+    const reply = await relay.ask({ method: 'DELETE', path: '/things/a', requester: null });
     expect(reply.status).toBe(405);
     expect(reply.headers['allow']).toBe('GET, POST, HEAD');
     expect(reply.body).toMatchObject({ code: 'method_not_allowed', status: 405, type: 'about:blank' });

@@ -13,7 +13,7 @@ describe('descriptions', () => {
     const client = await connect(relay.core, user('alice'), { metadata: '{"a":1}' as never });
     const contexts = snapshot(worker('a', { metadata: '[1]' as never }), worker('b', { taskId: 't1', windowId: 'w1' }));
     await client.session.report(report(contexts, snapshot(browserWindow('w1', { capacity: 2 }))));
-    const waiting = relay.ask({ method: 'POST', path: invokePath, who: 'alice', body: { command_id: 'done' } });
+    const waiting = relay.ask({ method: 'POST', path: invokePath, requester: 'alice', body: { command_id: 'done' } });
     await expect.poll(() => client.sent.length).toBe(1);
     await relay.ask('/rpc/pending?check_instance=i2');
     await relay.ask('/rpc/pending/count-by-node');
@@ -21,21 +21,21 @@ describe('descriptions', () => {
     await waiting;
     for (const command_id of ['live', 'lost']) {
       const body = { command_id, wait_for: 'admitted', respond_within_ms: command_id === 'lost' ? 1000 : 30_000 };
-      await relay.ask({ method: 'POST', path: invokePath, who: 'alice', body });
+      await relay.ask({ method: 'POST', path: invokePath, requester: 'alice', body });
     }
     await relay.clock.advance(1000);
     const again = {
       method: 'POST',
       path: invokePath,
-      who: 'alice',
+      requester: 'alice',
       body: { command_id: 'lost', wait_for: 'admitted', respond_within_ms: 1000 },
     };
     await relay.ask(again);
     for (const id of ['done', 'live', 'lost', 'lost?within_ms=0']) await relay.ask(`/commands/alice/tab/${id}`);
-    await relay.ask({ method: 'POST', path: '/commands/alice/tab/live/cancel', who: 'alice', body: {} });
+    await relay.ask({ method: 'POST', path: '/commands/alice/tab/live/cancel', requester: 'alice', body: {} });
     const event = { kind: 'event', stream_suffix: 'sites/a/events', client_id: 'tab', instance_id: 'i1' };
     for (const body of [event, [event, { ...event, stream_suffix: 'clients/tab' }]])
-      await relay.ask({ method: 'POST', path: '/ingest', who: 'alice', body });
+      await relay.ask({ method: 'POST', path: '/ingest', requester: 'alice', body });
     for (const path of [
       '/users',
       '/users/alice',
@@ -89,9 +89,9 @@ describe('access', () => {
     for (const { method, path, access } of relay.door.operations) {
       const url = `${path.replaceAll(/\{\w+\}/g, '%00')}?nonsense`;
       const statuses: Record<string, number> = {};
-      for (const who of ['', 'alice:connect', 'alice:invoke', 'alice:host', 'admin', 'grant:s:g']) {
-        const reply = await relay.ask({ method, path: url, who, ...(method === 'POST' && { body: [] }) });
-        statuses[who] = reply.status;
+      for (const requester of ['', 'alice:connect', 'alice:invoke', 'alice:host', 'admin', 'grant:s:g']) {
+        const reply = await relay.ask({ method, path: url, requester, ...(method === 'POST' && { body: [] }) });
+        statuses[requester] = reply.status;
       }
       const may = (...whom: string[]): number => (whom.includes(access) ? 400 : 403);
       expect([path, statuses]).toEqual([

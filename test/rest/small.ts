@@ -1,10 +1,10 @@
 import { buildSchema, isEnumType, isObjectType, type GraphQLSchema } from 'graphql';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
-import { createMask } from '../../src/graphql/mask.ts';
-import { createPlans } from '../../src/graphql/plan.ts';
-import { createRestDoor } from '../../src/rest/door.ts';
-import type { HungUp } from '../../src/graphql/request-hang-up.ts';
+import { createMask } from '../../src/graphql/execution/mask.ts';
+import { createPlans } from '../../src/graphql/execution/plan.ts';
+import { createRestHandler } from '../../src/rest/handler.ts';
+import type { HangUpSignal } from '../../src/web/hang-up.ts';
 import { startDoor, type TestDoor } from './kit.ts';
 
 const SDL = `
@@ -68,7 +68,7 @@ export type Small = {
   readonly seen: Record<string, unknown>[];
   readonly logged: unknown[];
   answer: object;
-  signal: HungUp | undefined;
+  signal: HangUpSignal | undefined;
 };
 
 /** A schema with one of each kind of input and answer, whose enums put out wire words. */
@@ -104,11 +104,11 @@ export async function startSmall(basePath = ''): Promise<TestDoor & { readonly s
   const small: Small = { seen: [], logged: [], answer: {}, signal: undefined };
   const log: Log = { ...silentLog, error: (fields) => void small.logged.push(fields) };
   const schema = smallSchema(small);
-  const door = createRestDoor({
+  const door = createRestHandler({
     schema,
     plans: createPlans(schema),
     mask: createMask({ log }),
-    contextOf: ({ who, signal }) => ((small.signal = signal), { who, signal }),
+    contextOf: ({ requester, signal }) => ((small.signal = signal), { requester, signal }),
     basePath,
     documents: [{ name: 'small.graphql', text: DOCUMENTS }],
   });

@@ -1,6 +1,6 @@
 import {
   NO_PAYLOAD,
-  type KeptPayload,
+  type StoredPayload,
   type MessageKind,
   type NewMessage,
   type PayloadRef,
@@ -20,7 +20,7 @@ export type MessagePart = {
   readonly kind: MessageKind;
   readonly instanceId: string | null;
   readonly id?: string;
-  readonly kept?: KeptPayload;
+  readonly kept?: StoredPayload;
   readonly error?: TerminalError | null;
 };
 
@@ -31,7 +31,7 @@ export class CommandMessage implements NewMessage {
   readonly error: TerminalError | null;
   readonly #head: CommandHead;
   readonly #id: string | null;
-  readonly #kept: KeptPayload;
+  readonly #kept: StoredPayload;
 
   constructor(head: CommandHead, { kind, instanceId, id, kept = NO_PAYLOAD, error = null }: MessagePart) {
     this.kind = kind;

@@ -1,7 +1,7 @@
 import type { Code } from '../../core/errors.ts';
 import { isTerminal, wasDispatched, type Command } from '../../core/delivery/command.ts';
 import type { Settlement, SettleResult } from '../../core/delivery/commands.ts';
-import { END_WORDS } from '../../core/delivery/words.ts';
+import { END_MESSAGES } from '../../core/delivery/end-messages.ts';
 import { conclude, move, row, type Acts } from './commands-acts.ts';
 import { keyOf, type Entry } from './ledger.ts';
 
@@ -20,7 +20,7 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
  * unknown. After the store lost data nothing is proven.
  */
 export function end(acts: Acts, entry: Entry, code: Code): Command {
-  const error = { code, message: END_WORDS[code] ?? code };
+  const error = { code, message: END_MESSAGES[code] ?? code };
   const before = entry.command;
   acts.keep(row(entry, { id: `${before.commandId}:end`, kind: 'error', error }));
   const unknown = wasDispatched(before) || code === 'store_lost';

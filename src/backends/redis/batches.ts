@@ -106,8 +106,8 @@ function answer({ name, resolve, reject }: Asked, reply: Reply): void {
 async function evaluate(options: BatchOptions, call: Call, number: number): Promise<readonly Reply[]> {
   const { client, time, metaOf } = options;
   const { caller, asked, program, partition } = call;
-  const who = caller ? [caller.identity.nodeId, String(caller.identity.epoch)] : ['', ''];
-  const frame = [time ? String(time()) : '', ...who, String(number), String(caller?.confirmed ?? 0)];
+  const requester = caller ? [caller.identity.nodeId, String(caller.identity.epoch)] : ['', ''];
+  const frame = [time ? String(time()) : '', ...requester, String(number), String(caller?.confirmed ?? 0)];
   const acts = asked.flatMap(({ name, args }) => [name, String(args.length), ...args]);
   const argv = [metaOf(partition), ...frame, ...acts];
   try {

@@ -1,5 +1,5 @@
-import { END_WORDS } from '../../core/delivery/words.ts';
-import type { KeptPayload } from '../../core/history/message.ts';
+import { END_MESSAGES } from '../../core/delivery/end-messages.ts';
+import type { StoredPayload } from '../../core/history/message.ts';
 import type { CommandKey } from '../../core/ids.ts';
 import { TERMINAL_MS } from '../../core/limits.ts';
 import type { RedisParts } from './parts.ts';
@@ -26,7 +26,7 @@ export function commandParts(parts: RedisParts): CommandParts {
     idempotencyWindowMs: windowMs = TERMINAL_MS,
   } = parts;
   const rows = { retentionMs, streamMessages, streamsPerUser, terminalMs: windowMs };
-  const ends = { ...rows, words: END_WORDS };
+  const ends = { ...rows, words: END_MESSAGES };
   return { store, sha256, windowMs, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
 }
 
@@ -36,7 +36,7 @@ export function commandHash(store: Store, { userId, clientId, commandId }: Comma
 }
 
 /** A payload of a history row as arguments: its text, where it lies, and of how many bytes it is there. */
-export function keptArgs(kept: KeptPayload | null): readonly (string | number | null)[] {
+export function keptArgs(kept: StoredPayload | null): readonly (string | number | null)[] {
   const spill = kept?.spill ?? null;
   return [kept?.payload ?? null, spill && JSON.stringify(spill), spill && spill.bytes];
 }

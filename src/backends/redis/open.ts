@@ -4,7 +4,7 @@ import { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/spill.ts';
 import { NODE_LEASE_MS } from '../../core/limits.ts';
 import { silentLog, type Log } from '../../core/log.ts';
-import type { Maybe } from '../../core/maybe.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { createRedisRooms } from './backend.ts';
 import { connectTo } from './client.ts';
 import { createStoreClock } from './clock.ts';
@@ -161,7 +161,7 @@ async function hasRoom(client: Client, store: Store): Promise<void> {
 }
 
 /** All of it, in time; else `store_unavailable`, or what it was refused with. */
-async function within(system: Clock, ms: number, work: readonly Maybe<void>[]): Promise<void> {
+async function within(system: Clock, ms: number, work: readonly MaybePromise<void>[]): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const cancel = system.after(ms, () => reject(unavailable(new Error(`no answer in ${ms} ms`))));
   try {

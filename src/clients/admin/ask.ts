@@ -1,5 +1,5 @@
 import type { TypedDocumentString } from '../../generated/admin.ts';
-import { askRelay, textOf, type AskOptions, type HttpAnswer } from '../link/ask.ts';
+import { requestRelay, textOf, type AskOptions, type HttpAnswer } from '../link/ask.ts';
 import { AdminError } from './errors.ts';
 
 /** How long the relay may take to answer a query, on top of GRACE_MS. Milliseconds. */
@@ -14,7 +14,7 @@ export type Ask = <Data, Variables extends object>(
 /** Runs queries over the relay's GraphQL. Queries only read, so a request whose connection breaks is sent again. */
 export function createAsk(options: AskOptions): Ask {
   return async (document, variables) => {
-    const answer = await askRelay(options, {
+    const answer = await requestRelay(options, {
       method: 'POST',
       path: '/graphql',
       body: { query: document.toString(), variables },

@@ -1,4 +1,4 @@
-import { askRelay, type AskRequest, type HttpAnswer } from '../link/ask.ts';
+import { requestRelay, type AskRequest, type HttpAnswer } from '../link/ask.ts';
 import type { Clock } from '../link/clock.ts';
 import { randomId } from '../link/random.ts';
 import type { TokenSource } from '../link/token.ts';
@@ -79,7 +79,7 @@ class HttpCaller implements Caller {
 
   #ask({ handle, ...request }: Asked, signal: AbortSignal | undefined): Promise<HttpAnswer> {
     const closing = this.#closing.signal;
-    return askRelay(this.#options, {
+    return requestRelay(this.#options, {
       ...request,
       signal: signal ? AbortSignal.any([closing, signal]) : closing,
       fault: (code, message, cause) => new CallerError(code, message, { handle, cause }),

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { readObject } from './body.ts';
-import { refusalOf, type Rules } from './doorman.ts';
+import { refusalOf, type Rules } from './request-guard.ts';
 import { problem, problemOf, Refusal, type Answer } from './problem.ts';
 import { findRoute, type SitesOptions } from './sites.ts';
 

@@ -1,4 +1,4 @@
-import { askRelay, textOf, type HttpAnswer } from '../link/ask.ts';
+import { requestRelay, textOf, type HttpAnswer } from '../link/ask.ts';
 import type { Clock } from '../link/clock.ts';
 import { randomId } from '../link/random.ts';
 import { jsonOf } from '../link/raw.ts';
@@ -70,7 +70,7 @@ export function createSiteEventPublisher({ runtime, siteId, url, ...options }: P
         instance_id: instanceId,
         payload: { name, data },
       };
-      const answer = await askRelay(
+      const answer = await requestRelay(
         { ...options, url: base, token: () => runtime.token() },
         {
           method: 'POST',

@@ -47,7 +47,7 @@ export const GRACE_MS = 15_000;
  * the `unauthenticated` fault when the token function fails, and with the signal's reason as soon as the signal is
  * aborted.
  */
-export async function askRelay(options: AskOptions, request: AskRequest): Promise<HttpAnswer> {
+export async function requestRelay(options: AskOptions, request: AskRequest): Promise<HttpAnswer> {
   const clock = options.clock ?? systemClock;
   const random = options.random ?? Math.random;
   let refused = false;

@@ -1,5 +1,5 @@
 import { readHttpOutcome, readHttpRefusal } from '../caller/outcome.ts';
-import { askRelay } from '../link/ask.ts';
+import { requestRelay } from '../link/ask.ts';
 import { randomId } from '../link/random.ts';
 import { SiteError } from './errors.ts';
 import { subscribe } from './subscription.ts';
@@ -44,7 +44,7 @@ export class CooperativeSiteBrowserClient {
     params: object = {},
     { timeoutMs = TIMEOUT_MS, signal, commandId = randomId('c-') }: SiteInvokeOptions = {},
   ): Promise<SiteInvocation<T>> {
-    const answer = await askRelay(this.#options, {
+    const answer = await requestRelay(this.#options, {
       method: 'POST',
       path: `/site-sessions/${encodeURIComponent(this.#options.sessionId)}/actions/${encodeURIComponent(action)}`,
       body: { params, command_id: commandId, respond_within_ms: timeoutMs },

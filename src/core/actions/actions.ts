@@ -5,22 +5,22 @@ import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { name as checkName } from '../ids.ts';
 import { ACTION_SAMPLE, ACTION_SAMPLE_BYTES, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../limits.ts';
-import { andThen } from '../maybe.ts';
+import { thenDo } from '../maybe-promise.ts';
 import { SCAN_BUDGET, type ObservedSource, type Position } from '../page.ts';
 import { silentSources } from '../silence.ts';
 
 /** The actions that live clients advertise. They describe capabilities and are never an authorization. */
 export function createActions(deps: Deps): Actions {
   return {
-    async sample(who, name) {
-      requireAdmin(who);
+    async sample(requester, name) {
+      requireAdmin(requester);
       const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
       const [gaps, silent] = await Promise.all([fill(deps, taken, wanted), silentSources(deps, 'connections')]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
     },
     completeness: ({ actions, nodeId }) =>
-      andThen(silentSources(deps, 'actions', nodeId), (silent) => {
+      thenDo(silentSources(deps, 'actions', nodeId), (silent) => {
         const bounds = { observed: actions.length, limit: CLIENT_ACTIONS, reason: null, asOf: deps.clock.now() };
         return completenessOf([{ source: 'actions', nodeId, complete: true, ...bounds }, ...silent]);
       }),

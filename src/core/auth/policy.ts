@@ -5,16 +5,16 @@ import type { Caller } from './principal.ts';
  * The invocation to decide on: this action on a client of this user. `clientType` is null while the client is not
  * connected.
  */
-export type Deed = { readonly userId: string; readonly clientType: string | null; readonly action: string };
+export type InvocationTarget = { readonly userId: string; readonly clientType: string | null; readonly action: string };
 
-export type Verdict = { readonly allowed: true } | { readonly allowed: false; readonly rule: string };
+export type PolicyDecision = { readonly allowed: true } | { readonly allowed: false; readonly rule: string };
 
 /** An admission scope: its reservations are counted together, against `limit`. */
 export type AdmissionScope = { readonly id: string; readonly limit: number };
 
 /** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
 export interface Policy {
-  decide(who: Caller, deed: Deed): Verdict;
+  decide(requester: Caller, deed: InvocationTarget): PolicyDecision;
   /** The admission scope of a user; each user has exactly one. */
   scopeOf(userId: string): AdmissionScope;
 }
@@ -24,7 +24,7 @@ export interface Policy {
  * its own.
  */
 export const defaultPolicy: Policy = {
-  decide: (who, { userId }) =>
-    who.kind === 'admin' || who.userId === userId ? { allowed: true } : { allowed: false, rule: 'default' },
+  decide: (requester, { userId }) =>
+    requester.kind === 'admin' || requester.userId === userId ? { allowed: true } : { allowed: false, rule: 'default' },
   scopeOf: (userId) => ({ id: userId, limit: RESERVATIONS_PER_SCOPE }),
 };

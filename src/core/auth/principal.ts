@@ -3,6 +3,9 @@ import { canonicalUser } from '../ids.ts';
 
 export type Scope = 'connect' | 'invoke' | 'host';
 
+/** The principal of a request; null if it has no token. */
+export type Requester = Principal | null;
+
 /**
  * An authenticated requester. `expiresAt` (epoch milliseconds) is null for a configured admin token. An administrator's
  * `name` is the one configured with the token, `token-<n>` for a token without a name, or the subject of a JWT.
@@ -51,23 +54,26 @@ export function requirePrincipal(principal: Principal | null): Principal {
 }
 
 export function requireAdmin(principal: Principal | null): AdminPrincipal {
-  const who = requirePrincipal(principal);
-  return who.kind === 'admin' ? who : fail('forbidden', 'This requires an administrator.');
+  const requester = requirePrincipal(principal);
+  return requester.kind === 'admin' ? requester : fail('forbidden', 'This requires an administrator.');
 }
 
 /** Returns a user with this scope. Refuses administrators, whose tokens name no user. */
 export function requireUser(principal: Principal | null, scope: Scope): UserPrincipal {
-  const who = requirePrincipal(principal);
-  if (who.kind === 'grant') refuseGrant();
-  if (who.kind !== 'user') fail('forbidden', 'A token of a user is required: an administrator token names no user.');
-  return who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is required.`);
+  const requester = requirePrincipal(principal);
+  if (requester.kind === 'grant') refuseGrant();
+  if (requester.kind !== 'user')
+    fail('forbidden', 'A token of a user is required: an administrator token names no user.');
+  return requester.scopes.has(scope) ? requester : fail('forbidden', `The scope "${scope}" is required.`);
 }
 
 /** Returns an administrator, or a user with this scope. */
 export function requireScope(principal: Principal | null, scope: Scope): Caller {
-  const who = requirePrincipal(principal);
-  if (who.kind === 'grant') refuseGrant();
-  return who.kind === 'admin' || who.scopes.has(scope) ? who : fail('forbidden', `The scope "${scope}" is required.`);
+  const requester = requirePrincipal(principal);
+  if (requester.kind === 'grant') refuseGrant();
+  return requester.kind === 'admin' || requester.scopes.has(scope)
+    ? requester
+    : fail('forbidden', `The scope "${scope}" is required.`);
 }
 
 function refuseGrant(): never {
@@ -79,10 +85,10 @@ function refuseGrant(): never {
  * all users). A user gets itself; naming another user throws `not_found`, as an absent object does.
  */
 export function readScope(principal: Principal | null, asked: string | null | undefined): string | null {
-  const who = requireScope(principal, 'invoke');
+  const requester = requireScope(principal, 'invoke');
   const named = asked === null || asked === undefined ? null : canonicalUser(asked);
-  if (who.kind === 'admin') return named;
-  return named === null || named === who.userId ? who.userId : notFound();
+  if (requester.kind === 'admin') return named;
+  return named === null || named === requester.userId ? requester.userId : notFound();
 }
 
 /** As `readScope`, for listings that require a user. */
@@ -95,7 +101,7 @@ export function readUser(principal: Principal | null, asked: string): string {
  * absent one.
  */
 export function knownUser(principal: Principal | null, asked: string): string | null {
-  const who = requireScope(principal, 'invoke');
+  const requester = requireScope(principal, 'invoke');
   const named = canonicalUser(asked);
-  return who.kind === 'admin' || named === who.userId ? named : null;
+  return requester.kind === 'admin' || named === requester.userId ? named : null;
 }

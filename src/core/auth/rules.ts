@@ -1,6 +1,6 @@
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
-import { defaultPolicy, type AdmissionScope, type Deed, type Policy } from './policy.ts';
+import { defaultPolicy, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';
 import type { Caller } from './principal.ts';
 
 /**
@@ -34,17 +34,19 @@ export type PolicyFile = {
 export function compilePolicy(file: PolicyFile): Policy {
   const rules = file.rules.map(compileRule);
   return {
-    decide(who, deed) {
-      const usual = defaultPolicy.decide(who, deed);
+    decide(requester, deed) {
+      const usual = defaultPolicy.decide(requester, deed);
       if (!usual.allowed) return usual;
-      const rule = rules.find(({ matches }) => matches(who, deed));
+      const rule = rules.find(({ matches }) => matches(requester, deed));
       return rule?.effect === 'deny' ? { allowed: false, rule: rule.name } : usual;
     },
     scopeOf: compileScopes(file),
   };
 }
 
-type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & { matches(who: Caller, deed: Deed): boolean };
+type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & {
+  matches(requester: Caller, deed: InvocationTarget): boolean;
+};
 
 function compileRule(rule: PolicyRule): CompiledRule {
   const users = anyOf(rule.users);
@@ -58,8 +60,8 @@ function compileRule(rule: PolicyRule): CompiledRule {
   return {
     name: rule.name,
     effect: rule.effect,
-    matches: (who, deed) =>
-      users(deed.userId) && actions(deed.action) && typeMatches(deed.clientType) && scopesOf(who).some(callers),
+    matches: (requester, deed) =>
+      users(deed.userId) && actions(deed.action) && typeMatches(deed.clientType) && scopesOf(requester).some(callers),
   };
 }
 
@@ -70,9 +72,9 @@ function anyOf(patterns: readonly string[] | undefined): Glob {
 }
 
 /** A caller without scopes is matched as the empty text, so that a rule without `callers` applies to it too. */
-function scopesOf(who: Caller): readonly string[] {
-  if (who.kind === 'admin') return ['admin'];
-  return who.scopes.size > 0 ? [...who.scopes] : [''];
+function scopesOf(requester: Caller): readonly string[] {
+  if (requester.kind === 'admin') return ['admin'];
+  return requester.scopes.size > 0 ? [...requester.scopes] : [''];
 }
 
 function compileScopes(file: PolicyFile): (userId: string) => AdmissionScope {

@@ -1,11 +1,11 @@
 import { knownUser, readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import type { ConnectionEvent } from '../bus.ts';
-import type { Connections, Summary, Who } from '../core.ts';
+import type { Connections, Summary, Requester } from '../core.ts';
 import type { Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { createFeed } from '../live.ts';
-import { both } from '../maybe.ts';
+import { both } from '../maybe-promise.ts';
 import type { ObservedSource } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { Connection } from './connection.ts';
@@ -16,29 +16,29 @@ export function createConnections(deps: Deps): Connections {
   const { backend, clock, cursors } = deps;
   const store = backend.connections;
   return {
-    async list(who, { userId, nodeId, status }, page) {
+    async list(requester, { userId, nodeId, status }, page) {
       const filter = {
-        userId: readScope(who, userId),
+        userId: readScope(requester, userId),
         nodeId: nodeId === null || nodeId === undefined ? null : id('node_id', nodeId),
         status: status ?? null,
       };
-      const listing = listingOf(who, filter);
+      const listing = listingOf(requester, filter);
       const request = cursors.request(listing, page);
       const silent = silentSources(deps, 'connections', filter.nodeId);
       const scan = withGaps(...(await Promise.all([store.list(filter, request), silent])));
       return cursors.page(listing, scan, sourceNow(clock.now()), (row) => row);
     },
-    async get(who, { userId, clientId }) {
-      const known = knownUser(who, userId);
+    async get(requester, { userId, clientId }) {
+      const known = knownUser(requester, userId);
       if (known === null) return null;
       const [connection] = await store.get([{ userId: known, clientId: id('client_id', clientId) }]);
       return connection ?? null;
     },
     many: (keys) => store.get(keys),
-    ofUsers(who, userIds, first) {
+    ofUsers(requester, userIds, first) {
       type Found = { readonly total: number; readonly rows: readonly Connection[] };
       const pageOf = (userId: string, found: Found, gaps: readonly ObservedSource[]): Summary<Connection> => {
-        const listing = listingOf(who, { userId, nodeId: null, status: null });
+        const listing = listingOf(requester, { userId, nodeId: null, status: null });
         const seen = gaps.length === 0 ? found : { ...found, gaps };
         return cursors.firstPage(listing, seen, sourceNow(clock.now()), (row) => [row.userId, row.clientId]);
       };
@@ -46,8 +46,8 @@ export function createConnections(deps: Deps): Connections {
         found.map((summary, i) => pageOf(userIds[i] ?? '', summary, silent)),
       );
     },
-    events(who, userId) {
-      const scope = readScope(who, userId);
+    events(requester, userId) {
+      const scope = readScope(requester, userId);
       const feed = createFeed<ConnectionEvent>(() => cancel());
       const cancel = backend.bus.subscribe('connections', (event) => {
         if (scope === null || event.connection.userId === scope) feed.push(event);
@@ -57,8 +57,8 @@ export function createConnections(deps: Deps): Connections {
   };
 }
 
-function listingOf(who: Who, filter: ConnectionFilter): Listing {
-  return { name: 'connections', filter, asker: subjectOf(requirePrincipal(who)) };
+function listingOf(requester: Requester, filter: ConnectionFilter): Listing {
+  return { name: 'connections', filter, requester: subjectOf(requirePrincipal(requester)) };
 }
 
 function sourceNow(asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {

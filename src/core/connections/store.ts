@@ -1,6 +1,6 @@
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { ActionAdvertisement, ClientType, Connection, ConnectionStatus, DisconnectCause } from './connection.ts';
 
@@ -40,26 +40,26 @@ export type UserRow = { readonly userId: string; readonly count: number };
  */
 export interface ConnectionStore {
   /** Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. */
-  connect(request: ConnectRequest): Maybe<ConnectResult>;
+  connect(request: ConnectRequest): MaybePromise<ConnectResult>;
   /** Atomic. Records a sign of life. Null if the epoch is not the current one or the link is down. */
-  touch(key: ClientKey, epoch: number): Maybe<Connection | null>;
+  touch(key: ClientKey, epoch: number): MaybePromise<Connection | null>;
   /** Atomic. Replaces the advertisements; null as for `touch`. */
-  advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): Maybe<Connection | null>;
+  advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): MaybePromise<Connection | null>;
   /**
    * Atomic. Marks the link as down if the epoch is still the current one, so the close of an old socket never affects a
    * newer link. Idempotent. Null if the epoch is not current, and also if other nodes had declared the link's node dead
    * and marked the link: then the node that marked it gets `linksLost`.
    */
-  disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): Maybe<Connection | null>;
+  disconnect(key: ClientKey, epoch: number, cause: DisconnectCause): MaybePromise<Connection | null>;
   /** One answer per key, in the order of the keys; null where there is no row. One round trip. */
-  get(keys: readonly ClientKey[]): Maybe<readonly (Connection | null)[]>;
+  get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /** In order of (user, client). */
-  list(filter: ConnectionFilter, page: PageRequest): Maybe<Scan<Connection>>;
+  list(filter: ConnectionFilter, page: PageRequest): MaybePromise<Scan<Connection>>;
   /** For each user, in the order given: the first connections in order, and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
-  ): Maybe<readonly { readonly total: number; readonly rows: readonly Connection[] }[]>;
+  ): MaybePromise<readonly { readonly total: number; readonly rows: readonly Connection[] }[]>;
   /** The users that have a row, with the number of their rows, in order of user. */
-  users(page: PageRequest): Maybe<Scan<UserRow>>;
+  users(page: PageRequest): MaybePromise<Scan<UserRow>>;
 }

@@ -1,7 +1,7 @@
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { clientKeyText } from '../ids.ts';
-import { isAway } from '../errors.ts';
+import { isStoreUnavailable } from '../errors.ts';
 import { PAGE_MAX } from '../limits.ts';
 import type { Position } from '../page.ts';
 import type { Connection } from './connection.ts';
@@ -46,7 +46,7 @@ export function createStaleWatch({ backend, clock, nodeId, log }: Deps): StaleWa
     looking = true;
     look()
       .catch((error: unknown) => {
-        if (!isAway(error)) log.warn({ err: error }, 'could not check the registry for silent links');
+        if (!isStoreUnavailable(error)) log.warn({ err: error }, 'could not check the registry for silent links');
       })
       .finally(() => (looking = false));
   };

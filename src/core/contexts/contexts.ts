@@ -3,11 +3,11 @@ import { completenessOf, type Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
-import { both } from '../maybe.ts';
+import { both } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource, Page, Scan } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { ExecutionContext } from './context.ts';
-import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './room.ts';
+import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './api.ts';
 import type { ContextFilter, CountedWindow, RowCount, WindowFilter } from './store.ts';
 import { createWorkers } from './workers.ts';
 
@@ -36,51 +36,51 @@ export function createContexts(deps: Deps): Contexts {
   const windowPage = (listing: Listing, scan: Scan<CountedWindow>): Page<CountedWindow> =>
     cursors.page(listing, scan, source('windows'), (row) => row);
   return {
-    async list(who, query, page) {
-      const filter = contextFilter(who, query);
-      const listing = listingOf('contexts', who, filter);
+    async list(requester, query, page) {
+      const filter = contextFilter(requester, query);
+      const listing = listingOf('contexts', requester, filter);
       const request = cursors.request(listing, page);
       const found = await Promise.all([store.list(filter, request), silentSources(deps, 'contexts')]);
       return contextPage(listing, withGaps(...found));
     },
-    lists(who, queries, first) {
-      const filters = queries.map((query) => contextFilter(who, query));
+    lists(requester, queries, first) {
+      const filters = queries.map((query) => contextFilter(requester, query));
       return both(store.lists(filters, first), silentSources(deps, 'contexts'), (scans, silent) =>
-        scans.map((scan, i) => contextPage(listingOf('contexts', who, filters[i]), withGaps(scan, silent))),
+        scans.map((scan, i) => contextPage(listingOf('contexts', requester, filters[i]), withGaps(scan, silent))),
       );
     },
-    async count(who, query) {
-      const found = [store.count(contextFilter(who, query)), silentSources(deps, 'contexts')] as const;
+    async count(requester, query) {
+      const found = [store.count(contextFilter(requester, query)), silentSources(deps, 'contexts')] as const;
       return counted('contexts', ...(await Promise.all(found)));
     },
-    async windows(who, query, page) {
-      const filter = windowFilter(who, query);
-      const listing = listingOf('windows', who, filter);
+    async windows(requester, query, page) {
+      const filter = windowFilter(requester, query);
+      const listing = listingOf('windows', requester, filter);
       const request = cursors.request(listing, page);
       const found = await Promise.all([store.windows(filter, request), silentSources(deps, 'windows')]);
       return windowPage(listing, withGaps(...found));
     },
-    windowLists(who, queries, first) {
-      const filters = queries.map((query) => windowFilter(who, query));
+    windowLists(requester, queries, first) {
+      const filters = queries.map((query) => windowFilter(requester, query));
       return both(store.windowLists(filters, first), silentSources(deps, 'windows'), (scans, silent) =>
-        scans.map((scan, i) => windowPage(listingOf('windows', who, filters[i]), withGaps(scan, silent))),
+        scans.map((scan, i) => windowPage(listingOf('windows', requester, filters[i]), withGaps(scan, silent))),
       );
     },
-    async windowCount(who, query) {
-      const found = [store.windowCount(windowFilter(who, query)), silentSources(deps, 'windows')] as const;
+    async windowCount(requester, query) {
+      const found = [store.windowCount(windowFilter(requester, query)), silentSources(deps, 'windows')] as const;
       return counted('windows', ...(await Promise.all(found)));
     },
-    async window(who, userId, windowId) {
-      const known = knownUser(who, userId);
+    async window(requester, userId, windowId) {
+      const known = knownUser(requester, userId);
       return known === null ? null : store.window(known, id('window_id', windowId));
     },
     workers: createWorkers(deps),
   };
 }
 
-function contextFilter(who: Asker, query: ContextQuery): ContextFilter {
+function contextFilter(requester: Asker, query: ContextQuery): ContextFilter {
   return {
-    userId: readScope(who, query.userId),
+    userId: readScope(requester, query.userId),
     clientId: idOrNull('client_id', query.clientId),
     clientType: query.clientType ?? null,
     statuses: query.status ? [query.status] : null,
@@ -91,9 +91,9 @@ function contextFilter(who: Asker, query: ContextQuery): ContextFilter {
   };
 }
 
-function windowFilter(who: Asker, query: WindowQuery): WindowFilter {
+function windowFilter(requester: Asker, query: WindowQuery): WindowFilter {
   return {
-    userId: readScope(who, query.userId),
+    userId: readScope(requester, query.userId),
     clientId: idOrNull('client_id', query.clientId),
     clientType: query.clientType ?? null,
     status: query.status ?? null,
@@ -105,6 +105,6 @@ function idOrNull(parameter: string, given: string | null | undefined): string |
   return given === null || given === undefined ? null : id(parameter, given);
 }
 
-function listingOf(name: string, who: Asker, filter: unknown): Listing {
-  return { name, filter, asker: subjectOf(requirePrincipal(who)) };
+function listingOf(name: string, requester: Asker, filter: unknown): Listing {
+  return { name, filter, requester: subjectOf(requirePrincipal(requester)) };
 }

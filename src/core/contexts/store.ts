@@ -1,6 +1,6 @@
 import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type {
   BrowserWindow,
@@ -74,17 +74,17 @@ export type RowCount = { readonly count: number; readonly complete: boolean };
  */
 export interface ContextStore {
   /** Atomic: stores the whole report or nothing, and only while the link of this epoch is up. */
-  report(key: ClientKey, epoch: number, report: Report): Maybe<ReportOutcome>;
+  report(key: ClientKey, epoch: number, report: Report): MaybePromise<ReportOutcome>;
   /** In order of (user, client, context). */
-  list(filter: ContextFilter, page: PageRequest): Maybe<Scan<ExecutionContext>>;
+  list(filter: ContextFilter, page: PageRequest): MaybePromise<Scan<ExecutionContext>>;
   /** For each filter, the first page that `list` gives. One round trip. */
-  lists(filters: readonly ContextFilter[], first: number): Maybe<readonly Scan<ExecutionContext>[]>;
-  count(filter: ContextFilter): Maybe<RowCount>;
+  lists(filters: readonly ContextFilter[], first: number): MaybePromise<readonly Scan<ExecutionContext>[]>;
+  count(filter: ContextFilter): MaybePromise<RowCount>;
   /** In order of (user, client, window). */
-  windows(filter: WindowFilter, page: PageRequest): Maybe<Scan<CountedWindow>>;
+  windows(filter: WindowFilter, page: PageRequest): MaybePromise<Scan<CountedWindow>>;
   /** For each filter, the first page that `windows` gives. One round trip. */
-  windowLists(filters: readonly WindowFilter[], first: number): Maybe<readonly Scan<CountedWindow>[]>;
-  windowCount(filter: WindowFilter): Maybe<RowCount>;
+  windowLists(filters: readonly WindowFilter[], first: number): MaybePromise<readonly Scan<CountedWindow>[]>;
+  windowCount(filter: WindowFilter): MaybePromise<RowCount>;
   /** A user's window by its id; the first in order if several clients have one with this id. Null: there is none. */
-  window(userId: string, windowId: string): Maybe<CountedWindow | null>;
+  window(userId: string, windowId: string): MaybePromise<CountedWindow | null>;
 }

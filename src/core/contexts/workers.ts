@@ -7,7 +7,7 @@ import { SCAN_BUDGET, type Scan } from '../page.ts';
 import { within } from '../range.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { ContextStatus, ExecutionContext } from './context.ts';
-import type { Contexts, WorkerList, WorkerQuery } from './room.ts';
+import type { Contexts, WorkerList, WorkerQuery } from './api.ts';
 import type { ContextFilter, ContextStore } from './store.ts';
 
 const NOT_CLOSED: readonly ContextStatus[] = ['active', 'idle', 'stale'];
@@ -24,8 +24,8 @@ export function createWorkers(deps: Deps): Contexts['workers'] {
     const own = { source: 'contexts', nodeId: null, observed: items.length, asOf: clock.now() } as const;
     return { items, completeness: completenessOf([{ ...own, ...limits, complete: next === null }, ...gaps]) };
   };
-  return async (who, queries, asked) => {
-    const filters = queries.map((query) => filterOf(who, query));
+  return async (requester, queries, asked) => {
+    const filters = queries.map((query) => filterOf(requester, query));
     const first = within('first', asked, FIRST);
     const [scans, silent] = await Promise.all([store.lists(filters, first), silentSources(deps, 'contexts')]);
     const whole = await Promise.all(
@@ -57,9 +57,9 @@ async function readOn(
   return { rows, next, gaps };
 }
 
-function filterOf(who: Principal | null, query: WorkerQuery): ContextFilter {
+function filterOf(requester: Principal | null, query: WorkerQuery): ContextFilter {
   const workers = {
-    userId: readUser(who, query.userId),
+    userId: readUser(requester, query.userId),
     clientId: null,
     clientType: query.clientType ?? null,
     statuses: NOT_CLOSED,

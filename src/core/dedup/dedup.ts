@@ -9,21 +9,21 @@ export interface Dedup {
   /**
    * Throws unless the requester is an administrator. For a parent field whose nested fields read the parts one by one.
    */
-  allow(who: Principal | null): void;
+  allow(requester: Principal | null): void;
   /** `windowSeconds` is 10 to 3600; null: 300. */
-  stats(who: Principal | null, windowSeconds: number | null): Promise<DedupStats>;
-  backend(who: Principal | null): Promise<DedupBackend>;
+  stats(requester: Principal | null, windowSeconds: number | null): Promise<DedupStats>;
+  backend(requester: Principal | null): Promise<DedupBackend>;
 }
 
 export function createDedup({ backend: { dedup } }: Deps): Dedup {
   return {
-    allow: (who) => void requireAdmin(who),
-    async stats(who, windowSeconds) {
-      requireAdmin(who);
+    allow: (requester) => void requireAdmin(requester),
+    async stats(requester, windowSeconds) {
+      requireAdmin(requester);
       return dedup.stats(within('window_seconds', windowSeconds, DEDUP_WINDOW_SECONDS));
     },
-    async backend(who) {
-      requireAdmin(who);
+    async backend(requester) {
+      requireAdmin(requester);
       return dedup.backend();
     },
   };

@@ -1,4 +1,4 @@
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 /** What ingestion received in a window of time. It says nothing about what clients executed. */
 export type DedupStats = {
@@ -31,6 +31,6 @@ export interface DedupStore {
   /**
    * Counters of the last `windowSeconds` (10 to 3600), in whole buckets of `grainSeconds`, the current bucket included.
    */
-  stats(windowSeconds: number): Maybe<DedupStats>;
-  backend(): Maybe<DedupBackend>;
+  stats(windowSeconds: number): MaybePromise<DedupStats>;
+  backend(): MaybePromise<DedupBackend>;
 }

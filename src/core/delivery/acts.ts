@@ -1,28 +1,28 @@
 import type { Deps } from '../deps.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
-import type { Keeper } from '../history/keep.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
 import type { JsonText } from '../json.ts';
-import { andThen, type Maybe } from '../maybe.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import type { Command } from './command.ts';
 import type { End, FinishResult, Report, ReportResult, Settlement, SettleResult } from './commands.ts';
-import { createKeptReports } from './kept.ts';
+import { createStoredReports } from './stored-reports.ts';
 
 /**
  * Acts on commands. Each stores a large payload before the row that refers to it, then publishes a hint to the watchers
  * of the command and updates the counters.
  */
 export type DeliveryActs = {
-  report(key: CommandKey, report: Omit<Report, 'kept'>): Maybe<ReportResult>;
-  finish(key: CommandKey, end: Omit<End, 'kept'>): Maybe<FinishResult>;
+  report(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<ReportResult>;
+  finish(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
   /** Publishes to the watchers of the command that it changed. */
   hint(key: CommandKey, progress?: JsonText | null): void;
 };
 
-export function createActs(deps: Deps, keeper: Keeper): DeliveryActs {
+export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   const { backend, metrics } = deps;
   const { commands, bus } = backend;
-  const reports = createKeptReports(deps, keeper);
+  const reports = createStoredReports(deps, keeper);
   const hint = (key: CommandKey, progress: JsonText | null = null): void => {
     if (bus.hears('command')) bus.publish(`command:${commandKeyText(key)}`, { key, progress });
   };
@@ -33,13 +33,13 @@ export function createActs(deps: Deps, keeper: Keeper): DeliveryActs {
   return {
     hint,
     report(key, report) {
-      const reported = andThen(reports.ofReport(key, report), (kept) =>
-        andThen(commands.report(key, { ...report, kept }), (result) => {
+      const reported = thenDo(reports.ofReport(key, report), (kept) =>
+        thenDo(commands.report(key, { ...report, kept }), (result) => {
           if (result.kind === 'ignored' && kept) keeper.discard(kept);
           return result;
         }),
       );
-      return andThen(reported, (result) => {
+      return thenDo(reported, (result) => {
         if (result.kind !== 'recorded') return result;
         if (report.kind === 'ack') metrics.count('commands_acknowledged');
         hint(key, report.kind === 'progress' ? report.payload : null);
@@ -47,13 +47,13 @@ export function createActs(deps: Deps, keeper: Keeper): DeliveryActs {
       });
     },
     finish(key, end) {
-      const finished = andThen(reports.ofEnd(key, end), (kept) =>
-        andThen(commands.finish(key, { ...end, kept }), (result) => {
+      const finished = thenDo(reports.ofEnd(key, end), (kept) =>
+        thenDo(commands.finish(key, { ...end, kept }), (result) => {
           if (result.kind === 'duplicate' || result.kind === 'unknown') keeper.discard(kept);
           return result;
         }),
       );
-      return andThen(finished, (result) => {
+      return thenDo(finished, (result) => {
         if (result.kind === 'finished') ended(result.command);
         if (result.kind === 'late') metrics.count('late_results');
         if (result.kind === 'fenced') metrics.count('fenced_results');

@@ -1,7 +1,7 @@
 import type { CommandKey } from '../ids.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';
-import { END_WORDS } from './words.ts';
+import { END_MESSAGES } from './end-messages.ts';
 
 export type Stage = 'admitted' | 'queued' | 'dispatched' | 'acknowledged' | 'terminal';
 export type ProvenStage = Exclude<Stage, 'terminal'>;
@@ -96,7 +96,7 @@ export type CommandMark = {
 
 /** The error that a mark names. The message is the standard message of its code. */
 export function errorOfMark({ errorCode }: CommandMark): TerminalError | null {
-  return errorCode === null ? null : { code: errorCode, message: END_WORDS[errorCode] ?? errorCode };
+  return errorCode === null ? null : { code: errorCode, message: END_MESSAGES[errorCode] ?? errorCode };
 }
 
 /** The last known state of a command, ended as its mark says. */

@@ -1,7 +1,7 @@
-import type { KeptPayload, TerminalError } from '../history/message.ts';
+import type { StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { ShareName } from '../shares/bounds.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
 import type { Command, CommandMark } from './command.ts';
@@ -18,7 +18,7 @@ export type AdmitRequest = CommandKey & {
   readonly namedInstanceId: string | null;
   readonly params: JsonText | null;
   /** The params in the form that the history row keeps. */
-  readonly kept: KeptPayload;
+  readonly kept: StoredPayload;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
   readonly connectWithinMs: number;
@@ -68,7 +68,7 @@ export type Report = {
   readonly kind: 'ack' | 'progress';
   readonly payload: JsonText | null;
   /** The payload in the form that its history row keeps; null: this report makes no row. */
-  readonly kept: KeptPayload | null;
+  readonly kept: StoredPayload | null;
 };
 export type ReportResult =
   | { readonly kind: 'recorded'; readonly command: Command }
@@ -81,7 +81,7 @@ export type End = {
   /** The payload that the waiters get, and that `result` returns later. */
   readonly payload: JsonText | null;
   /** The payload in the form that the history row keeps. */
-  readonly kept: KeptPayload;
+  readonly kept: StoredPayload;
   readonly error: TerminalError | null;
   /** The client refused the command before its handler ran. */
   readonly refused: boolean;
@@ -152,43 +152,43 @@ export type LinkMove = 'up' | 'again' | 'down';
 export interface CommandStore {
   /** How long after its end a command's id is known, in milliseconds. Within this window no id runs twice. */
   readonly windowMs: number;
-  admit(request: AdmitRequest): Maybe<AdmitResult>;
+  admit(request: AdmitRequest): MaybePromise<AdmitResult>;
   /**
    * The write-ahead mark: committed before the socket write begins, at most once per command. A node that got no answer
    * asks again with the same `attempt`, a text that is unique among the attempts of the binding's link. While the mark
    * is of that attempt, the answer is the same.
    */
-  dispatch(key: CommandKey, binding: Binding, attempt?: string): Maybe<DispatchResult>;
+  dispatch(key: CommandKey, binding: Binding, attempt?: string): MaybePromise<DispatchResult>;
   /**
    * An acknowledgement, or progress (which also acknowledges; at most one row a second is kept). Only reports of the
    * bound instance count.
    */
-  report(key: CommandKey, report: Report): Maybe<ReportResult>;
+  report(key: CommandKey, report: Report): MaybePromise<ReportResult>;
   /**
    * An end that a client reported. Replies to the waiters never precede the record. In the same act the deduplicator
    * counts the end under `endMessageId`. Its verdict changes only the counters, because a record outlives a
    * deduplication mark.
    */
-  finish(key: CommandKey, end: End): Maybe<FinishResult>;
-  settle(key: CommandKey, settlement: Settlement): Maybe<SettleResult>;
+  finish(key: CommandKey, end: End): MaybePromise<FinishResult>;
+  settle(key: CommandKey, settlement: Settlement): MaybePromise<SettleResult>;
   /**
    * Records that a client's link came up or went down. `up` queues the commands that wait for the client and posts each
    * to the binding's node; `down` parks them again. Among links that come and go at the same time the highest epoch
    * wins: a link older than the bound one changes nothing. `again` queues as `up` does, but only for the bound link. A
    * command that names another instance stays parked, or ends `expired` (`instance_replaced`) if it had been queued.
    */
-  rebind(client: ClientKey, binding: Binding, link: LinkMove): Maybe<RebindResult>;
+  rebind(client: ClientKey, binding: Binding, link: LinkMove): MaybePromise<RebindResult>;
   /** Keys of a client's commands that have not ended, in no particular order. */
-  live(client: ClientKey): Maybe<readonly CommandKey[]>;
+  live(client: ClientKey): MaybePromise<readonly CommandKey[]>;
   /** One answer per key, in the order of the keys. One round trip. */
-  get(keys: readonly CommandKey[]): Maybe<readonly (Command | null)[]>;
+  get(keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]>;
   /**
    * The mark of an ended command whose record is no longer kept; null if there is a record, or if the id is unknown.
    */
-  mark(key: CommandKey): Maybe<CommandMark | null>;
+  mark(key: CommandKey): MaybePromise<CommandMark | null>;
   /**
    * The payload of the recorded result; null if there is none, or if it is no longer retained (`resultExpired`). Stored
    * apart, so that no record can hold a payload.
    */
-  result(key: CommandKey): Maybe<JsonText | null>;
+  result(key: CommandKey): MaybePromise<JsonText | null>;
 }

@@ -1,12 +1,12 @@
 import { readUser } from '../auth/principal.ts';
-import type { CommandUpdate, Deliveries, Who } from '../core.ts';
+import type { CommandUpdate, Deliveries, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText, id, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { createFeed, type Subscription } from '../live.ts';
-import { CallboardError, isAway } from '../errors.ts';
+import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import { isTerminal, type Command } from './command.ts';
-import { createDeeds } from './deeds.ts';
+import { createOperatorActions } from './operator-actions.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { createInspection } from './inspection.ts';
 
@@ -16,31 +16,31 @@ const REREAD_MS = 1_000;
 /** Inspection of commands, operator actions, and live updates of a command. */
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher): Deliveries {
   const { commands } = deps.backend;
-  const command = async (who: Who, key: CommandKey): Promise<Command | null> => {
-    const own = ownKey(who, key);
+  const command = async (requester: Requester, key: CommandKey): Promise<Command | null> => {
+    const own = ownKey(requester, key);
     return own ? ((await commands.get([own]))[0] ?? null) : null;
   };
   return {
     ...createInspection(deps),
-    ...createDeeds(deps),
+    ...createOperatorActions(deps),
     command,
     many: (keys) => commands.get(keys),
     result: (key) => commands.result(key),
-    async updates(who, key) {
-      const present = await command(who, key);
+    async updates(requester, key) {
+      const present = await command(requester, key);
       return present ? watch(deps, present) : null;
     },
     load(key) {
-      const outlet = dispatcher.find(key);
-      return { inFlight: outlet?.window.size ?? 0, queued: outlet?.queue.size ?? 0 };
+      const linkQueue = dispatcher.find(key);
+      return { inFlight: linkQueue?.window.size ?? 0, queued: linkQueue?.queue.size ?? 0 };
     },
   };
 }
 
 /** The key with its user in canonical form; null if the requester may not know of the command. */
-export function ownKey(who: Who, key: CommandKey): CommandKey | null {
+export function ownKey(requester: Requester, key: CommandKey): CommandKey | null {
   try {
-    const userId = readUser(who, key.userId);
+    const userId = readUser(requester, key.userId);
     return { userId, clientId: id('client_id', key.clientId), commandId: id('command_id', key.commandId) };
   } catch (error) {
     if (error instanceof CallboardError && error.code === 'not_found') return null;
@@ -67,7 +67,7 @@ function watch(deps: Deps, present: Command): Subscription<CommandUpdate> {
     });
     // While a shared store is unavailable there is nothing to emit. The next read catches up.
     last = turn.catch((error: unknown) => {
-      if (!backend.capabilities.shared || !isAway(error)) feed.fail(error);
+      if (!backend.capabilities.shared || !isStoreUnavailable(error)) feed.fail(error);
     });
   };
   const cancels = [

@@ -1,13 +1,13 @@
 import type { Deps } from '../deps.ts';
-import { isAway } from '../errors.ts';
+import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
-import { ENTRY_BYTES, type Outbox } from './outbox.ts';
-import { createOutlet, isBusy, isAnswered, isHolding, Outlets, settleWaits, waitFor } from './outlets.ts';
-import type { Held, Outlet } from './outlets.ts';
+import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
+import { createOutlet, isBusy, isAnswered, isHolding, LinkQueues, settleWaits, waitFor } from './link-queues.ts';
+import type { Held, LinkQueue } from './link-queues.ts';
 
 /**
  * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
@@ -15,11 +15,11 @@ import type { Held, Outlet } from './outlets.ts';
  */
 export class Dispatcher {
   readonly #deps: Deps;
-  readonly #outbox: Outbox;
-  readonly #outlets = new Outlets();
+  readonly #outbox: StoreRetryQueue;
+  readonly #linkQueues = new LinkQueues();
   #attempts = 0;
 
-  constructor(deps: Deps, outbox: Outbox) {
+  constructor(deps: Deps, outbox: StoreRetryQueue) {
     this.#deps = deps;
     this.#outbox = outbox;
   }
@@ -28,105 +28,109 @@ export class Dispatcher {
    * Binds the client to this link. `previous`: the link of this node that it replaces, to which nothing more is
    * written. A leaving link of another instance is not replaced.
    */
-  attach(client: ClientKey, binding: Binding, link: ClientLink): { outlet: Outlet; previous: Outlet | undefined } {
-    const outlet = createOutlet(client, binding, link);
-    return { outlet, previous: this.#outlets.bind(outlet) };
+  attach(
+    client: ClientKey,
+    binding: Binding,
+    link: ClientLink,
+  ): { linkQueue: LinkQueue; previous: LinkQueue | undefined } {
+    const linkQueue = createOutlet(client, binding, link);
+    return { linkQueue, previous: this.#linkQueues.bind(linkQueue) };
   }
 
-  detach(outlet: Outlet): void {
-    this.#outlets.remove(outlet);
-    outlet.held = null;
-    for (const { wake } of outlet.waits.splice(0)) wake();
+  detach(linkQueue: LinkQueue): void {
+    this.#linkQueues.remove(linkQueue);
+    linkQueue.held = null;
+    for (const { wake } of linkQueue.waits.splice(0)) wake();
   }
 
   /**
    * The client leaves: no further dispatch begins on this link, and it is no longer the client's bound link. Resolves
    * once the store has answered each dispatch that was begun.
    */
-  async retire(outlet: Outlet): Promise<void> {
-    outlet.quiet = true;
-    outlet.queue.clear();
-    this.#outlets.retire(outlet)?.link.close('replaced', null);
-    if (this.has(outlet)) await waitFor(outlet, isAnswered);
+  async retire(linkQueue: LinkQueue): Promise<void> {
+    linkQueue.quiet = true;
+    linkQueue.queue.clear();
+    this.#linkQueues.retire(linkQueue)?.link.close('replaced', null);
+    if (this.has(linkQueue)) await waitFor(linkQueue, isAnswered);
   }
 
   /** Resolves once each dispatch that was begun on the link is written or given up, or the link is gone. */
-  async written(outlet: Outlet): Promise<void> {
-    if (this.has(outlet)) await waitFor(outlet, (now) => isAnswered(now) && !isHolding(now));
+  async written(linkQueue: LinkQueue): Promise<void> {
+    if (this.has(linkQueue)) await waitFor(linkQueue, (now) => isAnswered(now) && !isHolding(now));
   }
 
   /** Whether this command still runs on a link whose client is leaving. */
   isLeaving(key: CommandKey): boolean {
-    return this.#outlets.leaving(key).some(({ window }) => window.has(key.commandId));
+    return this.#linkQueues.leaving(key).some(({ window }) => window.has(key.commandId));
   }
 
   /** The bound link of this client. */
-  find(client: ClientKey): Outlet | undefined {
-    return this.#outlets.find(client);
+  find(client: ClientKey): LinkQueue | undefined {
+    return this.#linkQueues.find(client);
   }
 
   /** All links of clients, bound and leaving. */
-  outlets(): Iterable<Outlet> {
-    return this.#outlets.values();
+  linkQueues(): Iterable<LinkQueue> {
+    return this.#linkQueues.values();
   }
 
   /** Whether the link is bound, or leaving with its socket still open. */
-  has(outlet: Outlet): boolean {
-    return this.#outlets.has(outlet);
+  has(linkQueue: LinkQueue): boolean {
+    return this.#linkQueues.has(linkQueue);
   }
 
   enqueue(key: CommandKey): void {
-    const outlet = this.find(key);
+    const linkQueue = this.find(key);
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
-    if (!outlet || outlet.window.has(key.commandId)) return;
-    outlet.queue.set(key.commandId, key);
-    this.pump(outlet);
+    if (!linkQueue || linkQueue.window.has(key.commandId)) return;
+    linkQueue.queue.set(key.commandId, key);
+    this.pump(linkQueue);
   }
 
   /** Frees the place in the window of a command that ended. */
   free(key: CommandKey): void {
-    const outlet = this.find(key);
-    if (outlet) this.#freeOn(outlet, key);
-    for (const leaving of this.#outlets.leaving(key)) this.#freeOn(leaving, key);
+    const linkQueue = this.find(key);
+    if (linkQueue) this.#freeOn(linkQueue, key);
+    for (const leaving of this.#linkQueues.leaving(key)) this.#freeOn(leaving, key);
   }
 
-  pump(outlet: Outlet): void {
-    if (!outlet.open) return;
-    if (outlet.held) this.#writeHeld(outlet, outlet.held);
-    if (outlet.quiet) settleWaits(outlet);
-    if (outlet.quiet || outlet.unanswered > 0 || outlet.queue.size === 0) return;
-    for (const [commandId, key] of outlet.queue) {
-      if (outlet.window.size >= IN_FLIGHT || isHolding(outlet)) return;
-      if (outlet.link.backlog() >= BACK_PRESSURE_BYTES) return;
-      outlet.queue.delete(commandId);
-      outlet.window.add(commandId);
-      this.#dispatch(outlet, key);
+  pump(linkQueue: LinkQueue): void {
+    if (!linkQueue.open) return;
+    if (linkQueue.held) this.#writeHeld(linkQueue, linkQueue.held);
+    if (linkQueue.quiet) settleWaits(linkQueue);
+    if (linkQueue.quiet || linkQueue.unanswered > 0 || linkQueue.queue.size === 0) return;
+    for (const [commandId, key] of linkQueue.queue) {
+      if (linkQueue.window.size >= IN_FLIGHT || isHolding(linkQueue)) return;
+      if (linkQueue.link.backlog() >= BACK_PRESSURE_BYTES) return;
+      linkQueue.queue.delete(commandId);
+      linkQueue.window.add(commandId);
+      this.#dispatch(linkQueue, key);
     }
   }
 
   /** Asks the client to stop a command. The cancel of a held command is sent after the command itself. */
   cancel(key: CommandKey, reason: string | null): void {
-    const outlet = this.#outlets.runningOn(key) ?? this.find(key);
-    const held = outlet?.held?.get(key.commandId);
+    const linkQueue = this.#linkQueues.runningOn(key) ?? this.find(key);
+    const held = linkQueue?.held?.get(key.commandId);
     if (held) held.cancel = { reason };
-    else outlet?.link.sendCancel(key.commandId, reason);
+    else linkQueue?.link.sendCancel(key.commandId, reason);
   }
 
   /** Number of client links. */
   get links(): number {
-    return this.#outlets.size;
+    return this.#linkQueues.size;
   }
 
   /** Commands queued or in flight. */
   get unfinished(): number {
     let sum = 0;
-    for (const { window, queue } of this.#outlets.values()) sum += window.size + queue.size;
+    for (const { window, queue } of this.#linkQueues.values()) sum += window.size + queue.size;
     return sum;
   }
 
   /** Links with commands queued. */
   get draining(): number {
-    return Iterator.from(this.#outlets.values())
+    return Iterator.from(this.#linkQueues.values())
       .filter(({ queue }) => queue.size > 0)
       .toArray().length;
   }
@@ -134,34 +138,34 @@ export class Dispatcher {
   /**
    * Resolves once the link has nothing left to do (a quiet link: nothing in flight), or no longer belongs to this node.
    */
-  async idle(outlet: Outlet): Promise<void> {
-    if (this.has(outlet)) await waitFor(outlet, (now) => !isBusy(now));
+  async idle(linkQueue: LinkQueue): Promise<void> {
+    if (this.has(linkQueue)) await waitFor(linkQueue, (now) => !isBusy(now));
   }
 
-  #freeOn(outlet: Outlet, { commandId }: CommandKey): void {
-    outlet.window.delete(commandId);
-    outlet.held?.delete(commandId);
-    this.pump(outlet);
-    settleWaits(outlet);
+  #freeOn(linkQueue: LinkQueue, { commandId }: CommandKey): void {
+    linkQueue.window.delete(commandId);
+    linkQueue.held?.delete(commandId);
+    this.pump(linkQueue);
+    settleWaits(linkQueue);
   }
 
-  #dispatch(outlet: Outlet, key: CommandKey): void {
+  #dispatch(linkQueue: LinkQueue, key: CommandKey): void {
     const { commands } = this.#deps.backend;
     const attempt = String(++this.#attempts);
-    const ask = () => commands.dispatch(key, outlet.binding, attempt);
+    const ask = () => commands.dispatch(key, linkQueue.binding, attempt);
     const failed = (error: unknown): void => {
-      if (isAway(error)) this.#insist(outlet, key, ask);
-      else this.#lost(outlet, key, error);
+      if (isStoreUnavailable(error)) this.#insist(linkQueue, key, ask);
+      else this.#lost(linkQueue, key, error);
     };
     try {
       const answer = ask();
       // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
-      if (!(answer instanceof Promise)) return this.#answered(outlet, key, answer);
-      outlet.asked++;
+      if (!(answer instanceof Promise)) return this.#answered(linkQueue, key, answer);
+      linkQueue.asked++;
       void answer
-        .then((result) => this.#arrived(outlet, key, result))
+        .then((result) => this.#arrived(linkQueue, key, result))
         .catch(failed)
-        .finally(() => this.#answerCame(outlet));
+        .finally(() => this.#answerCame(linkQueue));
     } catch (error) {
       failed(error);
     }
@@ -170,55 +174,55 @@ export class Dispatcher {
   /**
    * It is unknown whether the mark was set, so nothing was written. Repeats the same attempt until the store answers.
    */
-  #insist(outlet: Outlet, key: CommandKey, ask: () => Maybe<DispatchResult>): void {
-    const current = () => outlet.open && this.has(outlet);
+  #insist(linkQueue: LinkQueue, key: CommandKey, ask: () => MaybePromise<DispatchResult>): void {
+    const current = () => linkQueue.open && this.has(linkQueue);
     const run = async (): Promise<DispatchResult> => (current() ? ask() : { kind: 'skip' });
-    outlet.asked++;
-    outlet.unanswered++;
+    linkQueue.asked++;
+    linkQueue.unanswered++;
     this.#outbox
-      .take({ lane: clientKeyText(outlet.client), bytes: ENTRY_BYTES, run })
-      .then((result) => this.#arrived(outlet, key, current() ? result : { kind: 'skip' }))
-      .catch((error: unknown) => this.#lost(outlet, key, error))
+      .take({ lane: clientKeyText(linkQueue.client), bytes: ENTRY_BYTES, run })
+      .then((result) => this.#arrived(linkQueue, key, current() ? result : { kind: 'skip' }))
+      .catch((error: unknown) => this.#lost(linkQueue, key, error))
       .finally(() => {
-        outlet.unanswered--;
-        this.#answerCame(outlet);
+        linkQueue.unanswered--;
+        this.#answerCame(linkQueue);
       });
   }
 
-  #answerCame(outlet: Outlet): void {
-    outlet.asked--;
-    this.pump(outlet);
-    settleWaits(outlet);
+  #answerCame(linkQueue: LinkQueue): void {
+    linkQueue.asked--;
+    this.pump(linkQueue);
+    settleWaits(linkQueue);
   }
 
   /**
    * Many dispatches may have been requested before the socket had back-pressure. Those that do not fit are held, at
    * most a window of them.
    */
-  #arrived(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
+  #arrived(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
     // The command ended before the answer arrived, so it is not written.
-    const answer: DispatchResult = outlet.window.has(key.commandId) ? result : { kind: 'skip' };
-    const behind = isHolding(outlet) || outlet.link.backlog() >= BACK_PRESSURE_BYTES;
-    if (answer.kind === 'skip' || !behind || !this.has(outlet)) return this.#answered(outlet, key, answer);
-    outlet.held ??= new Map();
-    outlet.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
+    const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
+    const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
+    if (answer.kind === 'skip' || !behind || !this.has(linkQueue)) return this.#answered(linkQueue, key, answer);
+    linkQueue.held ??= new Map();
+    linkQueue.held.set(key.commandId, { key, result: answer, at: this.#deps.clock.now(), cancel: null });
   }
 
-  #writeHeld(outlet: Outlet, held: Map<string, Held>): void {
-    const { link } = outlet;
+  #writeHeld(linkQueue: LinkQueue, held: Map<string, Held>): void {
+    const { link } = linkQueue;
     for (const [commandId, { key, result, at, cancel }] of held) {
       if (link.backlog() >= BACK_PRESSURE_BYTES) return;
       held.delete(commandId);
       const waited = Math.max(0, this.#deps.clock.now() - at);
-      this.#answered(outlet, key, { ...result, remainingMs: result.remainingMs - waited });
+      this.#answered(linkQueue, key, { ...result, remainingMs: result.remainingMs - waited });
       if (cancel) link.sendCancel(commandId, cancel.reason);
     }
   }
 
-  #answered(outlet: Outlet, key: CommandKey, result: DispatchResult): void {
+  #answered(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult): void {
     if (result.kind === 'skip') {
-      outlet.window.delete(key.commandId);
-      return settleWaits(outlet);
+      linkQueue.window.delete(key.commandId);
+      return settleWaits(linkQueue);
     }
     const { command, params, remainingMs } = result;
     const { metrics, backend } = this.#deps;
@@ -228,16 +232,16 @@ export class Dispatcher {
       const hint = { key: { userId, clientId, commandId }, progress: null };
       backend.bus.publish(`command:${commandKeyText(key)}`, hint);
     }
-    outlet.link.sendCommand(command, params, remainingMs);
+    linkQueue.link.sendCommand(command, params, remainingMs);
     // The cancel was requested between the mark and its answer. A cancel that was sent then named a command that the
     // client did not know, so it is sent again.
-    if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
+    if (cancelRequestedAt !== null) linkQueue.link.sendCancel(commandId, null);
   }
 
   /** Nothing is written. Reconciliation ends the command at its deadline. */
-  #lost(outlet: Outlet, key: CommandKey, error: unknown): void {
+  #lost(linkQueue: LinkQueue, key: CommandKey, error: unknown): void {
     this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
-    outlet.window.delete(key.commandId);
-    settleWaits(outlet);
+    linkQueue.window.delete(key.commandId);
+    settleWaits(linkQueue);
   }
 }

@@ -1,10 +1,10 @@
 import type { Cancel } from '../clock.ts';
 import type { Deps } from '../deps.ts';
-import { DRAIN_LAST_WORD_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';
+import { DRAIN_CLOSE_DELAY_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS, PAGE_MAX } from '../limits.ts';
 import type { Position, Scan } from '../page.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { isBusy, type Outlet } from './outlets.ts';
+import { isBusy, type LinkQueue } from './link-queues.ts';
 import type { PendingWait } from './waiters.ts';
 
 /**
@@ -14,24 +14,24 @@ import type { PendingWait } from './waiters.ts';
  */
 export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
   const { deps, dispatcher, withinMs } = parts;
-  const outlets = [...dispatcher.outlets()];
+  const linkQueues = [...dispatcher.linkQueues()];
   const cancels: Cancel[] = [];
   const after = (ms: number): Promise<void> => new Promise((done) => void cancels.push(deps.clock.after(ms, done)));
-  const stepMs = Math.min(DRAIN_SPREAD_LINK_MS, Math.min(withinMs, DRAIN_SPREAD_MS) / outlets.length);
-  const closeInTurn = async (outlet: Outlet, turn: number): Promise<void> => {
+  const stepMs = Math.min(DRAIN_SPREAD_LINK_MS, Math.min(withinMs, DRAIN_SPREAD_MS) / linkQueues.length);
+  const closeInTurn = async (linkQueue: LinkQueue, turn: number): Promise<void> => {
     if (turn > 0) await after(turn * stepMs);
-    const up = (): boolean => dispatcher.has(outlet);
-    outlet.quiet ||= deps.backend.capabilities.shared;
-    while (up() && isBusy(outlet)) {
-      await dispatcher.idle(outlet);
+    const up = (): boolean => dispatcher.has(linkQueue);
+    linkQueue.quiet ||= deps.backend.capabilities.shared;
+    while (up() && isBusy(linkQueue)) {
+      await dispatcher.idle(linkQueue);
       // The acknowledgement of the client's last report must still be sent.
-      await after(DRAIN_LAST_WORD_MS);
+      await after(DRAIN_CLOSE_DELAY_MS);
     }
-    if (up()) outlet.link.close('node_drained', null);
+    if (up()) linkQueue.link.close('node_drained', null);
   };
-  if (withinMs > 0) await Promise.race([Promise.all(outlets.map(closeInTurn)), after(withinMs)]);
+  if (withinMs > 0) await Promise.race([Promise.all(linkQueues.map(closeInTurn)), after(withinMs)]);
   for (const cancel of cancels) cancel();
-  for (const { link } of [...dispatcher.outlets()]) link.close('node_drained', null);
+  for (const { link } of [...dispatcher.linkQueues()]) link.close('node_drained', null);
 }
 
 /**

@@ -16,27 +16,27 @@ export function createInspection(deps: Deps): DeliveryObservation {
   const { backend, clock, cursors } = deps;
   const { inspector, nodes, commands } = backend;
   return {
-    async summary(who) {
-      requireAdmin(who);
+    async summary(requester) {
+      requireAdmin(requester);
       const [summary, silent] = await Promise.all([inspector.summary(), silentSources(deps, 'delivery')]);
       const { trackedCommands: observed } = summary;
       const own = { ...source(clock.now()), complete: true, observed, limit: null, reason: null };
       return { ...summary, completeness: completenessOf([own, ...silent]) };
     },
-    async nodes(who, args) {
-      const listing: Listing = { name: 'nodes', filter: null, asker: subjectOf(requireAdmin(who)) };
+    async nodes(requester, args) {
+      const listing: Listing = { name: 'nodes', filter: null, requester: subjectOf(requireAdmin(requester)) };
       const request = cursors.request(listing, args);
       const scan = withGaps(...(await Promise.all([nodes.list(request), silentSources(deps, 'delivery')])));
       const now = clock.now();
       return cursors.page(listing, scan, source(now), (node) => nodeView(node, now));
     },
-    async tenants(who, args) {
-      const listing: Listing = { name: 'tenants', filter: null, asker: subjectOf(requireAdmin(who)) };
+    async tenants(requester, args) {
+      const listing: Listing = { name: 'tenants', filter: null, requester: subjectOf(requireAdmin(requester)) };
       const scan = await inspector.scopes(cursors.request(listing, args));
       return cursors.page(listing, scan, source(clock.now()), (scope) => scopeView(deps, scope));
     },
-    async status(who, { userId, clientId, commandId }) {
-      requireAdmin(who);
+    async status(requester, { userId, clientId, commandId }) {
+      requireAdmin(requester);
       const key = {
         userId: canonicalUser(userId),
         clientId: id('client_id', clientId),
@@ -44,10 +44,10 @@ export function createInspection(deps: Deps): DeliveryObservation {
       };
       return (await commands.get([key]))[0] ?? null;
     },
-    async commands(who, query, args) {
-      const asker = subjectOf(requireAdmin(who));
+    async commands(requester, query, args) {
+      const subject = subjectOf(requireAdmin(requester));
       const filter = filterOf(query);
-      const listing: Listing = { name: 'delivery', filter, asker };
+      const listing: Listing = { name: 'delivery', filter, requester: subject };
       const request = cursors.request(listing, args);
       const silent = silentSources(deps, 'delivery', filter.nodeId);
       const scan = withGaps(...(await Promise.all([inspector.list(filter, request), silent])));

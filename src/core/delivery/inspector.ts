@@ -1,5 +1,5 @@
 import type { CommandKey } from '../ids.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Command, Outcome, Stage } from './command.ts';
 
@@ -41,9 +41,9 @@ export type DeliveryFilter = {
  * nothing.
  */
 export interface DeliveryInspector {
-  summary(): Maybe<DeliverySummary>;
+  summary(): MaybePromise<DeliverySummary>;
   /** Scopes with reservations, ordered by scope. */
-  scopes(page: PageRequest): Maybe<Scan<CapacityScope>>;
+  scopes(page: PageRequest): MaybePromise<Scan<CapacityScope>>;
   /** Tracked commands, ordered by (user, client, command). */
-  list(filter: DeliveryFilter, page: PageRequest): Maybe<Scan<Command>>;
+  list(filter: DeliveryFilter, page: PageRequest): MaybePromise<Scan<Command>>;
 }

@@ -3,7 +3,7 @@ import type { ConnectResult } from '../connections/store.ts';
 import type { Report, ReportOutcome } from '../contexts/store.ts';
 import type { TerminalError } from '../history/message.ts';
 import type { JsonText } from '../json.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Command } from './command.ts';
 import type { FinishResult, ReportResult } from './commands.ts';
 
@@ -38,8 +38,8 @@ export interface LinkSession {
    */
   begin(): void;
   /** These three answer in the same tick if the store does, and then also throw in that tick. */
-  ack(commandId: string): Maybe<ReportResult>;
-  progress(commandId: string, payload: JsonText | null): Maybe<ReportResult>;
+  ack(commandId: string): MaybePromise<ReportResult>;
+  progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult>;
   end(
     commandId: string,
     end: {
@@ -48,7 +48,7 @@ export interface LinkSession {
       readonly error: TerminalError | null;
       readonly refused: boolean;
     },
-  ): Maybe<FinishResult>;
+  ): MaybePromise<FinishResult>;
   advertise(actions: readonly ActionAdvertisement[]): Promise<Connection | null>;
   /** A report of the client's contexts and windows: all of it is accepted, or nothing. */
   report(report: Report): Promise<ReportOutcome>;

@@ -4,10 +4,10 @@ import type { ConnectResult } from '../connections/store.ts';
 import type { Report, ReportOutcome } from '../contexts/store.ts';
 import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
-import { fail, isAway } from '../errors.ts';
+import { fail, isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, id, type ClientKey, type CommandKey } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
-import { andThen, orElse, type Maybe } from '../maybe.ts';
+import { thenDo, orElse, type MaybePromise } from '../maybe-promise.ts';
 import { Advertised } from './advertised.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { Command } from './command.ts';
@@ -15,15 +15,15 @@ import type { End, FinishResult, ReportResult } from './commands.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { ClientLink, LinkSession } from './link.ts';
 import { linkClosed, linkOpened, publishChange } from './link-events.ts';
-import { ENTRY_BYTES, type Outbox } from './outbox.ts';
-import type { Outlet } from './outlets.ts';
+import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
+import type { LinkQueue } from './link-queues.ts';
 import { giveUpLater, kickElsewhere } from './replaced.ts';
 
 export type LinkParts = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly acts: DeliveryActs;
-  readonly outbox: Outbox;
+  readonly outbox: StoreRetryQueue;
   readonly isDraining: () => boolean;
 };
 
@@ -34,9 +34,9 @@ export function createLinks(given: LinkParts): Links {
   const advertised = new Advertised(deps);
   const parts = { ...given, advertised };
   return {
-    async open(who, hello, link) {
+    async open(requester, hello, link) {
       if (parts.isDraining()) fail('draining', 'This node takes no new links.');
-      const { userId, scopes } = requireUser(who, 'connect');
+      const { userId, scopes } = requireUser(requester, 'connect');
       const client: ClientKey = { userId, clientId: id('client_id', hello.clientId) };
       const { clientType, metadata, actions } = hello;
       const instanceId = id('instance_id', hello.instanceId);
@@ -73,61 +73,65 @@ async function bind(
   const { connection } = result;
   const { instanceId, epoch } = connection;
   const binding = { nodeId: deps.nodeId, instanceId, epoch };
-  const { outlet, previous } = dispatcher.attach(client, binding, link);
+  const { linkQueue, previous } = dispatcher.attach(client, binding, link);
   previous?.link.close('replaced', instanceId);
   if (!previous) kickElsewhere(parts, result);
   const { requeued, unfinished, orphaned } = await deps.backend.commands.rebind(client, binding, 'up');
   for (let i = 0; i < requeued; i++) deps.metrics.count('commands_recovered');
-  for (const command of unfinished) outlet.window.add(command.commandId);
+  for (const command of unfinished) linkQueue.window.add(command.commandId);
   giveUpLater(parts, orphaned);
   linkOpened(deps, result);
-  return new Session(parts, { outlet, result, unfinished });
+  return new Session(parts, { linkQueue, result, unfinished });
 }
 
-type Opened = { readonly outlet: Outlet; readonly result: ConnectResult; readonly unfinished: readonly Command[] };
+type Opened = {
+  readonly linkQueue: LinkQueue;
+  readonly result: ConnectResult;
+  readonly unfinished: readonly Command[];
+};
 
 /** A class rather than closures: ten thousand idle clients then hold one object each. */
 class Session implements LinkSession {
   readonly result: ConnectResult;
   readonly unfinished: readonly Command[];
   readonly #parts: SessionParts;
-  readonly #outlet: Outlet;
+  readonly #linkQueue: LinkQueue;
   #open = true;
   #left: Promise<void> | null = null;
 
-  constructor(parts: SessionParts, { outlet, result, unfinished }: Opened) {
+  constructor(parts: SessionParts, { linkQueue, result, unfinished }: Opened) {
     this.#parts = parts;
-    this.#outlet = outlet;
+    this.#linkQueue = linkQueue;
     this.result = result;
     this.unfinished = unfinished;
   }
 
   begin(): void {
     const { isDraining, dispatcher } = this.#parts;
-    const outlet = this.#outlet;
-    if (isDraining()) return outlet.link.close('node_drained', null);
-    outlet.open = true;
+    const linkQueue = this.#linkQueue;
+    if (isDraining()) return linkQueue.link.close('node_drained', null);
+    linkQueue.open = true;
     for (const { cancelRequestedAt, commandId } of this.unfinished)
-      if (cancelRequestedAt !== null) outlet.link.sendCancel(commandId, null);
-    dispatcher.pump(outlet);
+      if (cancelRequestedAt !== null) linkQueue.link.sendCancel(commandId, null);
+    dispatcher.pump(linkQueue);
   }
 
-  ack(commandId: string): Maybe<ReportResult> {
-    const { instanceId } = this.#outlet.binding;
+  ack(commandId: string): MaybePromise<ReportResult> {
+    const { instanceId } = this.#linkQueue.binding;
     return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'ack', payload: null });
   }
 
-  progress(commandId: string, payload: JsonText | null): Maybe<ReportResult> {
-    const { instanceId } = this.#outlet.binding;
+  progress(commandId: string, payload: JsonText | null): MaybePromise<ReportResult> {
+    const { instanceId } = this.#linkQueue.binding;
     return this.#parts.acts.report(this.#keyOf(commandId), { instanceId, kind: 'progress', payload });
   }
 
-  end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): Maybe<FinishResult> {
+  end(commandId: string, end: Omit<End, 'kept' | 'instanceId'>): MaybePromise<FinishResult> {
     const { acts, outbox, dispatcher } = this.#parts;
-    const { instanceId } = this.#outlet.binding;
+    const { instanceId } = this.#linkQueue.binding;
     const key = this.#keyOf(commandId);
-    const run = (): Maybe<FinishResult> => acts.finish(key, { ...end, instanceId });
-    return andThen(orKeep(outbox, key, { end, run }), (finished) => {
+    const run = (): MaybePromise<FinishResult> => acts.finish(key, { ...end, instanceId });
+    return thenDo(orKeep(outbox, key, { end, run }), (finished) => {
       dispatcher.free(key);
       return finished;
     });
@@ -135,7 +139,7 @@ class Session implements LinkSession {
 
   async advertise(actions: Connection['actions']): Promise<Connection | null> {
     const { deps } = this.#parts;
-    const { client, binding } = this.#outlet;
+    const { client, binding } = this.#linkQueue;
     const connection = await this.#parts.advertised.advertise(client, actions, () =>
       deps.backend.connections.advertise(client, binding.epoch, actions),
     );
@@ -145,7 +149,7 @@ class Session implements LinkSession {
 
   async report(report: Report): Promise<ReportOutcome> {
     const { deps } = this.#parts;
-    const { client, binding } = this.#outlet;
+    const { client, binding } = this.#linkQueue;
     const outcome = await this.#parts.advertised.report(client, report, () =>
       deps.backend.contexts.report(client, binding.epoch, report),
     );
@@ -155,12 +159,12 @@ class Session implements LinkSession {
 
   async alive(): Promise<boolean> {
     if (this.#left) return true;
-    const { client, binding } = this.#outlet;
+    const { client, binding } = this.#linkQueue;
     return (await this.#parts.deps.backend.connections.touch(client, binding.epoch)) !== null;
   }
 
   drained(): void {
-    this.#parts.dispatcher.pump(this.#outlet);
+    this.#parts.dispatcher.pump(this.#linkQueue);
   }
 
   async leave(): Promise<readonly string[]> {
@@ -169,15 +173,15 @@ class Session implements LinkSession {
       throw error;
     });
     await this.#left;
-    return [...this.#outlet.window];
+    return [...this.#linkQueue.window];
   }
 
   async closed(cause: DisconnectCause): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
     const { deps, dispatcher, advertised } = this.#parts;
-    dispatcher.detach(this.#outlet);
-    advertised.closed(this.#outlet.client);
+    dispatcher.detach(this.#linkQueue);
+    advertised.closed(this.#linkQueue.client);
     linkClosed(deps, this.result.connection, cause);
     // For a client that left, the disconnect is already recorded.
     if (this.#left) await this.#left;
@@ -190,9 +194,9 @@ class Session implements LinkSession {
    */
   async #leave(): Promise<void> {
     const { dispatcher } = this.#parts;
-    await dispatcher.retire(this.#outlet);
+    await dispatcher.retire(this.#linkQueue);
     await this.#unbind('client_closed');
-    await dispatcher.written(this.#outlet);
+    await dispatcher.written(this.#linkQueue);
   }
 
   /**
@@ -201,7 +205,7 @@ class Session implements LinkSession {
    */
   async #unbind(cause: DisconnectCause): Promise<void> {
     const { deps, dispatcher, outbox } = this.#parts;
-    const { client, binding } = this.#outlet;
+    const { client, binding } = this.#linkQueue;
     const run = async (): Promise<void> => {
       const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause);
       // A newer link of the client is bound, so its commands are not parked.
@@ -213,25 +217,29 @@ class Session implements LinkSession {
   }
 
   #keyOf(commandId: string): CommandKey {
-    const { userId, clientId } = this.#outlet.client;
+    const { userId, clientId } = this.#linkQueue.client;
     return { userId, clientId, commandId: id('command_id', commandId) };
   }
 }
 
-type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => Maybe<FinishResult> };
+type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 
 /**
  * Answers in the same tick if the store does and nothing waits in the retry queue; otherwise the end goes through the
  * retry queue.
  */
-function orKeep(outbox: Outbox, key: CommandKey, { end: { payload }, run }: Ending): Maybe<FinishResult> {
+function orKeep(
+  outbox: StoreRetryQueue,
+  key: CommandKey,
+  { end: { payload }, run }: Ending,
+): MaybePromise<FinishResult> {
   const keep = (): Promise<FinishResult> => {
     const bytes = ENTRY_BYTES + (payload === null ? 0 : utf8Length(payload));
     return outbox.take({ lane: commandKeyText(key), bytes, run: async () => run() });
   };
   if (outbox.size > 0) return keep();
   return orElse(run, (error) => {
-    if (isAway(error)) return keep();
+    if (isStoreUnavailable(error)) return keep();
     throw error;
   });
 }

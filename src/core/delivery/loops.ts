@@ -5,7 +5,7 @@ import { NODE_BEAT_MS, RECONCILE_BATCH, RECONCILE_MS } from '../limits.ts';
 import type { DeliveryActs } from './acts.ts';
 import type { MailboxRow, NodeListener } from './nodes.ts';
 import { createOutage } from './outage.ts';
-import { queueAnew } from './revived.ts';
+import { requeueAfterLeaseRecovery } from './lease-recovery.ts';
 import { reportOf, type ReportParts, type Turns } from './report.ts';
 import type { Reply } from './waiter.ts';
 
@@ -41,7 +41,7 @@ export async function startLoops(parts: LoopParts): Promise<Cancel> {
     },
     lost: parts.onLost,
     linksLost: (connections) => tellLost(deps, connections),
-    revived: quietly('requeue', () => queueAnew(parts)),
+    revived: quietly('requeue', () => requeueAfterLeaseRecovery(parts)),
   });
   beat();
   const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, turn)];
@@ -81,8 +81,8 @@ function take({ dispatcher, onReply, onDrain }: LoopParts, row: Exclude<MailboxR
     case 'drain':
       return onDrain(row.withinMs);
     case 'kick': {
-      const outlet = dispatcher.find(row.client);
-      if (outlet?.binding.epoch === row.epoch) outlet.link.close(row.cause, row.instanceId);
+      const linkQueue = dispatcher.find(row.client);
+      if (linkQueue?.binding.epoch === row.epoch) linkQueue.link.close(row.cause, row.instanceId);
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Cancel } from '../clock.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Reply } from './waiter.ts';
 
@@ -71,24 +71,24 @@ export interface NodeStore {
   /**
    * Registers this process under the id and starts delivering its mailbox. Throws if another live process holds the id.
    */
-  attach(nodeId: string, listener: NodeListener): Maybe<Cancel>;
+  attach(nodeId: string, listener: NodeListener): MaybePromise<Cancel>;
   /** Renews the lease and replaces the report. */
-  beat(nodeId: string, report: NodeReport): Maybe<void>;
+  beat(nodeId: string, report: NodeReport): MaybePromise<void>;
   /** Posts a row to a node. False: there is no such live node. */
-  post(nodeId: string, row: MailboxRow): Maybe<boolean>;
+  post(nodeId: string, row: MailboxRow): MaybePromise<boolean>;
   /** Commands past their connect deadline or deadline, oldest first. Reads only. */
-  due(limit: number): Maybe<readonly CommandKey[]>;
+  due(limit: number): MaybePromise<readonly CommandKey[]>;
   /**
    * Nodes that have reported, ordered by id. A node that died without releasing its id stays listed, as it last
    * reported, for NODE_GONE_MS after it was cleaned up.
    */
-  list(page: PageRequest): Maybe<Scan<DispatcherNode>>;
+  list(page: PageRequest): MaybePromise<Scan<DispatcherNode>>;
   /**
    * Ids, in order, of the nodes whose last heartbeat is at least NODE_SILENT_MS old. Since that heartbeat nothing is
    * known of their links and waits. A node that died is included for as long as `list` shows it; a node that released
    * its id is not.
    */
-  silent(): Maybe<readonly string[]>;
+  silent(): MaybePromise<readonly string[]>;
   /** Null if no such node has reported. */
-  get(nodeId: string): Maybe<DispatcherNode | null>;
+  get(nodeId: string): MaybePromise<DispatcherNode | null>;
 }

@@ -32,30 +32,30 @@ export type Disconnection = { readonly state: 'closed' | 'requested'; readonly c
 
 /** Observation of delivery, for administrators only. It changes nothing and shows no payload. */
 export interface DeliveryObservation {
-  summary(who: Principal | null): Promise<DeliverySummaryView>;
+  summary(requester: Principal | null): Promise<DeliverySummaryView>;
   /** Nodes that have reported, ordered by id. */
-  nodes(who: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
+  nodes(requester: Principal | null, page: PageArgs): Promise<Page<NodeView>>;
   /** Admission scopes that hold reservations, ordered by scope. */
-  tenants(who: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
+  tenants(requester: Principal | null, page: PageArgs): Promise<Page<ScopeView>>;
   /**
    * The record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key is not
    * valid.
    */
-  status(who: Principal | null, key: CommandKey): Promise<Command | null>;
+  status(requester: Principal | null, key: CommandKey): Promise<Command | null>;
   /** Tracked commands, ordered by (user, client, command). */
-  commands(who: Principal | null, query: DeliveryQuery, page: PageArgs): Promise<Page<Command>>;
+  commands(requester: Principal | null, query: DeliveryQuery, page: PageArgs): Promise<Page<Command>>;
 }
 
 /** Operator actions, for administrators only. Each is written to the audit log. */
-export interface DeliveryDeeds {
+export interface OperatorActions {
   /**
    * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if its
    * link is down.
    */
-  disconnectClient(who: Principal | null, key: ClientKey, reason: string | null): Promise<Disconnection | null>;
+  disconnectClient(requester: Principal | null, key: ClientKey, reason: string | null): Promise<Disconnection | null>;
   /**
    * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is no
    * such live node.
    */
-  drainNode(who: Principal | null, nodeId: string, withinMs: number | null): Promise<NodeView | null>;
+  drainNode(requester: Principal | null, nodeId: string, withinMs: number | null): Promise<NodeView | null>;
 }

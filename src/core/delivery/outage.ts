@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import { isAway } from '../errors.ts';
+import { isStoreUnavailable } from '../errors.ts';
 
 /** Wraps a repeated task: logs once that the store is unavailable and once that it is back. */
 export interface Outage {
@@ -22,7 +22,7 @@ export function createOutage({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outag
         since = null;
         backAt = clock.now();
       } catch (error) {
-        if (!isAway(error)) return log.error({ err: error }, `${what} failed`);
+        if (!isStoreUnavailable(error)) return log.error({ err: error }, `${what} failed`);
         if (began < backAt) return;
         if (since === null) log.error({ err: error }, 'the store is unavailable');
         since ??= clock.now();

@@ -1,6 +1,6 @@
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { NewWaiter } from './commands.ts';
 import type { Command, CommandMark } from './command.ts';
@@ -37,18 +37,18 @@ export type CountedScan = { readonly total: number; readonly scan: Scan<PendingW
  */
 export interface WaiterStore {
   /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
-  attach(key: CommandKey, waiter: NewWaiter): Maybe<AttachResult>;
+  attach(key: CommandKey, waiter: NewWaiter): MaybePromise<AttachResult>;
   /** The caller's wait ended, or the caller hung up. The command is not touched. Idempotent. */
-  remove(key: CommandKey, rpcId: string): Maybe<void>;
+  remove(key: CommandKey, rpcId: string): MaybePromise<void>;
   /** Oldest first. Observation only: resolves, renews and removes nothing. */
-  list(filter: WaiterFilter, page: PageRequest): Maybe<Scan<PendingWait>>;
-  count(filter: WaiterFilter): Maybe<Counted>;
+  list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
+  count(filter: WaiterFilter): MaybePromise<Counted>;
   /** Counts by the node of the target's connection; the key is null for commands that wait for their client. */
   countByNode(
     filter: WaiterFilter,
-  ): Maybe<{ readonly counts: ReadonlyMap<string | null, number>; readonly complete: boolean }>;
+  ): MaybePromise<{ readonly counts: ReadonlyMap<string | null, number>; readonly complete: boolean }>;
   /** For each user: the first page that `list` gives for that user alone, and the total. One round trip. */
-  ofUsers(userIds: readonly string[], first: number): Maybe<readonly CountedScan[]>;
-  ofClients(keys: readonly ClientKey[], first: number): Maybe<readonly CountedScan[]>;
-  ofCommands(keys: readonly CommandKey[]): Maybe<readonly (readonly PendingWait[])[]>;
+  ofUsers(userIds: readonly string[], first: number): MaybePromise<readonly CountedScan[]>;
+  ofClients(keys: readonly ClientKey[], first: number): MaybePromise<readonly CountedScan[]>;
+  ofCommands(keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingWait[])[]>;
 }

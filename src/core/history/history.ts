@@ -1,11 +1,11 @@
 import { knownUser, readUser, requirePrincipal, subjectOf } from '../auth/principal.ts';
-import type { Histories, MessageQuery, Summary, Who } from '../core.ts';
+import type { Histories, MessageQuery, Summary, Requester } from '../core.ts';
 import type { Listing } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import { invalid } from '../errors.ts';
 import { id } from '../ids.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
-import { andThen } from '../maybe.ts';
+import { thenDo } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource } from '../page.ts';
 import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
 import { readPayloads } from './payloads.ts';
@@ -20,45 +20,53 @@ export function createHistories(deps: Deps): Histories {
   const { backend, clock, cursors } = deps;
   const store = backend.history;
   return {
-    async streams(who, user, givenPrefix, page) {
-      const userId = readUser(who, user);
+    async streams(requester, user, givenPrefix, page) {
+      const userId = readUser(requester, user);
       const prefix = checkPrefix(givenPrefix);
-      const listing = streamsListing(who, userId, prefix);
+      const listing = streamsListing(requester, userId, prefix);
       const scan = await store.streams(userId, prefix, cursors.request(listing, page));
       return cursors.page(listing, scan, sourceAt('streams', clock.now()), (row) => row);
     },
-    ofUsers(who, userIds, first) {
+    ofUsers(requester, userIds, first) {
       type Found = Parameters<typeof cursors.firstPage<StreamSummary>>[1];
       const pageOf = (userId: string, found: Found): Summary<StreamSummary> => {
         const source = sourceAt('streams', clock.now());
-        return cursors.firstPage(streamsListing(who, userId, null), found, source, ({ suffix }) => [suffix]);
+        return cursors.firstPage(streamsListing(requester, userId, null), found, source, ({ suffix }) => [suffix]);
       };
-      return andThen(store.ofUsers(userIds, first), (found) =>
+      return thenDo(store.ofUsers(userIds, first), (found) =>
         found.map((summary, i) => pageOf(userIds[i] ?? '', summary)),
       );
     },
-    async messages(who, query, page) {
+    async messages(requester, query, page) {
       const asked = splitStreamKey(query.stream) ?? invalid('stream', STREAM_FORM);
-      const userId = knownUser(who, asked.userId);
+      const userId = knownUser(requester, asked.userId);
       if (userId === null) return null;
       const suffix = checkSuffix(asked.suffix);
       const filter = checkFilter(query);
       const order = checkOrder(page.order);
-      const listing = { name: 'messages', filter: { userId, suffix, ...filter, ...bound(order) }, asker: askerOf(who) };
+      const listing = {
+        name: 'messages',
+        filter: { userId, suffix, ...filter, ...bound(order) },
+        requester: requesterOf(requester),
+      };
       const request = { ...cursors.request(listing, page), order };
       const scan = await store.messages(userId, suffix, filter, request);
       return scan && cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
-    async ofCommand(who, user, command, page) {
-      const userId = readUser(who, user);
+    async ofCommand(requester, user, command, page) {
+      const userId = readUser(requester, user);
       const commandId = id('command_id', command);
       const order = checkOrder(page.order);
-      const listing = { name: 'commandHistory', filter: { userId, commandId, ...bound(order) }, asker: askerOf(who) };
+      const listing = {
+        name: 'commandHistory',
+        filter: { userId, commandId, ...bound(order) },
+        requester: requesterOf(requester),
+      };
       const scan = await store.ofCommand(userId, commandId, { ...cursors.request(listing, page), order });
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
     payloads: (messages) => readPayloads(deps, messages),
-    raw: (who, query) => readRaw(deps, who, query),
+    raw: (requester, query) => readRaw(deps, requester, query),
     cleanSpill: () => (deps.spill.managed ? deps.spill.clean() : 0),
   };
 }
@@ -105,12 +113,12 @@ function checkTime(parameter: string, time: number | null | undefined): number |
   return Number.isFinite(time) ? time : invalid(parameter, 'expected a time');
 }
 
-function streamsListing(who: Who, userId: string, prefix: string | null): Listing {
-  return { name: 'streams', filter: { userId, prefix }, asker: askerOf(who) };
+function streamsListing(requester: Requester, userId: string, prefix: string | null): Listing {
+  return { name: 'streams', filter: { userId, prefix }, requester: requesterOf(requester) };
 }
 
-function askerOf(who: Who): string {
-  return subjectOf(requirePrincipal(who));
+function requesterOf(requester: Requester): string {
+  return subjectOf(requirePrincipal(requester));
 }
 
 function sourceAt(source: EvidenceSource, asOf: number): Pick<ObservedSource, 'source' | 'nodeId' | 'asOf'> {

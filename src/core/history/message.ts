@@ -19,12 +19,12 @@ export type TerminalError = { readonly code: string; readonly message: string };
 export type PayloadRef = Omit<SpillRef, 'name'> & { readonly name: string | null };
 
 /** A payload as a message keeps it: its text, or a reference to it. Both null: there is no payload. */
-export type KeptPayload = { readonly payload: JsonText | null; readonly spill: PayloadRef | null };
+export type StoredPayload = { readonly payload: JsonText | null; readonly spill: PayloadRef | null };
 
-export const NO_PAYLOAD: KeptPayload = { payload: null, spill: null };
+export const NO_PAYLOAD: StoredPayload = { payload: null, spill: null };
 
 /** A message to retain. */
-export type NewMessage = KeptPayload & {
+export type NewMessage = StoredPayload & {
   readonly id: string;
   readonly userId: string;
   /**

@@ -30,8 +30,8 @@ export type RawMessages = { readonly items: readonly (JsonText | null)[]; readon
  * only if the deployment allows it (`raw_history_disabled`). The requester is checked first, so that others do not
  * learn the deployment's setting. Null: no such stream.
  */
-export async function readRaw(deps: Deps, who: Principal | null, query: RawQuery): Promise<RawMessages | null> {
-  requireAdmin(who);
+export async function readRaw(deps: Deps, requester: Principal | null, query: RawQuery): Promise<RawMessages | null> {
+  requireAdmin(requester);
   if (!deps.rawMessages) fail('raw_history_disabled', 'The raw sample of history is disabled on this relay.');
   const messages = within('limit', query.limit, { default: RAW_SAMPLE, min: 1, max: RAW_SAMPLE });
   const of = query.valuesOnly ? 'payloads' : 'stored';

@@ -1,5 +1,5 @@
 import type { JsonText } from '../json.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 
 /**
  * Refers to a stored payload. Immutable: the object expires at `expiresAt` (epoch milliseconds) whatever happens to the
@@ -42,9 +42,9 @@ export interface SpillStore {
    * Removes an object whose reference was not given to anyone, so that a refused request leaves nothing behind. Never
    * called on an unmanaged store.
    */
-  discard(ref: SpillRef): Maybe<void>;
+  discard(ref: SpillRef): MaybePromise<void>;
   /** Reads an object and checks its size and digest. Never throws for an invalid reference. */
   read(ref: SpillRef): Promise<SpillRead>;
   /** Removes the expired objects of a managed store and returns their number. An unmanaged store is not touched (0). */
-  clean(): Maybe<number>;
+  clean(): MaybePromise<number>;
 }

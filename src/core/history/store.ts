@@ -1,5 +1,5 @@
 import type { JsonText } from '../json.ts';
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { ObservedSource, PageRequest, Scan } from '../page.ts';
 import type { Message, MessageKind, NewMessage } from './message.ts';
 
@@ -67,19 +67,19 @@ export interface HistoryStore {
    * Atomic for each message: it is retained whole or not at all, and ordered within its stream. The backend sets `at`
    * and `seq`.
    */
-  retain(message: NewMessage): Maybe<Message>;
+  retain(message: NewMessage): MaybePromise<Message>;
   /**
    * As `retain`, for a message that may be sent again. One atomic act sets its deduplication mark (user, client, id),
    * changes the counters and retains the message. A duplicate is counted and changes nothing else.
    */
-  ingest(message: IngestedMessage): Maybe<IngestResult>;
+  ingest(message: IngestedMessage): MaybePromise<IngestResult>;
   /** One user's streams in order of suffix. `prefix` selects the suffixes that begin with it; null: all. */
-  streams(userId: string, prefix: string | null, page: PageRequest): Maybe<Scan<StreamSummary>>;
+  streams(userId: string, prefix: string | null, page: PageRequest): MaybePromise<Scan<StreamSummary>>;
   /** For each user, in the order given: the first streams, and the total number. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
-  ): Maybe<
+  ): MaybePromise<
     readonly {
       readonly total: number;
       readonly rows: readonly StreamSummary[];
@@ -91,12 +91,17 @@ export interface HistoryStore {
    * appended or dropped between two pages neither repeat nor hide other rows. In the order `newest_first`, messages
    * appended after the first page appear on no later page.
    */
-  messages(userId: string, suffix: string, filter: MessageFilter, page: MessagePage): Maybe<Scan<Message> | null>;
+  messages(
+    userId: string,
+    suffix: string,
+    filter: MessageFilter,
+    page: MessagePage,
+  ): MaybePromise<Scan<Message> | null>;
   /**
    * The messages of a command in all retained streams of the user, in order of (time, stream, seq) or in reverse order.
    * May scan a bounded number of rows.
    */
-  ofCommand(userId: string, commandId: string, page: MessagePage): Maybe<Scan<Message>>;
+  ofCommand(userId: string, commandId: string, page: MessagePage): MaybePromise<Scan<Message>>;
   /**
    * The newest messages of one stream, or of all (`stream` null), newest first, as this backend stores them. Null: no
    * such stream.
@@ -104,7 +109,7 @@ export interface HistoryStore {
   sample(
     stream: { readonly userId: string; readonly suffix: string } | null,
     bounds: SampleBounds,
-  ): Maybe<RawSample | null>;
+  ): MaybePromise<RawSample | null>;
   /** The users that have a stream, with the number of their streams, in order of user. */
-  users(page: PageRequest): Maybe<Scan<{ readonly userId: string; readonly count: number }>>;
+  users(page: PageRequest): MaybePromise<Scan<{ readonly userId: string; readonly count: number }>>;
 }

@@ -1,11 +1,11 @@
 import type { Crypto } from '../crypto.ts';
 import { fail, invalid } from '../errors.ts';
-import { collectFaults, optional } from '../faults.ts';
+import { collectInputErrors, optional } from '../input-errors.ts';
 import type { IngestedMessage } from '../history/store.ts';
 import { id, isId, suffixSegments, trace } from '../ids.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { MAX_FRAME_BYTES, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
-import type { IngestMessage } from './room.ts';
+import type { IngestMessage } from './api.ts';
 
 /** A valid message whose payload has not been stored yet. */
 export type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instanceId'> & {
@@ -19,7 +19,7 @@ const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", 
 
 /** Throws one `invalid_argument` that names every invalid member, or `reserved_stream`, or `payload_too_large`. */
 export function checkMessage(crypto: Crypto, userId: string, message: IngestMessage): CheckedMessage {
-  const { check, throwIfAny } = collectFaults();
+  const { check, throwIfAny } = collectInputErrors();
   const messageId = check(() => optional(message.messageId, (text) => id('message_id', text)));
   check(() => message.kind === 'event' || invalid('kind', 'expected event: nothing else can be ingested'));
   const checked = {

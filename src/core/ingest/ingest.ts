@@ -2,22 +2,22 @@ import { requireUser } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError, fail, invalid } from '../errors.ts';
-import type { Keeper } from '../history/keep.ts';
-import { streamKey, type KeptPayload, type Message } from '../history/message.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
+import { streamKey, type StoredPayload, type Message } from '../history/message.ts';
 import type { IngestResult } from '../history/store.ts';
 import { isId } from '../ids.ts';
 import { INGEST_BATCH } from '../limits.ts';
 import type { Projection, Projector } from '../sites/projector.ts';
 import { checkMessage, readSuffix, type CheckedMessage } from './check.ts';
-import type { Ingest, IngestMessage, IngestVerdict } from './room.ts';
+import type { Ingest, IngestMessage, IngestVerdict } from './api.ts';
 
-export type IngestParts = { readonly deps: Deps; readonly keeper: Keeper; readonly projector: Projector };
+export type IngestParts = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 
 /** The only way to ingest events. Results are not ingested here: commands are resolved over links only. */
 export function createIngest(parts: IngestParts): Ingest {
   const { metrics } = parts.deps;
-  const ingest: Ingest['ingest'] = async (who, messages) => {
-    const { userId } = requireUser(who, 'host');
+  const ingest: Ingest['ingest'] = async (requester, messages) => {
+    const { userId } = requireUser(requester, 'host');
     if (messages.length < 1 || messages.length > INGEST_BATCH) invalid('messages', `expected 1 to ${INGEST_BATCH}`);
     const verdicts = await takeAll(parts, userId, messages);
     for (const verdict of verdicts) metrics.count('messages_ingested', labelOf(verdict));
@@ -25,14 +25,14 @@ export function createIngest(parts: IngestParts): Ingest {
   };
   return {
     ingest,
-    async ingestCooperativeSiteMessage(who, message) {
-      const [verdict] = await ingest(who, [message]);
+    async ingestCooperativeSiteMessage(requester, message) {
+      const [verdict] = await ingest(requester, [message]);
       return verdict ?? fail('internal', 'The ingestion returned no verdict.');
     },
   };
 }
 
-type Kept = { readonly message: CheckedMessage; readonly kept: KeptPayload };
+type Kept = { readonly message: CheckedMessage; readonly kept: StoredPayload };
 
 /**
  * Checks all messages and stores their payloads first, so that they are retained in the order sent, however long

@@ -1,5 +1,5 @@
 import { readScope } from '../auth/principal.ts';
-import type { PendingRpc, PendingRpcAlert, Rpc, Who } from '../core.ts';
+import type { PendingRpc, PendingRpcAlert, Rpc, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { RECONCILE_MS } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
@@ -15,18 +15,18 @@ const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
 export function pendingAlerts(
   deps: Deps,
   rooms: Pick<Rpc, 'pending' | 'count'>,
-  asked: { who: Who; olderThanMs: number; userId: string | null },
+  asked: { requester: Requester; olderThanMs: number; userId: string | null },
 ): Subscription<PendingRpcAlert> {
   const bound = within('older_than_ms', asked.olderThanMs, OLDER_THAN_MS);
-  const userId = readScope(asked.who, asked.userId);
+  const userId = readScope(asked.requester, asked.userId);
   let over: boolean | null = null;
   let looking = false;
   const look = async (): Promise<void> => {
-    const oldest = (await rooms.pending(asked.who, { userId }, { first: 1 })).nodes[0] ?? null;
+    const oldest = (await rooms.pending(asked.requester, { userId }, { first: 1 })).nodes[0] ?? null;
     const isOver = oldest !== null && oldest.ageMs > bound;
     if (isOver === over) return;
     over = isOver;
-    const { count } = await rooms.count(asked.who, { userId, minAgeMs: bound });
+    const { count } = await rooms.count(asked.requester, { userId, minAgeMs: bound });
     feed.push(alert(deps, { over, oldest, count }));
   };
   const turn = (): void => {

@@ -1,5 +1,5 @@
 import { subjectOf, type Principal } from '../auth/principal.ts';
-import type { AwaitRequest, CancelReceipt, Invocation, Who } from '../core.ts';
+import type { AwaitRequest, CancelReceipt, Invocation, Requester } from '../core.ts';
 import { isTerminal } from '../delivery/command.ts';
 import { ownKey } from '../delivery/delivery.ts';
 import { fail } from '../errors.ts';
@@ -17,15 +17,19 @@ import { waitForReply, type WaitParts } from './wait.ts';
  * Waits again on a command by its ids, from any node. Null: the command is absent or belongs to another user.
  * `withinMs` 0 reads the record and makes no waiter.
  */
-export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitRequest): Promise<Invocation | null> {
+export async function awaitCommand(
+  parts: WaitParts,
+  requester: Requester,
+  request: AwaitRequest,
+): Promise<Invocation | null> {
   const { deps, correlator } = parts;
-  const key = ownKey(who, request);
+  const key = ownKey(requester, request);
   const withinMs = within('within_ms', request.withinMs, AWAIT_WITHIN_MS);
   if (!key) return null;
   if (withinMs === 0) return readCommand(parts, key);
   const waitFor = request.waitFor ?? 'completed';
   const rpcId = deps.crypto.randomId();
-  const holdings = deps.shares.of(holderOf(who));
+  const holdings = deps.shares.of(holderOf(requester));
   const shortage = holdings.refusal('waits', 1);
   if (shortage) fail(shortage, SHARE_MESSAGE[shortage], { share: 'waits', retryAfterMs: 1000 });
   const expected = correlator.expect(rpcId, holdings);
@@ -51,13 +55,13 @@ export async function awaitCommand(parts: WaitParts, who: Who, request: AwaitReq
 /** Null: the command is absent or belongs to another user. */
 export async function cancelCommand(
   parts: WaitParts,
-  request: { who: Who; key: CommandKey; reason: string | null },
+  request: { requester: Requester; key: CommandKey; reason: string | null },
 ): Promise<CancelReceipt | null> {
-  const { who, reason } = request;
-  const key = ownKey(who, request.key);
-  if (!key || !who) return null;
+  const { requester, reason } = request;
+  const key = ownKey(requester, request.key);
+  if (!key || !requester) return null;
   if (reason !== null && reason.length > MAX_REASON) invalid('reason', `expected at most ${MAX_REASON} characters`);
-  const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(who) });
+  const result = await parts.acts.settle(key, { kind: 'cancel', reason, by: nameOf(requester) });
   const { commandId } = key;
   if (result.kind === 'unknown') {
     const mark = await parts.deps.backend.commands.mark(key);
@@ -76,6 +80,6 @@ async function readCommand({ deps }: WaitParts, key: CommandKey): Promise<Invoca
   return mark && endedInvocation(key, mark);
 }
 
-function nameOf(who: Principal): string {
-  return who.kind === 'admin' ? 'an administrator' : subjectOf(who);
+function nameOf(requester: Principal): string {
+  return requester.kind === 'admin' ? 'an administrator' : subjectOf(requester);
 }

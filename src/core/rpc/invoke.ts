@@ -1,15 +1,15 @@
 import { requireScope, type Caller } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
-import type { Invocation, InvokeRequest, Who } from '../core.ts';
+import type { Invocation, InvokeRequest, Requester } from '../core.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
 import type { AdmitResult } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
 import { CallboardError, notFound } from '../errors.ts';
-import type { Keeper } from '../history/keep.ts';
-import type { KeptPayload } from '../history/message.ts';
+import type { PayloadStorage } from '../history/payload-storage.ts';
+import type { StoredPayload } from '../history/message.ts';
 import { canonicalUser, type CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
-import { andThen, orElse, type Maybe } from '../maybe.ts';
+import { thenDo, orElse, type MaybePromise } from '../maybe-promise.ts';
 import { holderOf } from '../shares/holders.ts';
 import { isShareRefusal } from '../shares/shares.ts';
 import type { Expected } from './correlator.ts';
@@ -18,14 +18,14 @@ import { refused, refusedAdmission, refusedShare } from './refusals.ts';
 import { checkInvoke, type CheckedInvoke } from './request.ts';
 import { waitForReply, type CallerSide, type WaitParts } from './wait.ts';
 
-export type InvokeParts = WaitParts & { readonly keeper: Keeper; readonly isDraining: () => boolean };
+export type InvokeParts = WaitParts & { readonly keeper: PayloadStorage; readonly isDraining: () => boolean };
 
 /**
  * Admits a command and waits for the stage that the caller requested. Checks run in this order: authentication and
  * scope, ownership of the client, input, policy, target, capacity. A refused invocation leaves no record.
  */
-export function invoke(parts: InvokeParts, who: Who, request: InvokeRequest): Maybe<Invocation> {
-  const caller = requireScope(who, 'invoke');
+export function invoke(parts: InvokeParts, requester: Requester, request: InvokeRequest): MaybePromise<Invocation> {
+  const caller = requireScope(requester, 'invoke');
   const userId = canonicalUser(request.userId);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
   const checked = checkInvoke(parts.deps.crypto, request);
@@ -41,11 +41,14 @@ export type CheckedCall = {
 };
 
 /** As `invoke`, after ownership and input have been checked: policy, target and capacity are left. */
-export function invokeChecked(parts: InvokeParts, { caller, userId, checked, wait }: CheckedCall): Maybe<Invocation> {
+export function invokeChecked(
+  parts: InvokeParts,
+  { caller, userId, checked, wait }: CheckedCall,
+): MaybePromise<Invocation> {
   const { deps } = parts;
   const commandId = checked.commandId ?? deps.crypto.randomId();
   const key = { userId, clientId: checked.clientId, commandId };
-  return andThen(preflight(parts, { caller, key, checked }), (refusal) => {
+  return thenDo(preflight(parts, { caller, key, checked }), (refusal) => {
     if (!refusal) return admit(parts, { caller, key, checked, wait });
     deps.metrics.count('commands_refused', refusal.code);
     return { ...refusal, commandId: checked.commandId };
@@ -59,10 +62,10 @@ type Refusal = Extract<Invocation, { kind: 'refused' }>;
  * The checks that come before admission. A known command id passes the checks of the target, because its outcome is
  * replayed.
  */
-function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
+function preflight(parts: InvokeParts, asked: Asked): MaybePromise<Refusal | null> {
   const { deps } = parts;
   const { caller, key, checked } = asked;
-  return andThen(deps.backend.connections.get([key]), ([connection = null]) => {
+  return thenDo(deps.backend.connections.get([key]), ([connection = null]) => {
     const live = isLive(connection, deps.clock.now()) ? connection : null;
     const { action } = checked;
     const verdict = deps.policy.decide(caller, { userId: key.userId, clientType: live?.clientType ?? null, action });
@@ -70,8 +73,8 @@ function preflight(parts: InvokeParts, asked: Asked): Maybe<Refusal | null> {
       return refused('policy_denied', 'policy', `The policy rule "${verdict.rule}" denies this invocation.`);
     const refusal = refuseTarget(parts, checked, live);
     if (!refusal || checked.commandId === null) return refusal;
-    return andThen(deps.backend.commands.get([key]), ([known]) =>
-      known ? null : andThen(deps.backend.commands.mark(key), (mark) => (mark ? null : refusal)),
+    return thenDo(deps.backend.commands.get([key]), ([known]) =>
+      known ? null : thenDo(deps.backend.commands.mark(key), (mark) => (mark ? null : refusal)),
     );
   });
 }
@@ -90,7 +93,7 @@ type Admission = {
   readonly wait: CallerSide;
 };
 
-function admit(parts: InvokeParts, admission: Admission): Maybe<Invocation> {
+function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocation> {
   const { deps, correlator } = parts;
   const { caller, checked } = admission;
   const holdings = deps.shares.of(holderOf(caller));
@@ -101,12 +104,12 @@ function admit(parts: InvokeParts, admission: Admission): Maybe<Invocation> {
   }
   const rpcId = deps.crypto.randomId();
   const expected = correlator.expect(rpcId, holdings);
-  return andThen(keepParams(parts, admission, rpcId), (kept) =>
+  return thenDo(keepParams(parts, admission, rpcId), (kept) =>
     'kind' in kept ? kept : admitKept(parts, { ...admission, kept, rpcId, expected }),
   );
 }
 
-function admitKept(parts: InvokeParts, admitting: Admitting): Maybe<Invocation> {
+function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation> {
   const { deps, correlator } = parts;
   const { key, checked, kept, rpcId } = admitting;
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
@@ -121,12 +124,12 @@ function admitKept(parts: InvokeParts, admitting: Admitting): Maybe<Invocation> 
       return { kind: 'refused', code: error.code, share: null } as const;
     },
   );
-  return andThen(admitted, (result) => answer(parts, admitting, result));
+  return thenDo(admitted, (result) => answer(parts, admitting, result));
 }
 
-type Admitting = Admission & { readonly kept: KeptPayload; readonly rpcId: string; readonly expected: Expected };
+type Admitting = Admission & { readonly kept: StoredPayload; readonly rpcId: string; readonly expected: Expected };
 
-function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): Maybe<Invocation> {
+function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): MaybePromise<Invocation> {
   const { deps, correlator } = parts;
   const { key, checked, kept, rpcId, expected, wait } = asked;
   if (result.kind !== 'admitted') parts.keeper.discard(kept);
@@ -156,7 +159,7 @@ function keepParams(
   { keeper, deps, correlator }: InvokeParts,
   { key: { userId }, checked }: Admission,
   rpcId: string,
-): Maybe<KeptPayload | Refusal> {
+): MaybePromise<StoredPayload | Refusal> {
   return orElse(
     () => keeper.keep(checked.params, userId),
     (error) => {

@@ -1,12 +1,12 @@
 import { readScope, requirePrincipal, subjectOf } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
-import type { InstanceMismatch, PendingQuery, PendingRpc, Rpc, Summary, Who } from '../core.ts';
+import type { InstanceMismatch, PendingQuery, PendingRpc, Rpc, Summary, Requester } from '../core.ts';
 import { completenessOf, type Listing } from '../cursor.ts';
 import type { CountedScan, PendingWait, WaiterFilter } from '../delivery/waiters.ts';
 import type { Deps } from '../deps.ts';
 import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
-import { andThen, both, type Maybe } from '../maybe.ts';
+import { thenDo, both, type MaybePromise } from '../maybe-promise.ts';
 import type { Completeness, ObservedSource, Page, Scan } from '../page.ts';
 import { within } from '../range.ts';
 import { silentSources, withGaps } from '../silence.ts';
@@ -17,46 +17,46 @@ type PendingRooms = Pick<Rpc, 'pending' | 'count' | 'countByNode' | 'ofUsers' | 
 export function createPending(deps: Deps): PendingRooms {
   const { waiters } = deps.backend;
   return {
-    async pending(who, query, args) {
-      const filter = filterOf(who, query);
+    async pending(requester, query, args) {
+      const filter = filterOf(requester, query);
       const check = query.checkInstance ?? null;
       if (check !== null) id('check_instance', check);
-      const listing = listingOf(who, filter);
+      const listing = listingOf(requester, filter);
       const request = deps.cursors.request(listing, args);
       const found = await Promise.all([waiters.list(filter, request), silentSources(deps, 'pending_rpcs')]);
       const scan = withGaps(...found);
       return pageOf(deps, { listing, scan, rows: await describe(deps, rowsOf(scan), check) });
     },
-    async count(who, query) {
-      const found = [waiters.count(filterOf(who, query)), silentSources(deps, 'pending_rpcs')] as const;
+    async count(requester, query) {
+      const found = [waiters.count(filterOf(requester, query)), silentSources(deps, 'pending_rpcs')] as const;
       const [counted, silent] = await Promise.all(found);
       return { ...counted, completeness: countCompleteness(deps, { ...counted, observed: counted.count, silent }) };
     },
-    async countByNode(who, query) {
-      const found = [waiters.countByNode(filterOf(who, query)), silentSources(deps, 'pending_rpcs')] as const;
+    async countByNode(requester, query) {
+      const found = [waiters.countByNode(filterOf(requester, query)), silentSources(deps, 'pending_rpcs')] as const;
       const [{ counts, complete }, silent] = await Promise.all(found);
       const items = [...counts]
         .map(([nodeId, count]) => ({ nodeId, count }))
         .sort((a, b) => ((a.nodeId ?? '') < (b.nodeId ?? '') ? -1 : 1));
       return { items, completeness: countCompleteness(deps, { observed: items.length, complete, silent }) };
     },
-    ofUsers(who, userIds, first) {
+    ofUsers(requester, userIds, first) {
       const filters = userIds.map((userId) => ({ ...NO_FILTER, userId }));
       const silent = silentSources(deps, 'pending_rpcs');
-      return andThen(both(waiters.ofUsers(userIds, first), silent, withSilence), (found) =>
-        summaries(deps, who, filters, found),
+      return thenDo(both(waiters.ofUsers(userIds, first), silent, withSilence), (found) =>
+        summaries(deps, requester, filters, found),
       );
     },
-    ofClients(who, keys, first) {
+    ofClients(requester, keys, first) {
       const filters = keys.map(({ userId, clientId }) => ({ ...NO_FILTER, userId, clientId }));
       const silent = silentSources(deps, 'pending_rpcs');
-      return andThen(both(waiters.ofClients(keys, first), silent, withSilence), (found) =>
-        summaries(deps, who, filters, found),
+      return thenDo(both(waiters.ofClients(keys, first), silent, withSilence), (found) =>
+        summaries(deps, requester, filters, found),
       );
     },
     ofCommands(keys) {
-      return andThen(waiters.ofCommands(keys), (lists) =>
-        andThen(describe(deps, lists.flat(), null), (rows) => {
+      return thenDo(waiters.ofCommands(keys), (lists) =>
+        thenDo(describe(deps, lists.flat(), null), (rows) => {
           let from = 0;
           return lists.map((list) => rows.slice(from, (from += list.length)));
         }),
@@ -71,10 +71,10 @@ function withSilence(found: readonly CountedScan[], silent: readonly ObservedSou
   return found.map(({ total, scan }) => ({ total, scan: withGaps(scan, silent) }));
 }
 
-function filterOf(who: Who, query: PendingQuery): WaiterFilter {
+function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
   const { clientId, nodeId, callerNodeId, minAgeMs } = query;
   return {
-    userId: readScope(who, query.userId),
+    userId: readScope(requester, query.userId),
     clientId: clientId == null ? null : id('client_id', clientId),
     nodeId: nodeId == null ? null : id('node_id', nodeId),
     callerNodeId: callerNodeId == null ? null : id('caller_node_id', callerNodeId),
@@ -82,18 +82,18 @@ function filterOf(who: Who, query: PendingQuery): WaiterFilter {
   };
 }
 
-function listingOf(who: Who, filter: WaiterFilter): Listing {
-  return { name: 'pending', filter, asker: subjectOf(requirePrincipal(who)) };
+function listingOf(requester: Requester, filter: WaiterFilter): Listing {
+  return { name: 'pending', filter, requester: subjectOf(requirePrincipal(requester)) };
 }
 
 /**
  * Reads the connections of all rows in one call, to compare the instance that each waiter's target runs now with the
  * expected one.
  */
-function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): Maybe<PendingRpc[]> {
+function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): MaybePromise<PendingRpc[]> {
   if (waits.length === 0) return [];
   const now = deps.clock.now();
-  return andThen(deps.backend.connections.get(waits.map(({ waiter }) => waiter)), (connections) =>
+  return thenDo(deps.backend.connections.get(waits.map(({ waiter }) => waiter)), (connections) =>
     waits.map((wait, i) => ({
       ...wait,
       ageMs: Math.max(0, now - wait.waiter.createdAt),
@@ -133,16 +133,16 @@ function pageOf(deps: Deps, { listing, scan, rows }: Described): Page<PendingRpc
 
 function summaries(
   deps: Deps,
-  who: Who,
+  requester: Requester,
   filters: readonly WaiterFilter[],
   found: readonly CountedScan[],
-): Maybe<Summary<PendingRpc>[]> {
+): MaybePromise<Summary<PendingRpc>[]> {
   const waits = found.flatMap(({ scan }) => rowsOf(scan));
-  return andThen(describe(deps, waits, null), (rows) => {
+  return thenDo(describe(deps, waits, null), (rows) => {
     let from = 0;
     return found.map(({ total, scan }, i) => {
       const own = rows.slice(from, (from += scan.rows.length));
-      const listing = listingOf(who, filters[i] ?? NO_FILTER);
+      const listing = listingOf(requester, filters[i] ?? NO_FILTER);
       return { ...pageOf(deps, { listing, scan, rows: own }), total };
     });
   });

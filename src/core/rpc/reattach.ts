@@ -1,5 +1,5 @@
 import { endedByMark, type Command } from '../delivery/command.ts';
-import { END_WORDS } from '../delivery/words.ts';
+import { END_MESSAGES } from '../delivery/end-messages.ts';
 import type { KnownWait } from './correlator.ts';
 import type { WaitParts } from './wait.ts';
 
@@ -46,7 +46,7 @@ function forgotten(command: Command, now: number): Command {
     stage: 'terminal',
     outcome: 'outcome_unknown',
     execution: 'may_have_run',
-    error: { code: 'store_lost', message: END_WORDS.store_lost ?? 'store_lost' },
+    error: { code: 'store_lost', message: END_MESSAGES.store_lost ?? 'store_lost' },
     reason: 'store_lost',
     terminalAt: now,
   };

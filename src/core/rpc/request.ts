@@ -2,7 +2,7 @@ import type { InvokeRequest } from '../core.ts';
 import type { Crypto } from '../crypto.ts';
 import type { WaitFor } from '../delivery/waiter.ts';
 import { fail, invalid } from '../errors.ts';
-import { collectFaults, optional } from '../faults.ts';
+import { collectInputErrors, optional } from '../input-errors.ts';
 import { id, name, trace } from '../ids.ts';
 import { canonicalText } from '../json-canonical.ts';
 import { forEachName, isEmptyObject, isObjectText, longerThan, trustJson, type JsonText } from '../json.ts';
@@ -39,7 +39,7 @@ export type SitePart = { readonly siteId: string; readonly sessionId: string; re
  * grant, so that no viewer attaches to another viewer's command.
  */
 export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePart | null = null): CheckedInvoke {
-  const { check, throwIfAny } = collectFaults();
+  const { check, throwIfAny } = collectInputErrors();
   const checked = {
     clientId: check(() => id('client_id', request.clientId)) ?? '',
     action: check(() => name('action', request.action)) ?? '',

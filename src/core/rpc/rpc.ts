@@ -1,6 +1,6 @@
 import type { Rpc } from '../core.ts';
 import type { CommandKey } from '../ids.ts';
-import { promised } from '../maybe.ts';
+import { promised } from '../maybe-promise.ts';
 import { pendingAlerts } from './alerts.ts';
 import { awaitCommand, cancelCommand } from './handle.ts';
 import { invoke, type InvokeParts } from './invoke.ts';
@@ -11,9 +11,9 @@ export function createRpc(parts: InvokeParts): Rpc {
   const pending = createPending(parts.deps);
   return {
     ...pending,
-    invoke: (who, request) => promised(() => invoke(parts, who, request)),
-    await: (who, request) => awaitCommand(parts, who, request),
-    cancel: (who, key: CommandKey, reason) => cancelCommand(parts, { who, key, reason }),
-    alerts: (who, olderThanMs, userId) => pendingAlerts(parts.deps, pending, { who, olderThanMs, userId }),
+    invoke: (requester, request) => promised(() => invoke(parts, requester, request)),
+    await: (requester, request) => awaitCommand(parts, requester, request),
+    cancel: (requester, key: CommandKey, reason) => cancelCommand(parts, { requester, key, reason }),
+    alerts: (requester, olderThanMs, userId) => pendingAlerts(parts.deps, pending, { requester, olderThanMs, userId }),
   };
 }

@@ -3,13 +3,13 @@ import type { OnStage } from '../core.ts';
 import { isTerminal, type Command } from '../delivery/command.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText } from '../ids.ts';
-import { andThen } from '../maybe.ts';
+import { thenDo } from '../maybe-promise.ts';
 
 /**
  * Calls `onStage` for each stage that a live command reaches, until the returned function is called. Subscribes before
  * it reads, so that the last change is not missed. If a read fails, that stage is skipped.
  */
-export function tellStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
+export function notifyStages({ backend }: Deps, command: Command, onStage: OnStage): Cancel {
   const { commands, bus } = backend;
   let told: Command | null = null;
   let over = false;
@@ -18,7 +18,7 @@ export function tellStages({ backend }: Deps, command: Command, onStage: OnStage
     told = now;
     onStage(now);
   };
-  const read = async (): Promise<void> => andThen(commands.get([command]), ([now]) => tell(now));
+  const read = async (): Promise<void> => thenDo(commands.get([command]), ([now]) => tell(now));
   const reread = (): void => void read().catch(() => {});
   tell(command);
   const stop = bus.subscribe(`command:${commandKeyText(command)}`, ({ progress }) => progress ?? reread());

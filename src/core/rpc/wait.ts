@@ -6,7 +6,7 @@ import type { WaitFor } from '../delivery/waiter.ts';
 import type { Deps } from '../deps.ts';
 import type { JsonText } from '../json.ts';
 import type { Correlator, Expected, KnownWait } from './correlator.ts';
-import { tellStages } from './stages.ts';
+import { notifyStages } from './stages.ts';
 
 export type WaitParts = { readonly deps: Deps; readonly correlator: Correlator; readonly acts: DeliveryActs };
 
@@ -86,7 +86,7 @@ class Waiting implements KnownWait {
     this.#cancelDeadline = clock.after(Math.max(0, command.deadline - now), () => this.#deadline());
     if (withinMs !== null) this.#cancelBudget = clock.after(withinMs, this.#leave);
     onAdmitted?.(command);
-    if (onStage) this.#stopTelling = tellStages(this.#parts.deps, command, onStage);
+    if (onStage) this.#stopTelling = notifyStages(this.#parts.deps, command, onStage);
     signal?.addEventListener('abort', this.#leave, { once: true });
     expected.listen((reply) => this.#answer(reply));
     if (signal?.aborted) this.#leave();

@@ -1,4 +1,4 @@
-import { CallboardError, type Fault } from '../errors.ts';
+import { CallboardError, type InputError } from '../errors.ts';
 
 /**
  * The resources of one relay that its users share. Users do not trust each other: the amount that one user holds must
@@ -82,7 +82,7 @@ export const SPILL_IN_MEMORY: ShareBound = { guarantee: 32 * MIB, total: 128 * M
  * naming each share whose guarantee exceeds its total or whose bounds are not whole numbers of at least 1.
  */
 export function shareBounds(given: GivenBounds = {}, defaults: Partial<ShareBounds> = {}): ShareBounds {
-  const faults: Fault[] = [];
+  const faults: InputError[] = [];
   const bounds = { ...SHARE_BOUNDS, ...defaults };
   for (const name of SHARE_NAMES) {
     bounds[name] = fillBound(given[name], bounds[name]);

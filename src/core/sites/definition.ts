@@ -1,7 +1,7 @@
-import { fail, invalid, type Fault } from '../errors.ts';
+import { fail, invalid, type InputError } from '../errors.ts';
 import { id, isName } from '../ids.ts';
 import { SESSION_TTL_SECONDS, SITE_NAMES, TITLE_MAX_CHARS } from '../limits.ts';
-import type { GrantRequest, SiteDefinition } from './room.ts';
+import type { GrantRequest, SiteDefinition } from './api.ts';
 import { COOPERATIVE } from './site.ts';
 import type { NewSite } from './store.ts';
 
@@ -23,7 +23,7 @@ export function siteIdOf(text: string): string {
 
 /** Throws one `invalid_argument` that names every wrong member. */
 export function checkDefinition(userId: string, definition: SiteDefinition): NewSite {
-  const faults: Fault[] = [];
+  const faults: InputError[] = [];
   const { title, capabilityProfile: profile } = definition;
   if (title && title.length > TITLE_MAX_CHARS)
     faults.push({ parameter: 'title', detail: `expected at most ${TITLE_MAX_CHARS} characters` });
@@ -50,7 +50,7 @@ export type CheckedGrant = {
 
 /** Throws one `invalid_argument` that names every wrong member. */
 export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): CheckedGrant {
-  const faults: Fault[] = [];
+  const faults: InputError[] = [];
   const { min, max } = SESSION_TTL_SECONDS;
   const ttl = ttlSeconds ?? null;
   if (ttl !== null && !(Number.isInteger(ttl) && ttl >= min && ttl <= max))
@@ -66,7 +66,7 @@ export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): Check
 
 /** The names that a subscription asks for, without duplicates. Throws `invalid_argument`. */
 export function checkNames(names: readonly string[] | null): readonly string[] | null {
-  const faults: Fault[] = [];
+  const faults: InputError[] = [];
   const checked = namesOf('names', names, { faults, isGood: isEventName });
   if (checked?.length === 0) faults.push({ parameter: 'names', detail: 'expected at least one' });
   refuseFaults(faults);
@@ -77,7 +77,7 @@ export function checkNames(names: readonly string[] | null): readonly string[] |
 function namesOf(
   parameter: string,
   names: readonly string[] | null | undefined,
-  { faults, isGood }: { readonly faults: Fault[]; readonly isGood: (name: string) => boolean },
+  { faults, isGood }: { readonly faults: InputError[]; readonly isGood: (name: string) => boolean },
 ): readonly string[] | null {
   if (names === null || names === undefined) return null;
   const wrong = names.findIndex((name) => !isGood(name));
@@ -86,7 +86,7 @@ function namesOf(
   return [...new Set(names)];
 }
 
-function refuseFaults(faults: readonly Fault[]): void {
+function refuseFaults(faults: readonly InputError[]): void {
   if (faults.length === 0) return;
   const detail = faults.map((fault) => `${fault.parameter}: ${fault.detail}`).join('; ');
   fail('invalid_argument', detail, { errors: faults });

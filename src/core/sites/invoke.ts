@@ -5,14 +5,17 @@ import { invokeChecked, type InvokeParts } from '../rpc/invoke.ts';
 import { refused } from '../rpc/refusals.ts';
 import { checkInvoke, type CheckedInvoke } from '../rpc/request.ts';
 import { sessionPolicy } from './policy.ts';
-import { standingOf, type Standing } from './standing.ts';
+import { sessionAccessOf, type SessionAccess } from './session-access.ts';
 
-type Asked = { readonly who: Principal | null; readonly sessionId: string; readonly request: SiteInvokeRequest };
+type Asked = { readonly requester: Principal | null; readonly sessionId: string; readonly request: SiteInvokeRequest };
 
 /** See `Sites.invoke`. From admission on, the command is like any other command of the owner's host client. */
-export async function invokeSite(parts: InvokeParts, { who, sessionId, request }: Asked): Promise<Invocation | null> {
+export async function invokeSite(
+  parts: InvokeParts,
+  { requester, sessionId, request }: Asked,
+): Promise<Invocation | null> {
   const { deps } = parts;
-  const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
+  const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
   if (!standing) return null;
   const { session, site, grant, connector } = standing;
   const { userId, siteId } = session;
@@ -29,7 +32,7 @@ export async function invokeSite(parts: InvokeParts, { who, sessionId, request }
 
 function siteRefusal(
   deps: Deps,
-  { grant, session, site }: Standing,
+  { grant, session, site }: SessionAccess,
   { action, commandId }: CheckedInvoke,
 ): Extract<Invocation, { kind: 'refused' }> | null {
   const verdict = sessionPolicy.allows({

@@ -3,7 +3,7 @@ import { isGrantLive, isOpen, sessionState, type Grant, type SiteSession } from 
 import { COOPERATIVE, type Site } from './site.ts';
 
 /** What the holder of a grant wants to do in a session. `null` for names means all that the grant allows. */
-export type Deed =
+export type SessionOperation =
   | { readonly kind: 'read' }
   | {
       readonly kind: 'share';
@@ -18,26 +18,26 @@ export type Deed =
 /** A site's present descriptor, and whether its host is connected now. */
 export type HostedSite = Site & { readonly hostConnected: boolean };
 
-export type SessionVerdict =
+export type SessionDecision =
   { readonly allowed: true } | { readonly allowed: false; readonly code: Code; readonly message: string };
 
 /** All facts that the decision depends on. `site` is null once its definition was removed. */
-export type Question = {
+export type SessionPolicyInput = {
   readonly grant: Grant;
   readonly session: SiteSession;
   readonly site: HostedSite | null;
-  readonly deed: Deed;
+  readonly deed: SessionOperation;
   readonly now: number;
 };
 
-const ALLOWED: SessionVerdict = { allowed: true };
+const ALLOWED: SessionDecision = { allowed: true };
 
 /**
  * The single rule for sessions: reading, sharing, subscribing and invoking all ask it. Pure. The rules of the site are
  * checked before the state of the session, so that the caller first gets a refusal that waiting would not lift.
  */
 export const sessionPolicy = {
-  allows(question: Question): SessionVerdict {
+  allows(question: SessionPolicyInput): SessionDecision {
     const { grant, session, site, deed, now } = question;
     if (isOpen(session, now) && !isGrantLive(grant, now)) return refuse('unauthenticated', 'The grant is over.');
     if (deed.kind === 'read') return ALLOWED;
@@ -65,7 +65,7 @@ export function effectiveActions(grant: Pick<Grant, 'actions'>, site: Pick<Site,
   return grant.actions === null ? site.actions : within(site.actions, grant.actions);
 }
 
-function denied({ grant, deed }: Question, site: HostedSite): SessionVerdict | null {
+function denied({ grant, deed }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
   switch (deed.kind) {
     case 'read':
       return null;
@@ -78,7 +78,7 @@ function denied({ grant, deed }: Question, site: HostedSite): SessionVerdict | n
   }
 }
 
-function invokeDenied(grant: Grant, site: HostedSite, action: string): SessionVerdict | null {
+function invokeDenied(grant: Grant, site: HostedSite, action: string): SessionDecision | null {
   if (!site.capabilityProfile.actionInvocation)
     return refuse('site_capability_denied', 'The site does not allow invoking actions.');
   if (effectiveActions(grant, site).includes(action)) return null;
@@ -88,8 +88,8 @@ function invokeDenied(grant: Grant, site: HostedSite, action: string): SessionVe
 function shareDenied(
   grant: Grant,
   site: HostedSite,
-  { events, actions, share }: Extract<Deed, { kind: 'share' }>,
-): SessionVerdict | null {
+  { events, actions, share }: Extract<SessionOperation, { kind: 'share' }>,
+): SessionDecision | null {
   if (!site.capabilityProfile.sharing) return refuse('site_capability_denied', 'The site does not allow sharing.');
   if (!grant.share) return refuse('forbidden', 'This grant does not allow sharing.');
   return namesDenied(grant, site, { events, actions, share });
@@ -99,8 +99,8 @@ function shareDenied(
 export function namesDenied(
   grant: Pick<Grant, 'events' | 'actions'>,
   site: Site,
-  { events, actions, share }: Omit<Extract<Deed, { kind: 'share' }>, 'kind'>,
-): SessionVerdict | null {
+  { events, actions, share }: Omit<Extract<SessionOperation, { kind: 'share' }>, 'kind'>,
+): SessionDecision | null {
   if (share && !site.capabilityProfile.sharing)
     return refuse('site_capability_denied', 'The site does not allow sharing.');
   const allowed = effectiveActions(grant, site);
@@ -112,13 +112,13 @@ export function namesDenied(
   return null;
 }
 
-function subscribeDenied(grant: Grant, site: HostedSite, names: readonly string[] | null): SessionVerdict | null {
+function subscribeDenied(grant: Grant, site: HostedSite, names: readonly string[] | null): SessionDecision | null {
   const effective = effectiveEvents(grant, site, names);
   return effective?.length === 0 ? refuse('forbidden', 'None of these events is granted.') : null;
 }
 
 /** Invoking needs the connected host; subscribing and sharing only need a session that is not over. */
-function stateRefusal({ session, deed, now }: Question, site: HostedSite): SessionVerdict | null {
+function stateRefusal({ session, deed, now }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
   const state = sessionState(session, site.hostConnected, now);
   if (state === 'active' || (state === 'suspended' && deed.kind !== 'invoke')) return null;
   return refuse('session_inactive', `The session is ${state}.`);
@@ -129,6 +129,6 @@ function within(names: readonly string[], bound: readonly string[]): string[] {
   return [...new Set(names)].filter((name) => known.has(name));
 }
 
-function refuse(code: Code, message: string): SessionVerdict {
+function refuse(code: Code, message: string): SessionDecision {
   return { allowed: false, code, message };
 }

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import type { Message } from '../history/message.ts';
 import { fromJson, isObjectText, memberOf, type JsonText } from '../json.ts';
-import { andThen, type Maybe } from '../maybe.ts';
+import { thenDo, type MaybePromise } from '../maybe-promise.ts';
 import { isEventName } from './definition.ts';
 import { siteKeyText, siteStream, type Site, type SiteEvent } from './site.ts';
 
@@ -23,7 +23,7 @@ export interface Projector {
    * Called once for each message that ingestion retained, never for a duplicate. `payload`: its whole text, whether
    * stored inline or spilled.
    */
-  project(message: Message, payload: JsonText | null): Maybe<Projection>;
+  project(message: Message, payload: JsonText | null): MaybePromise<Projection>;
 }
 
 /** What the four rules check. The message's user is the one whose token ingested it. */
@@ -57,7 +57,7 @@ export function createProjector({ backend }: Pick<Deps, 'backend'>): Projector {
       if (suffix !== 'sites' && !suffix.startsWith('sites/')) return { published: false, refusedBy: null };
       const siteId = siteOfStream(suffix);
       const found = siteId === null ? [] : backend.sites.get([{ userId, siteId }]);
-      return andThen(found, ([site = null]) => {
+      return thenDo(found, ([site = null]) => {
         const verdict = projectSiteEvent({ message, payload: text, site });
         if (verdict.refusedBy !== null) return { published: false, refusedBy: verdict.refusedBy };
         if (site) {

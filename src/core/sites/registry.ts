@@ -15,14 +15,18 @@ import { SITES_PER_USER } from '../limits.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import { summaryScan, type ObservedSource, type Page } from '../page.ts';
 import { checkDefinition, siteIdOf } from './definition.ts';
-import type { SiteRegistry, SiteView } from './room.ts';
+import type { SiteRegistry, SiteView } from './api.ts';
 import { ownerGrant } from './session.ts';
 import type { Site } from './site.ts';
-import { hosted, sessionView, siteView } from './standing.ts';
+import { hosted, sessionView, siteView } from './session-access.ts';
 import type { SessionWatch } from './watch.ts';
 
 export type Registry = SiteRegistry & {
-  ofUsers(who: Principal | null, userIds: readonly string[], first: number): Promise<readonly Summary<SiteView>[]>;
+  ofUsers(
+    requester: Principal | null,
+    userIds: readonly string[],
+    first: number,
+  ): Promise<readonly Summary<SiteView>[]>;
 };
 
 /** Definitions of sites, as each requester may see them. */
@@ -38,48 +42,48 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
     asOf: clock.now(),
   });
   return {
-    async register(who, definition) {
-      const { userId } = requireUser(who, 'host');
+    async register(requester, definition) {
+      const { userId } = requireUser(requester, 'host');
       const result = await backend.sites.put(checkDefinition(userId, definition));
       if (result.kind === 'full') fail('capacity_exceeded', `A user has at most ${SITES_PER_USER} sites.`);
       return viewOf(deps, result.site);
     },
-    async remove(who, site) {
-      const { userId } = requireUser(who, 'host');
+    async remove(requester, site) {
+      const { userId } = requireUser(requester, 'host');
       const siteId = siteIdOf(site);
       const removed = await backend.sites.remove({ userId, siteId });
       for (const sessionId of removed?.closed ?? []) backend.bus.publish(`session:${sessionId}`, null);
       return removed && { siteId, closedSessions: removed.closed.length };
     },
-    async list(who, owner, page) {
-      const userId = readScope(who, owner);
-      const listing = sitesListing(who, userId);
+    async list(requester, owner, page) {
+      const userId = readScope(requester, owner);
+      const listing = sitesListing(requester, userId);
       const rows = backend.sites.list(userId, cursors.request(listing, page));
       // Whether a host is connected is as its node last said.
       const found = await Promise.all([rows, silentSources(deps, 'sites')]);
       return views(cursors.page(listing, withGaps(...found), source(), (row) => row));
     },
-    async get(who, owner, site) {
-      const userId = knownUser(who, owner ?? selfOf(who));
+    async get(requester, owner, site) {
+      const userId = knownUser(requester, owner ?? selfOf(requester));
       const siteId = siteIdOf(site);
       if (userId === null) return null;
       const [found] = await backend.sites.get([{ userId, siteId }]);
       return found ? viewOf(deps, found) : null;
     },
-    async sessions(who, key, page) {
-      const userId = readUser(who, key.userId);
+    async sessions(requester, key, page) {
+      const userId = readUser(requester, key.userId);
       const siteId = siteIdOf(key.siteId);
-      const listing = { name: 'siteSessions', filter: { userId, siteId }, asker: askerOf(who) };
+      const listing = { name: 'siteSessions', filter: { userId, siteId }, requester: requesterOf(requester) };
       const rows = backend.sessions.list({ userId, siteId }, cursors.request(listing, page));
       const scan = withGaps(...(await Promise.all([rows, silentSources(deps, 'sites')])));
       const [found] = await backend.sites.get([{ userId, siteId }]);
       const [site = null] = await hosted(deps, found ? [found] : []);
       return cursors.page(listing, scan, source(), (session) => {
-        const grant = who?.kind === 'user' ? ownerGrant(session) : null;
+        const grant = requester?.kind === 'user' ? ownerGrant(session) : null;
         return sessionView(deps, watch, { standing: { session, site, grant, connector: null }, whole: true });
       });
     },
-    async ofUsers(who, userIds, first) {
+    async ofUsers(requester, userIds, first) {
       const found = await backend.sites.ofUsers(userIds, first);
       const all = await hosted(
         deps,
@@ -89,7 +93,7 @@ export function createRegistry(deps: Deps, watch: SessionWatch): Registry {
       return found.map(({ total, rows }, i): Summary<SiteView> => {
         const own = all.slice(next, (next += rows.length));
         const scan = summaryScan({ total, rows: own }, (site) => [site.userId, site.siteId]);
-        const listing = sitesListing(who, userIds[i] ?? null);
+        const listing = sitesListing(requester, userIds[i] ?? null);
         return { ...cursors.page(listing, scan, source(), (site) => siteView(site, null)), total };
       });
     },
@@ -102,18 +106,20 @@ async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
 }
 
 /** The owner to use if a requester names none. An administrator must name one. */
-function selfOf(who: Principal | null): string {
-  const asker = requirePrincipal(who);
-  if (asker.kind === 'admin') fail('invalid_argument', 'owner: required for an administrator', OWNER_FAULT);
-  return asker.kind === 'user' ? asker.userId : fail('forbidden', 'A grant opens its session and nothing else.');
+function selfOf(requester: Principal | null): string {
+  const principal = requirePrincipal(requester);
+  if (principal.kind === 'admin') fail('invalid_argument', 'owner: required for an administrator', OWNER_FAULT);
+  return principal.kind === 'user'
+    ? principal.userId
+    : fail('forbidden', 'A grant opens its session and nothing else.');
 }
 
 const OWNER_FAULT = { errors: [{ parameter: 'owner', detail: 'required for an administrator' }] };
 
-function sitesListing(who: Principal | null, userId: string | null): Listing {
-  return { name: 'sites', filter: { userId }, asker: askerOf(who) };
+function sitesListing(requester: Principal | null, userId: string | null): Listing {
+  return { name: 'sites', filter: { userId }, requester: requesterOf(requester) };
 }
 
-function askerOf(who: Principal | null): string {
-  return subjectOf(requirePrincipal(who));
+function requesterOf(requester: Principal | null): string {
+  return subjectOf(requirePrincipal(requester));
 }

@@ -5,11 +5,11 @@ import { isId } from '../ids.ts';
 import { GRANTS_PER_SESSION, SESSION_TTL_SECONDS, SESSIONS_PER_SITE } from '../limits.ts';
 import { checkGrant, siteIdOf } from './definition.ts';
 import { effectiveActions, namesDenied, type HostedSite } from './policy.ts';
-import type { NewToken, OpenedSession, SessionView, SiteSessions } from './room.ts';
+import type { NewToken, OpenedSession, SessionView, SiteSessions } from './api.ts';
 import { descendsFrom, OWNER_GRANT, ownerGrant, type Grant, type SiteSession } from './session.ts';
 import { COOPERATIVE } from './site.ts';
-import { findSession, hosted, requireAllowed, sessionView, siteOf, standingOf } from './standing.ts';
-import type { NotMade } from './store.ts';
+import { findSession, hosted, requireAllowed, sessionView, siteOf, sessionAccessOf } from './session-access.ts';
+import type { CreateRefusal } from './store.ts';
 import { newGrantToken } from './tokens.ts';
 import type { SessionWatch } from './watch.ts';
 
@@ -20,8 +20,8 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
   const { backend } = deps;
   const hint = (sessionId: string): void => backend.bus.publish(`session:${sessionId}`, null);
   return {
-    async open(who, site, request) {
-      const { userId } = requireUser(who, 'host');
+    async open(requester, site, request) {
+      const { userId } = requireUser(requester, 'host');
       const key = { userId, siteId: siteIdOf(site) };
       const { ttlMs, ...asked } = checkGrant(request);
       const [found] = await backend.sites.get([key]);
@@ -39,24 +39,24 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
       if (result.kind !== 'opened') return notMade(result, `A site has at most ${SESSIONS_PER_SITE} sessions.`);
       return opened(deps, watch, { session: result.session, site: descriptor, token });
     },
-    async session(who, sessionId) {
-      const asker = requirePrincipal(who);
-      if (asker.kind === 'admin') return adminView(deps, watch, { who, sessionId });
-      const standing = await standingOf(deps, asker, { sessionId, scope: 'invoke' });
+    async session(requester, sessionId) {
+      const principal = requirePrincipal(requester);
+      if (principal.kind === 'admin') return adminView(deps, watch, { requester: principal, sessionId });
+      const standing = await sessionAccessOf(deps, principal, { sessionId, scope: 'invoke' });
       if (!standing) return null;
       requireAllowed(deps, standing, { kind: 'read' });
       return sessionView(deps, watch, { standing, whole: standing.grant.grantId === OWNER_GRANT });
     },
-    async close(who, sessionId) {
-      requireUser(who, 'host');
-      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+    async close(requester, sessionId) {
+      requireUser(requester, 'host');
+      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       const session = standing && (await backend.sessions.close(sessionId));
       if (!session) return null;
       hint(sessionId);
       return sessionView(deps, watch, { standing: { ...standing, session }, whole: true });
     },
-    async share(who, sessionId, request) {
-      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+    async share(requester, sessionId, request) {
+      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       const { ttlMs, events, actions } = checkGrant(request);
       if (!standing) return null;
       const { grant: parent, site } = standing;
@@ -75,8 +75,8 @@ export function createSessions(deps: Deps, watch: SessionWatch): Rooms {
       if (result.kind === 'added') return { grant: result.grant, token } satisfies NewToken;
       return notMade(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
     },
-    async revoke(who, sessionId, grantId) {
-      const standing = await standingOf(deps, who, { sessionId, scope: 'host' });
+    async revoke(requester, sessionId, grantId) {
+      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
       if (!standing || !isId(grantId) || !mayRevoke(standing, grantId)) return null;
       const revoked = await backend.sessions.revokeGrant(sessionId, grantId);
       if (revoked && revoked.length > 0) hint(sessionId);
@@ -111,9 +111,9 @@ function opened(deps: Deps, watch: SessionWatch, { session, site, token }: Openi
 async function adminView(
   deps: Deps,
   watch: SessionWatch,
-  { who, sessionId }: { readonly who: Principal | null; readonly sessionId: string },
+  { requester, sessionId }: { readonly requester: Principal | null; readonly sessionId: string },
 ): Promise<SessionView | null> {
-  requireAdmin(who);
+  requireAdmin(requester);
   const session = await findSession(deps, sessionId);
   if (!session) return null;
   const standing = { session, grant: null, ...(await siteOf(deps, session)) };
@@ -128,7 +128,7 @@ function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session
 /**
  * The site, session or parent grant has disappeared since it was read: null as if it never existed, or the given code.
  */
-function notMade({ kind }: NotMade, full: string, gone?: 'session_inactive'): null {
+function notMade({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);
   return gone ? fail(gone, 'The session, or the grant, is over.') : null;
 }

@@ -17,8 +17,8 @@ export function createSites(parts: InvokeParts): Sites {
     ...createRegistry(deps, watch),
     ...createSessions(deps, watch),
     ...createTokens(deps),
-    listen: (who, sessionId, names) => listen(deps, viewing, { who, sessionId, names }),
-    subscribe: (who, sessionId, names) => subscribe(deps, viewing, { who, sessionId, names }),
-    invoke: (who, sessionId, request) => invokeSite(parts, { who, sessionId, request }),
+    listen: (requester, sessionId, names) => listen(deps, viewing, { requester, sessionId, names }),
+    subscribe: (requester, sessionId, names) => subscribe(deps, viewing, { requester, sessionId, names }),
+    invoke: (requester, sessionId, request) => invokeSite(parts, { requester, sessionId, request }),
   };
 }

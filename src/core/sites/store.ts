@@ -1,4 +1,4 @@
-import type { Maybe } from '../maybe.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 import type { Grant, SiteSession } from './session.ts';
 import type { Site, SiteKey } from './site.ts';
@@ -12,21 +12,21 @@ export interface SiteStore {
    * Atomic. Creates the site, or replaces its definition (its sessions and `registeredAt` stay). `full`: the owner has
    * SITES_PER_USER others.
    */
-  put(site: NewSite): Maybe<{ readonly kind: 'put'; readonly site: Site } | { readonly kind: 'full' }>;
+  put(site: NewSite): MaybePromise<{ readonly kind: 'put'; readonly site: Site } | { readonly kind: 'full' }>;
   /**
    * Atomic. Removes the definition and closes each of its sessions that is not over; returns their ids. Null: there is
    * no such site. Idempotent.
    */
-  remove(key: SiteKey): Maybe<{ readonly site: Site; readonly closed: readonly string[] } | null>;
+  remove(key: SiteKey): MaybePromise<{ readonly site: Site; readonly closed: readonly string[] } | null>;
   /** One answer per key, in the order of the keys. One round trip. */
-  get(keys: readonly SiteKey[]): Maybe<readonly (Site | null)[]>;
+  get(keys: readonly SiteKey[]): MaybePromise<readonly (Site | null)[]>;
   /** The sites of one owner or of all, ordered by (owner, site). */
-  list(userId: string | null, page: PageRequest): Maybe<Scan<Site>>;
+  list(userId: string | null, page: PageRequest): MaybePromise<Scan<Site>>;
   /** For each user: the first sites in order, and the total. One round trip. */
   ofUsers(
     userIds: readonly string[],
     first: number,
-  ): Maybe<readonly { readonly total: number; readonly rows: readonly Site[] }[]>;
+  ): MaybePromise<readonly { readonly total: number; readonly rows: readonly Site[] }[]>;
 }
 
 /** A grant to create. It ends `ttlMs` from now, and never later than its parent and the session. */
@@ -47,7 +47,7 @@ export type NewSession = SiteKey & {
  * `gone`: the site, session or parent does not exist or is over. `full`: the limit is reached. In both cases nothing
  * was written.
  */
-export type NotMade = { readonly kind: 'gone' | 'full' };
+export type CreateRefusal = { readonly kind: 'gone' | 'full' };
 
 /**
  * The stored form of a ticket, which one `EventSource` uses instead of a token, also for reconnects: who took it.
@@ -74,34 +74,37 @@ export interface SessionStore {
    */
   prefixOf(userId: string): string;
   /** Atomic: stores the session with its first grant. At most SESSIONS_PER_SITE sessions of a site are not over. */
-  open(session: NewSession): Maybe<{ readonly kind: 'opened'; readonly session: SiteSession } | NotMade>;
+  open(session: NewSession): MaybePromise<{ readonly kind: 'opened'; readonly session: SiteSession } | CreateRefusal>;
   /** One answer per id, in the order of the ids, each with all its grants. One round trip. */
-  get(sessionIds: readonly string[]): Maybe<readonly (SiteSession | null)[]>;
+  get(sessionIds: readonly string[]): MaybePromise<readonly (SiteSession | null)[]>;
   /** Idempotent: the time of the first close stays. Null: there is no such session. */
-  close(sessionId: string): Maybe<SiteSession | null>;
+  close(sessionId: string): MaybePromise<SiteSession | null>;
   /**
    * Atomic. `gone` if the parent is revoked or over by then. At most GRANTS_PER_SESSION grants of a session are not
    * over.
    */
-  addGrant(sessionId: string, grant: NewGrant): Maybe<{ readonly kind: 'added'; readonly grant: Grant } | NotMade>;
+  addGrant(
+    sessionId: string,
+    grant: NewGrant,
+  ): MaybePromise<{ readonly kind: 'added'; readonly grant: Grant } | CreateRefusal>;
   /**
    * Atomic: revokes the grant and all grants derived from it. Returns the ids that are newly revoked (none if it was
    * revoked before). Null: there is no such grant.
    */
-  revokeGrant(sessionId: string, grantId: string): Maybe<readonly string[] | null>;
+  revokeGrant(sessionId: string, grantId: string): MaybePromise<readonly string[] | null>;
   /** The grant of a token, whether over or not, with its session. */
-  findByToken(tokenHash: string): Maybe<{ readonly session: SiteSession; readonly grant: Grant } | null>;
+  findByToken(tokenHash: string): MaybePromise<{ readonly session: SiteSession; readonly grant: Grant } | null>;
   /** `full`: SESSION_TICKETS tickets of the session are not redeemed. A ticket must be redeemed within `ttlMs`. */
   putTicket(
     ticketHash: string,
     ticket: Ticket & { readonly ttlMs: number },
-  ): Maybe<{ readonly kind: 'put'; readonly expiresAt: number } | NotMade>;
+  ): MaybePromise<{ readonly kind: 'put'; readonly expiresAt: number } | CreateRefusal>;
   /**
    * Atomic. The first redemption must be within the ticket's `ttlMs`; after it the ticket may be redeemed again for as
    * long as its session is answered. At most SESSION_TICKETS_REDEEMED tickets of a session stay redeemable like this;
    * the one redeemed longest ago is dropped first. Null: unknown, or too late.
    */
-  redeemTicket(ticketHash: string): Maybe<Ticket | null>;
+  redeemTicket(ticketHash: string): MaybePromise<Ticket | null>;
   /** The sessions of one site, oldest first. */
-  list(key: SiteKey, page: PageRequest): Maybe<Scan<SiteSession>>;
+  list(key: SiteKey, page: PageRequest): MaybePromise<Scan<SiteSession>>;
 }

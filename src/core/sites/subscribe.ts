@@ -2,45 +2,45 @@ import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../clock.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
-import { createFeed, type Shared, type Subscription, type Tenure } from '../live.ts';
+import { createFeed, type SharedSubscription, type Subscription, type Lifetime } from '../live.ts';
 import { checkNames } from './definition.ts';
 import { effectiveEvents } from './policy.ts';
 import { isGrantLive, isOpen, OWNER_GRANT, type SiteSession } from './session.ts';
 import { siteKeyText, type SiteEvent, type SiteKey } from './site.ts';
-import { requireAllowed, standingOf } from './standing.ts';
-import type { Looker, SessionWatch } from './watch.ts';
+import { requireAllowed, sessionAccessOf } from './session-access.ts';
+import type { SessionReader, SessionWatch } from './watch.ts';
 
 type Asked = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly sessionId: string;
   readonly names: readonly string[] | null;
 };
 
 /** See `SiteSessions.listen`. */
-export async function listen(deps: Deps, parts: Parts, asked: Asked): Promise<Shared<SiteEvent> | null> {
-  const { who, sessionId } = asked;
-  const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
+export async function listen(deps: Deps, parts: Parts, asked: Asked): Promise<SharedSubscription<SiteEvent> | null> {
+  const { requester, sessionId } = asked;
+  const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
   const names = checkNames(asked.names);
-  if (!standing || !who) return null;
+  if (!standing || !requester) return null;
   requireAllowed(deps, standing, { kind: 'subscribe', names });
   const { session, site, grant } = standing;
   // The descriptor's own list of names is applied at publication, so that a change to it takes effect at once.
   const effective = site && effectiveEvents(grant, site, names);
-  const held = { sessionId, grantId: grant.grantId, tokenEndsAt: who.expiresAt };
-  return { ...eventsOf(deps, session, effective), tenure: new Viewing(held, parts) };
+  const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
+  return { ...eventsOf(deps, session, effective), lifetime: new Viewing(held, parts) };
 }
 
 /** See `SiteSessions.subscribe`. */
 export async function subscribe(deps: Deps, parts: Parts, asked: Asked): Promise<Subscription<SiteEvent> | null> {
   const shared = await listen(deps, parts, asked);
   if (!shared) return null;
-  const { hear, tenure } = shared;
+  const { hear, lifetime: lifetime } = shared;
   const feed = createFeed<SiteEvent>(() => {
     stopEvents();
-    tenure.close();
+    lifetime.close();
   });
   const stopEvents = hear(feed.push);
-  tenure.endWith(feed);
+  lifetime.endWith(feed);
   return feed.subscription;
 }
 
@@ -52,7 +52,7 @@ function eventsOf(
   { backend: { bus } }: Deps,
   { userId, siteId }: SiteKey,
   names: readonly string[] | null,
-): Pick<Shared<SiteEvent>, 'key' | 'hear'> {
+): Pick<SharedSubscription<SiteEvent>, 'key' | 'hear'> {
   return {
     key: JSON.stringify([userId, siteId, names]),
     hear(push) {
@@ -76,13 +76,13 @@ type Parts = { readonly watch: SessionWatch; readonly clock: Clock };
 /**
  * Lasts as long as the session, the grant and the token. A class, because there is one for each viewer of each site.
  */
-class Viewing implements Tenure, Looker {
+class Viewing implements Lifetime, SessionReader {
   readonly #sessionId: string;
   readonly #grantId: string;
   readonly #tokenEndsAt: number | null;
   readonly #parts: Parts;
   #ended: CallboardError | null = null;
-  #heir: Parameters<Tenure['endWith']>[0] | null = null;
+  #target: Parameters<Lifetime['endWith']>[0] | null = null;
 
   constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: Parts) {
     this.#sessionId = sessionId;
@@ -92,22 +92,22 @@ class Viewing implements Tenure, Looker {
     parts.watch.watch(sessionId, this);
   }
 
-  endWith(heir: Parameters<Tenure['endWith']>[0]): void {
-    if (this.#ended) heir.fail(this.#ended);
-    else this.#heir = heir;
+  endWith(target: Parameters<Lifetime['endWith']>[0]): void {
+    if (this.#ended) target.fail(this.#ended);
+    else this.#target = target;
   }
 
   close(): void {
-    this.#heir = null;
+    this.#target = null;
     this.#parts.watch.unwatch(this.#sessionId, this);
   }
 
   look(session: SiteSession | null): void {
     this.#ended ??= this.#endOf(session, this.#parts.clock.now());
-    if (!this.#ended || !this.#heir) return;
-    const heir = this.#heir;
-    this.#heir = null;
-    heir.fail(this.#ended);
+    if (!this.#ended || !this.#target) return;
+    const target = this.#target;
+    this.#target = null;
+    target.fail(this.#ended);
   }
 
   /** Why it is over; null while it is not. */

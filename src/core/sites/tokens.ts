@@ -3,9 +3,9 @@ import type { Bus } from '../bus.ts';
 import type { Deps } from '../deps.ts';
 import { fail } from '../errors.ts';
 import { SESSION_TICKETS, TICKET_MS } from '../limits.ts';
-import type { RedeemedTicket, SiteSessions } from './room.ts';
+import type { RedeemedTicket, SiteSessions } from './api.ts';
 import { isGrantLive, OWNER_GRANT } from './session.ts';
-import { findSession, requireAllowed, standingOf } from './standing.ts';
+import { findSession, requireAllowed, sessionAccessOf } from './session-access.ts';
 
 const GRANT = 'cbg_';
 const TICKET = 'cbt_';
@@ -40,13 +40,13 @@ export function createTokens(deps: Deps): Pick<SiteSessions, 'ticket' | 'redeem'
   const { backend, clock, crypto } = deps;
   const nextOrder = createOrder(deps);
   return {
-    async ticket(who, sessionId) {
-      const standing = await standingOf(deps, who, { sessionId, scope: 'invoke' });
-      if (!standing || !who) return null;
+    async ticket(requester, sessionId) {
+      const standing = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
+      if (!standing || !requester) return null;
       requireAllowed(deps, standing, { kind: 'subscribe', names: null });
       const { token, tokenHash } = mint(deps, TICKET, standing.session.userId);
       const { grantId } = standing.grant;
-      const ticket = { sessionId, grantId, holderExpiresAt: who.expiresAt, ttlMs: TICKET_MS };
+      const ticket = { sessionId, grantId, holderExpiresAt: requester.expiresAt, ttlMs: TICKET_MS };
       const result = await backend.sessions.putTicket(tokenHash, ticket);
       if (result.kind === 'put') return { ticket: token, expiresAt: result.expiresAt };
       if (result.kind === 'gone') fail('session_inactive', 'The session is over.');

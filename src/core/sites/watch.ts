@@ -1,10 +1,10 @@
 import type { Cancel } from '../clock.ts';
-import { isAway } from '../errors.ts';
+import { isStoreUnavailable } from '../errors.ts';
 import type { Deps } from '../deps.ts';
 import { SESSION_WATCH_MS } from '../limits.ts';
 import type { SiteSession } from './session.ts';
 
-export interface Looker {
+export interface SessionReader {
   /** Called with the present session; null: it is no longer stored. */
   look(session: SiteSession | null): void;
 }
@@ -15,15 +15,15 @@ export interface SessionWatch {
    * Passes the present session to `looker` whenever a hint says that something of it ended, and at least every
    * SESSION_WATCH_MS, because hints may be lost.
    */
-  watch(sessionId: string, looker: Looker): void;
+  watch(sessionId: string, looker: SessionReader): void;
   /** Idempotent. */
-  unwatch(sessionId: string, looker: Looker): void;
+  unwatch(sessionId: string, looker: SessionReader): void;
   /** Number of watchers of a session on this node. */
   count(sessionId: string): number;
 }
 
 /** Watchers of one session, so that a hint costs only as much as that session has watchers. */
-type Watched = { readonly lookers: Set<Looker>; readonly stopHints: Cancel };
+type Watched = { readonly lookers: Set<SessionReader>; readonly stopHints: Cancel };
 
 export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch {
   const watched = new Map<string, Watched>();
@@ -37,13 +37,13 @@ export function createSessionWatch({ backend, clock, log }: Deps): SessionWatch 
   };
   const readSafely = (sessionIds: readonly string[]): void => {
     read(sessionIds).catch((error: unknown) => {
-      if (!isAway(error)) log.warn({ err: error }, 'watched sessions could not be read');
+      if (!isStoreUnavailable(error)) log.warn({ err: error }, 'watched sessions could not be read');
     });
   };
   const begin = (sessionId: string): Watched => {
     stop ??= clock.every(SESSION_WATCH_MS, () => readSafely([...watched.keys()]));
     const stopHints = backend.bus.subscribe(`session:${sessionId}`, () => readSafely([sessionId]));
-    const row = { lookers: new Set<Looker>(), stopHints };
+    const row = { lookers: new Set<SessionReader>(), stopHints };
     watched.set(sessionId, row);
     return row;
   };

@@ -2,7 +2,7 @@ import { knownUser, requireAdmin, requirePrincipal, subjectOf } from '../auth/pr
 import type { Users, UserView } from '../core.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
-import { both } from '../maybe.ts';
+import { both } from '../maybe-promise.ts';
 import { comparePositions, type ObservedSource, type PageRequest, type Position, type Scan } from '../page.ts';
 import { silentSources, withGaps } from '../silence.ts';
 
@@ -11,8 +11,8 @@ export function createUsers(deps: Deps): Users {
   const { backend, clock, cursors } = deps;
   const { connections, history } = backend;
   return {
-    async list(who, args) {
-      const listing = { name: 'users', filter: null, asker: subjectOf(requireAdmin(who)) };
+    async list(requester, args) {
+      const listing = { name: 'users', filter: null, requester: subjectOf(requireAdmin(requester)) };
       const request = cursors.request(listing, args);
       const silent = silentSources(deps, 'connections');
       const [byConnection, byStream, late] = await Promise.all([
@@ -27,8 +27,8 @@ export function createUsers(deps: Deps): Users {
       );
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
-    get(who, asked) {
-      const userId = knownUser(who, asked);
+    get(requester, asked) {
+      const userId = knownUser(requester, asked);
       if (userId === null) return null;
       const counted = both(
         connections.ofUsers([userId], 1),
@@ -42,7 +42,7 @@ export function createUsers(deps: Deps): Users {
         const user = { userId, connections: byConnection?.total ?? 0, streams: byStream?.total ?? 0 };
         const gaps = byStream?.gaps ?? [];
         const observed = user.connections > 0 || user.streams > 0 || gaps.length > 0;
-        const asksForItself = requirePrincipal(who).kind === 'user';
+        const asksForItself = requirePrincipal(requester).kind === 'user';
         return observed || asksForItself ? viewOf(user, [...gaps, ...silent], clock.now()) : null;
       });
     },

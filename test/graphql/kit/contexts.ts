@@ -1,8 +1,8 @@
 import { knownUser, readScope, readUser } from '../../../src/core/auth/principal.ts';
 import { contextStatus, windowStatus, type ExecutionContext } from '../../../src/core/contexts/context.ts';
-import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/room.ts';
+import type { ContextQuery, Contexts, WindowQuery, WorkerQuery } from '../../../src/core/contexts/api.ts';
 import type { CountedWindow } from '../../../src/core/contexts/store.ts';
-import type { Who } from '../../../src/core/core.ts';
+import type { Requester } from '../../../src/core/core.ts';
 import { trustJson } from '../../../src/core/json.ts';
 import { paged, type Listing } from './pages.ts';
 import { T0 } from './rows.ts';
@@ -65,26 +65,26 @@ export function countedWindow(
 
 /** The room over fixed rows, with real pages; its store's filters are tried elsewhere. */
 export function contextsRoom({ contexts: all, windows }: FakeSites, calls: string[]): Contexts {
-  const listing = (who: Who, filter: unknown): Listing<ExecutionContext> => ({
+  const listing = (requester: Requester, filter: unknown): Listing<ExecutionContext> => ({
     name: 'contexts',
     filter,
-    who,
+    requester,
     position: (row) => [row.userId, row.clientId, row.contextId],
   });
-  const ofWindows = (who: Who, filter: unknown): Listing<CountedWindow> => ({
+  const ofWindows = (requester: Requester, filter: unknown): Listing<CountedWindow> => ({
     name: 'windows',
     filter,
-    who,
+    requester,
     position: ({ window }) => [window.userId, window.clientId, window.windowId],
   });
-  const kept = (who: Who, query: ContextQuery): ExecutionContext[] => {
-    const userId = readScope(who, query.userId);
+  const kept = (requester: Requester, query: ContextQuery): ExecutionContext[] => {
+    const userId = readScope(requester, query.userId);
     return all.filter(
       (row) => matches(row, { ...query, userId }) && (query.status ?? contextStatus(row)) === contextStatus(row),
     );
   };
-  const keptWindows = (who: Who, query: WindowQuery): CountedWindow[] => {
-    const userId = readScope(who, query.userId);
+  const keptWindows = (requester: Requester, query: WindowQuery): CountedWindow[] => {
+    const userId = readScope(requester, query.userId);
     return windows.filter(
       ({ window }) =>
         matches(window, { ...query, userId }) && (query.status ?? windowStatus(window)) === windowStatus(window),
@@ -97,36 +97,38 @@ export function contextsRoom({ contexts: all, windows }: FakeSites, calls: strin
     ],
   });
   return {
-    async list(who, query, page) {
+    async list(requester, query, page) {
       calls.push('contexts.list');
-      return paged(kept(who, query), page, listing(who, clean(query)));
+      return paged(kept(requester, query), page, listing(requester, clean(query)));
     },
-    lists(who, queries, first) {
+    lists(requester, queries, first) {
       calls.push('contexts.lists');
-      return queries.map((query) => paged(kept(who, query), { first }, listing(who, clean(query))));
+      return queries.map((query) => paged(kept(requester, query), { first }, listing(requester, clean(query))));
     },
-    async count(who, query) {
-      return { count: kept(who, query).length, completeness: completeness(kept(who, query).length) };
+    async count(requester, query) {
+      return { count: kept(requester, query).length, completeness: completeness(kept(requester, query).length) };
     },
-    async windows(who, query, page) {
+    async windows(requester, query, page) {
       calls.push('contexts.windows');
-      return paged(keptWindows(who, query), page, ofWindows(who, clean(query)));
+      return paged(keptWindows(requester, query), page, ofWindows(requester, clean(query)));
     },
-    windowLists(who, queries, first) {
+    windowLists(requester, queries, first) {
       calls.push('contexts.windowLists');
-      return queries.map((query) => paged(keptWindows(who, query), { first }, ofWindows(who, clean(query))));
+      return queries.map((query) =>
+        paged(keptWindows(requester, query), { first }, ofWindows(requester, clean(query))),
+      );
     },
-    async windowCount(who, query) {
-      return { count: keptWindows(who, query).length, completeness: completeness(0) };
+    async windowCount(requester, query) {
+      return { count: keptWindows(requester, query).length, completeness: completeness(0) };
     },
-    async window(who, userId, windowId) {
-      const known = knownUser(who, userId);
+    async window(requester, userId, windowId) {
+      const known = knownUser(requester, userId);
       return windows.find(({ window }) => window.userId === known && window.windowId === windowId) ?? null;
     },
-    async workers(who, queries, first) {
+    async workers(requester, queries, first) {
       calls.push('contexts.workers');
       return queries.map((query) => {
-        const userId = readUser(who, query.userId);
+        const userId = readUser(requester, query.userId);
         const items = all.filter((row) => row.userId === userId && isWorkerOf(row, query)).slice(0, first);
         return { items, completeness: completeness(items.length) };
       });

@@ -1,6 +1,6 @@
 import { readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
 import type { Connection } from '../../../src/core/connections/connection.ts';
-import type { CancelReceipt, Core, Invocation, PendingRpc, Who } from '../../../src/core/core.ts';
+import type { CancelReceipt, Core, Invocation, PendingRpc, Requester } from '../../../src/core/core.ts';
 import type { Command } from '../../../src/core/delivery/command.ts';
 import { fail } from '../../../src/core/errors.ts';
 import type { Message, ShownPayload } from '../../../src/core/history/message.ts';
@@ -26,7 +26,7 @@ export type FakeData = FakeSites & {
   readonly result: JsonText | null;
   /** Payloads that are kept apart, by message. */
   readonly spilled: Readonly<Record<string, ShownPayload>>;
-  readonly invoke: (who: Who, request: unknown) => Invocation;
+  readonly invoke: (requester: Requester, request: unknown) => Invocation;
   readonly cancel: () => CancelReceipt;
 };
 
@@ -69,7 +69,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     contexts: contextsRoom(data, calls),
     rpc: rpc(data, calls),
     history: history(data, calls),
-    dedup: { allow: (who) => void requireAdmin(who), stats: unprepared, backend: unprepared },
+    dedup: { allow: (requester) => void requireAdmin(requester), stats: unprepared, backend: unprepared },
     ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
     sites: noSites(),
     delivery: delivery(data, calls, updates),
@@ -93,43 +93,48 @@ function users({ connections: all, streams }: FakeData, calls: string[]): Core['
     completeness,
   });
   return {
-    async list(who, page) {
+    async list(requester, page) {
       calls.push('users.list');
-      requireAdmin(who);
-      return paged(ids.map(view), page, { name: 'connections', filter: 'users', who, position: ({ id }) => [id] });
+      requireAdmin(requester);
+      return paged(ids.map(view), page, {
+        name: 'connections',
+        filter: 'users',
+        requester,
+        position: ({ id }) => [id],
+      });
     },
-    async get(who, id) {
-      const userId = readScope(who, id);
+    async get(requester, id) {
+      const userId = readScope(requester, id);
       return userId !== null && ids.includes(userId) ? view(userId) : null;
     },
   };
 }
 
 function connections({ connections: all }: FakeData, calls: string[]): Core['connections'] {
-  const listing = (who: Who, userId: string | null, status: string | null): Listing<Connection> => ({
+  const listing = (requester: Requester, userId: string | null, status: string | null): Listing<Connection> => ({
     name: 'connections',
     filter: { userId, status },
-    who,
+    requester,
     position: (row) => [row.userId, row.clientId],
   });
   const of = (id: string): Connection[] => all.filter(({ userId }) => userId === id);
   return {
-    async list(who, query, page) {
+    async list(requester, query, page) {
       calls.push('connections.list');
-      const userId = readScope(who, query.userId);
-      return paged(userId === null ? all : of(userId), page, listing(who, userId, query.status ?? null));
+      const userId = readScope(requester, query.userId);
+      return paged(userId === null ? all : of(userId), page, listing(requester, userId, query.status ?? null));
     },
-    async get(who, key) {
-      readScope(who, key.userId);
+    async get(requester, key) {
+      readScope(requester, key.userId);
       return all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null;
     },
     many(keys) {
       calls.push('connections.many');
       return keys.map((key) => all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null);
     },
-    ofUsers(who, userIds, first) {
+    ofUsers(requester, userIds, first) {
       calls.push('connections.ofUsers');
-      return userIds.map((id) => summed(of(id), first, listing(who, id, null)));
+      return userIds.map((id) => summed(of(id), first, listing(requester, id, null)));
     },
     events: () => createFeed<never>(() => {}).subscription,
   };
@@ -137,8 +142,8 @@ function connections({ connections: all }: FakeData, calls: string[]): Core['con
 
 function actions({ connections: all }: FakeData): Core['actions'] {
   return {
-    async sample(who, name) {
-      requireAdmin(who);
+    async sample(requester, name) {
+      requireAdmin(requester);
       const items = all.flatMap((row) =>
         row.actions.filter((action) => name === null || action.name === name).map((action) => ({ ...row, action })),
       );
@@ -152,32 +157,32 @@ function actions({ connections: all }: FakeData): Core['actions'] {
 }
 
 function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] {
-  const listing = (who: Who, filter: unknown): Listing<PendingRpc> => ({
+  const listing = (requester: Requester, filter: unknown): Listing<PendingRpc> => ({
     name: 'pending_rpcs',
     filter,
-    who,
+    requester,
     position: ({ waiter }) => [waiter.rpcId],
   });
   const completeness = { complete: true, sources: [] };
   return {
-    invoke: async (who, request) => invoke(requireScope(who, 'invoke'), request),
-    await: async (who, request) => (request.commandId === 'absent' ? null : invoke(who, request)),
+    invoke: async (requester, request) => invoke(requireScope(requester, 'invoke'), request),
+    await: async (requester, request) => (request.commandId === 'absent' ? null : invoke(requester, request)),
     cancel: async (_who, key) => (key.commandId === 'absent' ? null : cancel()),
-    async pending(who, query, page) {
+    async pending(requester, query, page) {
       calls.push('rpc.pending');
-      return paged(waits, page, listing(who, query));
+      return paged(waits, page, listing(requester, query));
     },
     count: async () => ({ count: waits.length, complete: true, completeness }),
     countByNode: async () => ({ items: [{ nodeId: null, count: waits.length }], completeness }),
-    async ofUsers(who, ids, first) {
+    async ofUsers(requester, ids, first) {
       calls.push('rpc.ofUsers');
       const of = (id: string) => waits.filter(({ waiter }) => waiter.userId === id);
-      return ids.map((userId) => summed(of(userId), first, listing(who, { userId })));
+      return ids.map((userId) => summed(of(userId), first, listing(requester, { userId })));
     },
-    async ofClients(who, keys, first) {
+    async ofClients(requester, keys, first) {
       calls.push('rpc.ofClients');
       const of = (text: string) => waits.filter(({ waiter }) => clientKeyText(waiter) === text);
-      return keys.map((key) => summed(of(clientKeyText(key)), first, listing(who, key)));
+      return keys.map((key) => summed(of(clientKeyText(key)), first, listing(requester, key)));
     },
     async ofCommands(keys) {
       calls.push('rpc.ofCommands');
@@ -188,31 +193,31 @@ function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] 
 }
 
 function history({ streams, messages, spilled }: FakeData, calls: string[]): Core['history'] {
-  const listing = (who: Who, filter: unknown): Listing<StreamSummary> => ({
+  const listing = (requester: Requester, filter: unknown): Listing<StreamSummary> => ({
     name: 'streams',
     filter,
-    who,
+    requester,
     position: ({ suffix }) => [suffix],
   });
-  const ofMessages = (who: Who, filter: unknown): Listing<Message> => ({
+  const ofMessages = (requester: Requester, filter: unknown): Listing<Message> => ({
     name: 'messages',
     filter,
-    who,
+    requester,
     position: ({ id }) => [id],
   });
   const of = (id: string): StreamSummary[] => streams.filter(({ userId }) => userId === id);
   return {
-    async streams(who, userId, prefix, page) {
+    async streams(requester, userId, prefix, page) {
       calls.push('history.streams');
       const rows = of(userId).filter(({ suffix }) => suffix.startsWith(prefix ?? ''));
-      return paged(rows, page, listing(who, { userId, prefix }));
+      return paged(rows, page, listing(requester, { userId, prefix }));
     },
-    ofUsers(who, ids, first) {
+    ofUsers(requester, ids, first) {
       calls.push('history.ofUsers');
-      return ids.map((userId) => summed(of(userId), first, listing(who, { userId, prefix: null })));
+      return ids.map((userId) => summed(of(userId), first, listing(requester, { userId, prefix: null })));
     },
-    async messages(who, { stream, ...query }, page) {
-      readScope(who, stream.slice(0, stream.indexOf('/')));
+    async messages(requester, { stream, ...query }, page) {
+      readScope(requester, stream.slice(0, stream.indexOf('/')));
       const kinds = query.kinds ?? null;
       const rows = messages.filter(
         ({ userId, suffix, kind, at }) =>
@@ -222,13 +227,13 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
           at < (query.beforeTime ?? Infinity),
       );
       return messages.some(({ userId, suffix }) => stream === `${userId}/${suffix}`)
-        ? paged(rows, page, ofMessages(who, { stream, ...query }))
+        ? paged(rows, page, ofMessages(requester, { stream, ...query }))
         : null;
     },
-    async ofCommand(who, userId, commandId, page) {
-      readScope(who, userId);
+    async ofCommand(requester, userId, commandId, page) {
+      readScope(requester, userId);
       const rows = messages.filter((row) => row.commandId === commandId);
-      return paged(rows, page, ofMessages(who, { userId, commandId }));
+      return paged(rows, page, ofMessages(requester, { userId, commandId }));
     },
     async payloads(asked) {
       calls.push(`history.payloads ${asked.map(({ id }) => id).join(' ')}`);
@@ -242,8 +247,8 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
 function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>): Core['delivery'] {
   const find = (commandId: string): Command | null => data.commands.find((row) => row.commandId === commandId) ?? null;
   return {
-    async command(who, key) {
-      if (who?.kind === 'user' && who.userId !== key.userId) return null;
+    async command(requester, key) {
+      if (requester?.kind === 'user' && requester.userId !== key.userId) return null;
       return find(key.commandId);
     },
     many: (keys) => keys.map(({ commandId }) => find(commandId)),

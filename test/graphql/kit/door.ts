@@ -4,7 +4,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import type { Log } from '../../../src/core/log.ts';
-import { createGraphqlDoor, type GraphqlDoorOptions } from '../../../src/graphql/door.ts';
+import { createGraphqlHandler, type GraphqlHandlerOptions } from '../../../src/graphql/http/handler.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { admin, testCore, user } from '../../kit/core.ts';
 import { createWires, smallSchema, type Wires } from './small.ts';
@@ -23,7 +23,7 @@ export type TestDoor = AsyncDisposable & {
   ask(query: string, options?: Ask): Promise<Answer>;
 };
 export type Ask = {
-  readonly who?: string | null;
+  readonly requester?: string | null;
   readonly variables?: Record<string, unknown>;
   readonly accept?: string;
 };
@@ -46,19 +46,19 @@ export function principals(): Map<string, Principal> {
 }
 
 export async function openDoor(
-  options: Partial<GraphqlDoorOptions> & { who?: Map<string, Principal>; schema?: GraphQLSchema } = {},
+  options: Partial<GraphqlHandlerOptions> & { requester?: Map<string, Principal>; schema?: GraphQLSchema } = {},
 ): Promise<TestDoor> {
   const { core, clock, counts, ...life } = await testCore();
   const wires = createWires();
   const lines: Line[] = [];
-  const known = options.who ?? principals();
+  const known = options.requester ?? principals();
   const own = options.schema === undefined;
-  const door = createGraphqlDoor({
+  const door = createGraphqlHandler({
     schema: smallSchema,
     core,
     log: recordLog(lines),
     introspection: 'admin',
-    ...(own && { makeContext: ({ who, signal }) => ({ who, signal, wires, seen: new Set() }) }),
+    ...(own && { makeContext: ({ requester, signal }) => ({ requester, signal, wires, seen: new Set() }) }),
     ...options,
   });
   const server = createServer((req, res) => void front(req, res, { door, known }));
@@ -81,13 +81,13 @@ export async function openDoor(
   };
 }
 
-async function ask(url: string, query: string, { who = 'alice', variables, accept }: Ask): Promise<Answer> {
+async function ask(url: string, query: string, { requester = 'alice', variables, accept }: Ask): Promise<Answer> {
   const response = await fetch(url, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
       accept: accept ?? 'application/graphql-response+json',
-      ...(who !== null && { authorization: `Bearer ${who}` }),
+      ...(requester !== null && { authorization: `Bearer ${requester}` }),
     },
     body: JSON.stringify({ query, variables }),
   });
@@ -96,15 +96,15 @@ async function ask(url: string, query: string, { who = 'alice', variables, accep
   return { status: response.status, text, data, errors, code: errors[0]?.extensions?.code, headers: response.headers };
 }
 
-type Front = { readonly door: ReturnType<typeof createGraphqlDoor>; readonly known: Map<string, Principal> };
+type Front = { readonly door: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
 
 /** What the HTTP front promises the door: who asks, and a parsed body of a right content type. */
 async function front(req: IncomingMessage, res: ServerResponse, { door, known }: Front): Promise<void> {
   try {
     const token = req.headers.authorization?.replace(/^Bearer /, '');
-    const who = token === undefined ? null : known.get(token);
-    if (who === undefined) throw new CallboardError('unauthenticated', 'This token is not known.');
-    door.handle(req, res, { who, body: req.method === 'POST' ? await readBody(req) : undefined });
+    const requester = token === undefined ? null : known.get(token);
+    if (requester === undefined) throw new CallboardError('unauthenticated', 'This token is not known.');
+    door.handle(req, res, { requester, body: req.method === 'POST' ? await readBody(req) : undefined });
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     door.refuse(res, error);

@@ -1,5 +1,5 @@
 import { subjectOf } from '../../../src/core/auth/principal.ts';
-import type { Summary, Who } from '../../../src/core/core.ts';
+import type { Summary, Requester } from '../../../src/core/core.ts';
 import { Cursors, type PageArgs } from '../../../src/core/cursor.ts';
 import { comparePositions, scanSorted, type EvidenceSource, type Page } from '../../../src/core/page.ts';
 import { createCrypto } from '../../../src/platform/crypto.ts';
@@ -11,13 +11,17 @@ const cursors = new Cursors(createCrypto('k'.repeat(32)));
 export type Listing<T> = {
   readonly name: EvidenceSource;
   readonly filter: unknown;
-  readonly who: Who;
+  readonly requester: Requester;
   readonly position: (row: T) => readonly string[];
 };
 
 /** A page as core makes it, cursors included. */
-export function paged<T>(rows: readonly T[], args: PageArgs, { name, filter, who, position }: Listing<T>): Page<T> {
-  const listing = { name, filter, asker: who ? subjectOf(who) : '' };
+export function paged<T>(
+  rows: readonly T[],
+  args: PageArgs,
+  { name, filter, requester, position }: Listing<T>,
+): Page<T> {
+  const listing = { name, filter, requester: requester ? subjectOf(requester) : '' };
   const request = cursors.request(listing, args);
   const { after } = request;
   const rest = rows.filter((row) => after === null || comparePositions(position(row), after) > 0);

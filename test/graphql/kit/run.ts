@@ -2,15 +2,15 @@ import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQL
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import type { Core } from '../../../src/core/core.ts';
 import type { Log } from '../../../src/core/log.ts';
-import { createContext } from '../../../src/graphql/context.ts';
-import { schema } from '../../../src/graphql/schema.ts';
+import { createContext } from '../../../src/graphql/schema/context.ts';
+import { schema } from '../../../src/graphql/schema/schema.ts';
 
 export const admin: Principal = { kind: 'admin', name: 'root', expiresAt: null };
 export const ann: Principal = { kind: 'user', userId: 'ann', scopes: new Set(['invoke']), expiresAt: null };
 
 export type Asked = {
   readonly core: Core;
-  readonly who?: Principal | null;
+  readonly requester?: Principal | null;
   readonly variables?: Readonly<Record<string, unknown>>;
   readonly schema?: GraphQLSchema;
   /** Takes what is written to the audit log. */
@@ -18,12 +18,12 @@ export type Asked = {
   readonly signal?: AbortSignal;
 };
 
-function prepare(document: string, { core, who = admin, variables, schema: of = schema, audit, signal }: Asked) {
+function prepare(document: string, { core, requester = admin, variables, schema: of = schema, audit, signal }: Asked) {
   const parsed = parse(document);
   const faults = validate(of, parsed);
   if (faults.length > 0) throw new AggregateError(faults, faults.map(({ message }) => message).join('; '));
   const noted: Log = { debug() {}, warn() {}, error() {}, info: (fields) => void audit?.push(fields) };
-  const contextValue = createContext({ core, who, log: noted, signal });
+  const contextValue = createContext({ core, requester, log: noted, signal });
   return { schema: of, document: parsed, contextValue, ...(variables && { variableValues: variables }) };
 }
 

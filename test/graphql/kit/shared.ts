@@ -8,7 +8,7 @@ import {
 } from 'graphql';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError, fail } from '../../../src/core/errors.ts';
-import { createFeed, type Live, type Shared, type Tenure } from '../../../src/core/live.ts';
+import { createFeed, type LiveEvent, type SharedSubscription, type Lifetime } from '../../../src/core/live.ts';
 
 /** One room of news, as its tests see it from behind. */
 export type Newsroom = {
@@ -27,32 +27,33 @@ export type Newsroom = {
 };
 
 type Item = { readonly text: string };
-type Context = { readonly who: Principal | null };
+type Context = { readonly requester: Principal | null };
 type Args = { readonly room: string };
 
-const NAME = ({ who }: Context): string => (who?.kind === 'user' ? who.userId : (who?.kind ?? 'nobody'));
+const NAME = ({ requester }: Context): string =>
+  requester?.kind === 'user' ? requester.userId : (requester?.kind ?? 'nobody');
 
 /** Users may hear any room but `secret`; `news` is shared, `own` and `late` look the same and are not. */
 export function createNewsroom(): Newsroom {
   const rooms = new Map<string, Set<(item: Item) => void>>();
-  const running = new Map<Tenure, (() => void) & { readonly user?: string }>();
-  const users = new Map<Tenure, string>();
+  const running = new Map<Lifetime, (() => void) & { readonly user?: string }>();
+  const users = new Map<Lifetime, string>();
   const asked: string[] = [];
   let executions = 0;
-  const tenureOf = (user: string): Tenure => {
-    const tenure: Tenure = {
-      endWith(heir) {
-        running.set(tenure, () => heir.fail(new CallboardError('unauthenticated', 'The grant is over.')));
+  const tenureOf = (user: string): Lifetime => {
+    const lifetime: Lifetime = {
+      endWith(target) {
+        running.set(lifetime, () => target.fail(new CallboardError('unauthenticated', 'The grant is over.')));
       },
       close() {
-        running.delete(tenure);
-        users.delete(tenure);
+        running.delete(lifetime);
+        users.delete(lifetime);
       },
     };
-    users.set(tenure, user);
-    return tenure;
+    users.set(lifetime, user);
+    return lifetime;
   };
-  const listen = ({ room }: Args, context: Context): Shared<Item> => {
+  const listen = ({ room }: Args, context: Context): SharedSubscription<Item> => {
     const user = NAME(context);
     asked.push(user);
     if (room === 'secret') fail('forbidden', 'Not this one.');
@@ -63,17 +64,17 @@ export function createNewsroom(): Newsroom {
         rooms.set(room, listeners.add(push));
         return () => void listeners.delete(push);
       },
-      tenure: tenureOf(user),
+      lifetime: tenureOf(user),
     };
   };
   const subscribe = (_: unknown, args: Args, context: Context) => {
-    const { hear, tenure } = listen(args, context);
+    const { hear, lifetime: lifetime } = listen(args, context);
     const feed = createFeed<Item>(() => {
       stop();
-      tenure.close();
+      lifetime.close();
     });
     const stop = hear(feed.push);
-    tenure.endWith(feed);
+    lifetime.endWith(feed);
     return feed.subscription;
   };
   const count = (): void => void executions++;
@@ -81,7 +82,7 @@ export function createNewsroom(): Newsroom {
     schema: schemaOf({ listen, subscribe, count }),
     asked,
     publish: (room, text) => [...(rooms.get(room) ?? [])].forEach((push) => push({ text })),
-    revoke: (user) => [...users].filter(([, of]) => of === user).forEach(([tenure]) => running.get(tenure)?.()),
+    revoke: (user) => [...users].filter(([, of]) => of === user).forEach(([lifetime]) => running.get(lifetime)?.()),
     sources: () => [...rooms.values()].reduce((sum, { size }) => sum + size, 0),
     executions: () => executions,
     tenures: () => users.size,
@@ -89,17 +90,17 @@ export function createNewsroom(): Newsroom {
 }
 
 type Making = {
-  readonly listen: (args: Args, context: Context) => Shared<Item>;
+  readonly listen: (args: Args, context: Context) => SharedSubscription<Item>;
   readonly subscribe: (source: unknown, args: Args, context: Context) => AsyncIterable<unknown>;
   readonly count: () => void;
 };
 
 function schemaOf({ listen, subscribe, count }: Making): GraphQLSchema {
-  const reader = new GraphQLObjectType<Live<Item>, Context>({
+  const reader = new GraphQLObjectType<LiveEvent<Item>, Context>({
     name: 'Reader',
     fields: { name: { type: GraphQLString, resolve: (_, __, context) => NAME(context) } },
   });
-  const item = new GraphQLObjectType<Live<Item>, Context>({
+  const item = new GraphQLObjectType<LiveEvent<Item>, Context>({
     name: 'Item',
     extensions: { shareable: true },
     fields: {

@@ -14,7 +14,7 @@ export type Wires = {
   opened: PromiseWithResolvers<void>;
 };
 export type SmallContext = {
-  readonly who: Principal | null;
+  readonly requester: Principal | null;
   readonly wires: Wires;
   readonly seen: Set<string>;
   readonly signal?: AbortSignal | undefined;
@@ -113,7 +113,9 @@ builder.queryType({
     }),
     cat: t.field({ type: Cat, resolve: async () => things[1] }),
     strictDog: t.field({ type: Dog, resolve: () => things[2] }),
-    me: t.string({ resolve: (_, __, { who }) => (who?.kind === 'user' ? who.userId : (who?.kind ?? null)) }),
+    me: t.string({
+      resolve: (_, __, { requester }) => (requester?.kind === 'user' ? requester.userId : (requester?.kind ?? null)),
+    }),
     boom: t.string({
       resolve: () => {
         throw new Error(SECRET);
@@ -205,9 +207,9 @@ builder.subscriptionType({
       },
       resolve: () => 1,
     }),
-    who: t.string({
+    requester: t.string({
       subscribe: (_, __, { wires }) => openFeed(wires, null),
-      resolve: (_value, _args, { who }) => (who?.kind === 'user' ? who.userId : 'admin'),
+      resolve: (_value, _args, { requester }) => (requester?.kind === 'user' ? requester.userId : 'admin'),
     }),
   }),
 });

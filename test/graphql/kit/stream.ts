@@ -56,12 +56,12 @@ export async function openRaw(url: string, init: RequestInit): Promise<RawStream
 export function subscribeRaw(
   url: string,
   query: string,
-  options: { who?: string; variables?: unknown } = {},
+  options: { requester?: string; variables?: unknown } = {},
 ): Promise<RawStream> {
-  const { who = 'alice', variables } = options;
+  const { requester = 'alice', variables } = options;
   return openRaw(url, {
     method: 'POST',
-    headers: { accept: 'text/event-stream', 'content-type': 'application/json', authorization: `Bearer ${who}` },
+    headers: { accept: 'text/event-stream', 'content-type': 'application/json', authorization: `Bearer ${requester}` },
     body: JSON.stringify({ query, variables }),
   });
 }

@@ -1,11 +1,11 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { Wire } from '../../../src/graphql/sse-wire.ts';
+import { SseStream } from '../../../src/web/sse-stream.ts';
 import { FakeClock } from '../../kit/clock.ts';
 
 /** A stream from both of its ends. */
 export type Ends = {
-  readonly wire: Wire;
+  readonly wire: SseStream;
   readonly res: ServerResponse;
   /** The relay's own end. */
   readonly socket: Socket;
@@ -62,7 +62,7 @@ export async function streaming(): Promise<Streaming> {
         return write(chunk);
       };
       const house = { clock, direct, onClose: () => {} };
-      const wire = new Wire(res, { house, terms: { onClose: () => {}, expiresAt: null, farewell: null } });
+      const wire = new SseStream(res, { house, terms: { onClose: () => {}, expiresAt: null, farewell: null } });
       const until = async (part: string): Promise<void> => {
         while (!text.includes(part)) await new Promise<void>((done) => waiting.add(done));
       };

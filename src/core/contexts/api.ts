@@ -1,0 +1,78 @@
+import type { Principal } from '../auth/principal.ts';
+import type { ClientType } from '../connections/connection.ts';
+import type { PageArgs } from '../cursor.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Completeness, Page } from '../page.ts';
+import type { ContextStatus, ExecutionContext, Ownership, WindowStatus } from './context.ts';
+import type { CountedWindow } from './store.ts';
+
+type Asker = Principal | null;
+
+/**
+ * An absent member does not filter; the others must all match. Without `userId`, a user gets its own contexts and an
+ * administrator those of all users.
+ */
+export type ContextQuery = {
+  readonly userId?: string | null | undefined;
+  readonly clientId?: string | null | undefined;
+  readonly clientType?: ClientType | null | undefined;
+  readonly status?: ContextStatus | null | undefined;
+  readonly ownership?: Ownership | null | undefined;
+  readonly windowId?: string | null | undefined;
+};
+
+export type WindowQuery = {
+  readonly userId?: string | null | undefined;
+  readonly clientId?: string | null | undefined;
+  readonly clientType?: ClientType | null | undefined;
+  readonly status?: WindowStatus | null | undefined;
+  readonly ownership?: Ownership | null | undefined;
+};
+
+/**
+ * A worker is a context whose ownership is `worker` and that is not closed. `idle`: it has no task. `assigned`: it has
+ * a task. `available`: it has no task, its client reports it as idle, and the client's link is up. `task`: it has the
+ * task `taskId`.
+ */
+export type WorkerView =
+  { readonly view: 'idle' | 'assigned' | 'available' } | { readonly view: 'task'; readonly taskId: string };
+
+/** A query for the workers of one user. */
+export type WorkerQuery = WorkerView & {
+  readonly userId: string;
+  readonly clientType?: ClientType | null | undefined;
+};
+
+export type WorkerList = { readonly items: readonly ExecutionContext[]; readonly completeness: Completeness };
+export type RegistryCount = { readonly count: number; readonly completeness: Completeness };
+
+/**
+ * The contexts and windows in which clients can run work, as they report them. Reading does not assign, renew or
+ * release anything. A worker's task is its current assignment in this registry and proves neither a durable job nor an
+ * effect.
+ */
+export interface Contexts {
+  list(requester: Asker, query: ContextQuery, page: PageArgs): Promise<Page<ExecutionContext>>;
+  /** For nested fields: for each query the first page that `list` gives. One round trip. */
+  lists(
+    requester: Asker,
+    queries: readonly ContextQuery[],
+    first: number,
+  ): MaybePromise<readonly Page<ExecutionContext>[]>;
+  count(requester: Asker, query: ContextQuery): Promise<RegistryCount>;
+  windows(requester: Asker, query: WindowQuery, page: PageArgs): Promise<Page<CountedWindow>>;
+  /** As `lists`, for windows. */
+  windowLists(
+    requester: Asker,
+    queries: readonly WindowQuery[],
+    first: number,
+  ): MaybePromise<readonly Page<CountedWindow>[]>;
+  windowCount(requester: Asker, query: WindowQuery): Promise<RegistryCount>;
+  /** Null: absent or foreign. */
+  window(requester: Asker, userId: string, windowId: string): Promise<CountedWindow | null>;
+  /**
+   * For each query at most `first` workers (1 to WORKER_LIST), in order of client and context. One round trip, unless a
+   * query has to scan so many rows that it needs more.
+   */
+  workers(requester: Asker, queries: readonly WorkerQuery[], first: number): Promise<readonly WorkerList[]>;
+}

@@ -1,0 +1,14 @@
+import type { Code } from '../errors.ts';
+
+/**
+ * Messages for ends that no client reported, the same in every backend. For a code without a message, the code itself
+ * is used.
+ */
+export const END_MESSAGES: Partial<Record<Code, string>> = {
+  connect_timeout: 'The client did not connect in time; nothing was written to it.',
+  queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',
+  response_timeout: 'The client reported no end before the deadline; the command may have run.',
+  instance_replaced: 'Another instance of the client took over.',
+  node_lost: 'The node that held the link was lost.',
+  store_lost: 'The store lost data that it had confirmed.',
+};

@@ -1,0 +1,159 @@
+import { ByClient } from '../by-client.ts';
+import type { ClientKey, CommandKey } from '../ids.ts';
+import { LazyMap, LazySet } from '../lazy.ts';
+import { LEAVING_LINKS } from '../limits.ts';
+import type { Binding, DispatchResult } from './commands.ts';
+import type { ClientLink } from './link.ts';
+
+/** A recorded dispatch that is not yet written to its link. */
+export type Held = {
+  readonly key: CommandKey;
+  readonly result: Extract<DispatchResult, { kind: 'dispatch' }>;
+  readonly at: number;
+  /** A cancel that was requested while the dispatch was held. */
+  cancel: { readonly reason: string | null } | null;
+};
+
+/** `wake` is called as soon as `over` holds. */
+export type OutletWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
+
+/** The queue and the window of one link on this node. */
+export type LinkQueue = {
+  readonly client: ClientKey;
+  readonly binding: Binding;
+  readonly link: ClientLink;
+  /** Queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
+  readonly queue: LazyMap<string, CommandKey>;
+  /** Ids of commands that are dispatched, or being dispatched, and have not ended. */
+  readonly window: LazySet<string>;
+  /** False until the client is welcomed. */
+  open: boolean;
+  /** True: nothing more is dispatched on this link, and queued commands wait for the client's next link. */
+  quiet: boolean;
+  /**
+   * Commands that are dispatched but not written yet, because the socket had back-pressure when the store answered. In
+   * the order of dispatch; created with the first one.
+   */
+  held: Map<string, Held> | null;
+  /** Dispatches that the store has not answered yet. */
+  asked: number;
+  /**
+   * How many of those are retried because the store was unavailable. No other dispatch begins until it has answered, so
+   * that the order holds.
+   */
+  unanswered: number;
+  readonly waits: OutletWait[];
+};
+
+export function createOutlet(client: ClientKey, binding: Binding, link: ClientLink): LinkQueue {
+  const own = { queue: new LazyMap<string, CommandKey>(), window: new LazySet<string>(), waits: [] };
+  return { client, binding, link, ...own, open: false, quiet: false, held: null, asked: 0, unanswered: 0 };
+}
+
+/** Whether the link still has commands to finish: those in flight and, unless it is quiet, those queued. */
+export function isBusy({ quiet, queue, window }: LinkQueue): boolean {
+  return window.size > 0 || (!quiet && queue.size > 0);
+}
+
+export function isHolding({ held }: LinkQueue): boolean {
+  return held !== null && held.size > 0;
+}
+
+/** Whether the store has answered every dispatch that was begun. */
+export function isAnswered({ asked }: LinkQueue): boolean {
+  return asked === 0;
+}
+
+/** Resolves once `over` holds for the link, or once all its waits are ended. */
+export function waitFor(linkQueue: LinkQueue, over: OutletWait['over']): Promise<void> {
+  return new Promise((wake) => {
+    linkQueue.waits.push({ over, wake });
+    settleWaits(linkQueue);
+  });
+}
+
+export function settleWaits(linkQueue: LinkQueue): void {
+  const { waits } = linkQueue;
+  if (waits.length === 0) return;
+  for (const wait of waits.splice(0)) {
+    if (wait.over(linkQueue)) wait.wake();
+    else waits.push(wait);
+  }
+}
+
+/**
+ * The client links of this node. At most one link of each client is bound: the client's commands are dispatched on it.
+ * A leaving link is no longer bound, but some of its commands still run, so it is kept until its socket is gone.
+ */
+export class LinkQueues {
+  readonly #bound = new ByClient<LinkQueue>();
+  readonly #leaving = new ByClient<readonly LinkQueue[]>();
+
+  /**
+   * Binds the link. Returns the link that it replaces: the one that was bound, or else a leaving link of the same
+   * instance.
+   */
+  bind(linkQueue: LinkQueue): LinkQueue | undefined {
+    const { client, binding } = linkQueue;
+    const sameInstance = (other: LinkQueue): boolean => other.binding.instanceId === binding.instanceId;
+    const previous = this.#bound.get(client) ?? this.leaving(client).find(sameInstance);
+    this.#bound.set(client, linkQueue);
+    return previous;
+  }
+
+  /**
+   * Turns the bound link into a leaving one; does nothing to any other link. Returns the leaving link that exceeds the
+   * limit and must be closed.
+   */
+  retire(linkQueue: LinkQueue): LinkQueue | undefined {
+    const { client } = linkQueue;
+    if (this.find(client) !== linkQueue) return undefined;
+    this.#bound.delete(client);
+    const leaving = [...this.leaving(client), linkQueue];
+    this.#leaving.set(client, leaving);
+    return leaving.length > LEAVING_LINKS ? leaving[0] : undefined;
+  }
+
+  remove(linkQueue: LinkQueue): void {
+    const { client } = linkQueue;
+    if (this.find(client) === linkQueue) this.#bound.delete(client);
+    const left = this.leaving(client).filter((other) => other !== linkQueue);
+    if (left.length > 0) this.#leaving.set(client, left);
+    else this.#leaving.delete(client);
+  }
+
+  /** The bound link of this client. */
+  find(client: ClientKey): LinkQueue | undefined {
+    return this.#bound.get(client);
+  }
+
+  leaving(client: ClientKey): readonly LinkQueue[] {
+    return this.#leaving.size === 0 ? NONE : (this.#leaving.get(client) ?? NONE);
+  }
+
+  /** The link that this command was dispatched on, or is being dispatched on. */
+  runningOn(key: CommandKey): LinkQueue | undefined {
+    const runsIt = ({ window }: LinkQueue): boolean => window.has(key.commandId);
+    const bound = this.find(key);
+    return bound && runsIt(bound) ? bound : this.leaving(key).find(runsIt);
+  }
+
+  /** Whether the link is registered, bound or leaving. */
+  has(linkQueue: LinkQueue): boolean {
+    return this.find(linkQueue.client) === linkQueue || this.leaving(linkQueue.client).includes(linkQueue);
+  }
+
+  get size(): number {
+    let leaving = 0;
+    for (const linkQueues of this.#leaving.values()) leaving += linkQueues.length;
+    return this.#bound.size + leaving;
+  }
+
+  /** All links, bound and leaving. */
+  *values(): Generator<LinkQueue> {
+    yield* this.#bound.values();
+    for (const linkQueues of this.#leaving.values()) yield* linkQueues;
+  }
+}
+
+const NONE: readonly LinkQueue[] = [];

@@ -1,0 +1,74 @@
+import type { Deps } from '../deps.ts';
+import { isLarge, type PayloadStorage } from '../history/payload-storage.ts';
+import type { StoredPayload } from '../history/message.ts';
+import { commandKeyText, type CommandKey } from '../ids.ts';
+import type { JsonText } from '../json.ts';
+import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../limits.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import { isTerminal, type Command } from './command.ts';
+import { endMessageId, type End, type Report } from './commands.ts';
+
+/**
+ * The reports of clients in the form that history keeps. A large payload is stored only if a row will refer to it;
+ * otherwise a client could fill the store with unrequested payloads.
+ */
+export type StoredReports = {
+  ofEnd(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<StoredPayload>;
+  /** Null: the report makes no row. */
+  ofReport(key: CommandKey, report: Omit<Report, 'kept'>): MaybePromise<StoredPayload | null>;
+  /** Drops what is remembered of a command that ended. */
+  forget(key: CommandKey): void;
+};
+
+/**
+ * How many commands have the time of their last large progress remembered. If one is forgotten early, it may have more
+ * than one row a second.
+ */
+const REMEMBERED = 10_000;
+
+export function createStoredReports({ backend, clock }: Deps, keeper: PayloadStorage): StoredReports {
+  const spilledAt = new Map<string, number>();
+  const find = async (key: CommandKey): Promise<Command | null> => (await backend.commands.get([key]))[0] ?? null;
+  const isDue = (text: string): boolean => clock.now() - (spilledAt.get(text) ?? -Infinity) >= PROGRESS_ROW_MS;
+  const largeEnd = async (key: CommandKey, end: Omit<End, 'kept'>): Promise<StoredPayload> => {
+    const command = await find(key);
+    return command && makesRow(command, end) ? keeper.keepAnyway(end.payload, key.userId) : keeper.note(end.payload);
+  };
+  const largeProgress = async (key: CommandKey, report: Omit<Report, 'kept'>): Promise<StoredPayload | null> => {
+    const command = await find(key);
+    const text = commandKeyText(key);
+    if (!command || isTerminal(command) || command.boundInstanceId !== report.instanceId || !isDue(text)) return null;
+    spilledAt.set(text, clock.now());
+    if (spilledAt.size > REMEMBERED) forgetFirst(spilledAt);
+    return keeper.keepAnyway(report.payload, key.userId);
+  };
+  return {
+    ofEnd: (key, end) => (large(end.payload) ? largeEnd(key, end) : keeper.note(end.payload)),
+    ofReport(key, report) {
+      if (report.kind === 'ack') return null;
+      return large(report.payload) ? largeProgress(key, report) : keeper.note(report.payload);
+    },
+    forget(key) {
+      if (spilledAt.size > 0) spilledAt.delete(commandKeyText(key));
+    },
+  };
+}
+
+/**
+ * Predicts what FINISH does: a repeated end is counted and makes no row, and of late ends only the first few make one.
+ */
+function makesRow({ sightings, commandId }: Command, end: Omit<End, 'kept'>): boolean {
+  const messageId = endMessageId(commandId, end);
+  return sightings.length < SIGHTINGS_PER_COMMAND && !sightings.some((seen) => seen.messageId === messageId);
+}
+
+function large(text: JsonText | null): text is JsonText {
+  return text !== null && isLarge(text);
+}
+
+function forgetFirst(times: Map<string, number>): void {
+  for (const oldest of times.keys()) {
+    times.delete(oldest);
+    return;
+  }
+}

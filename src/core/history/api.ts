@@ -1,0 +1,42 @@
+import type { Requester } from '../auth/principal.ts';
+import type { PageArgs } from '../cursor.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Page, Summary } from '../page.ts';
+import type { Message, MessageKind, ShownPayload } from './message.ts';
+import type { RawMessages, RawQuery } from './raw.ts';
+import type { MessageOrder, StreamSummary } from './store.ts';
+
+/** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
+export type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
+
+export type MessageQuery = {
+  readonly stream: string;
+  readonly afterTime?: number | null | undefined;
+  readonly beforeTime?: number | null | undefined;
+  readonly kinds?: readonly MessageKind[] | null | undefined;
+};
+
+export interface Histories {
+  streams(requester: Requester, userId: string, prefix: string | null, page: PageArgs): Promise<Page<StreamSummary>>;
+  /** For nested fields: for each user the page that `streams` gives without a prefix. One round trip. */
+  ofUsers(
+    requester: Requester,
+    userIds: readonly string[],
+    first: number,
+  ): MaybePromise<readonly Summary<StreamSummary>[]>;
+  /** Null: no such stream, or a foreign one. */
+  messages(requester: Requester, query: MessageQuery, page: MessagePageArgs): Promise<Page<Message> | null>;
+  ofCommand(requester: Requester, userId: string, commandId: string, page: MessagePageArgs): Promise<Page<Message>>;
+  /**
+   * For nested fields, after the messages were authorized and their payloads were requested: one answer per message, in
+   * order. Large payloads are fetched from the spill store.
+   */
+  payloads(messages: readonly Message[]): Promise<readonly ShownPayload[]>;
+  /** Admin only. Throws `raw_history_disabled` if the deployment does not allow it. Null: no such stream. */
+  raw(requester: Requester, query: RawQuery): Promise<RawMessages | null>;
+  /**
+   * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched
+   * (0).
+   */
+  cleanSpill(): MaybePromise<number>;
+}

@@ -1,0 +1,40 @@
+/** A value or a promise of it: the memory backend answers in the same tick, a store over the network does not. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Maps a value; in the same tick if it is not a promise. */
+export function thenDo<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
+  return value instanceof Promise ? value.then(map) : map(value);
+}
+
+/** Maps two values; in the same tick if neither is a promise. Both operations run concurrently. */
+export function both<A, B, T>(
+  first: MaybePromise<A>,
+  second: MaybePromise<B>,
+  map: (first: A, second: B) => T,
+): MaybePromise<T> {
+  if (!(first instanceof Promise) && !(second instanceof Promise)) return map(first, second);
+  return Promise.all([first, second]).then(([one, other]) => map(one, other));
+}
+
+/** Runs `run` now and returns a promise of its value. An error that `run` throws becomes a rejection. */
+export function promised<T>(run: () => MaybePromise<T>): Promise<T> {
+  try {
+    const value = run();
+    return value instanceof Promise ? value : Promise.resolve(value);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** Runs `otherwise` if `run` throws or rejects, and returns its value or throws its error instead. */
+export function orElse<T, U>(
+  run: () => MaybePromise<T>,
+  otherwise: (error: unknown) => MaybePromise<U>,
+): MaybePromise<T | U> {
+  try {
+    const value = run();
+    return value instanceof Promise ? value.catch(otherwise) : value;
+  } catch (error) {
+    return otherwise(error);
+  }
+}

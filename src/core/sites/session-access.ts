@@ -1,0 +1,109 @@
+import { requirePrincipal, requireScope, type GrantPrincipal, type Principal, type Scope } from '../auth/principal.ts';
+import { isLive, type Connection } from '../connections/connection.ts';
+import type { Deps } from '../deps.ts';
+import { fail } from '../errors.ts';
+import { isId } from '../ids.ts';
+import { effectiveActions, effectiveEvents, sessionPolicy, type SessionOperation, type HostedSite } from './policy.ts';
+import type { SessionView, SiteView } from './api.ts';
+import { ownerGrant, sessionState, type Grant, type SiteSession } from './session.ts';
+import type { Site } from './site.ts';
+import type { SessionWatch } from './watch.ts';
+
+/**
+ * What a requester has in a session: the question for `sessionPolicy` without its `deed`. `connector`: the host's live
+ * link.
+ */
+export type SessionAccess = {
+  readonly grant: Grant;
+  readonly session: SiteSession;
+  readonly site: HostedSite | null;
+  readonly connector: Connection | null;
+};
+
+/** The sites, each with whether its host is connected now. One round trip. */
+export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
+  const connections = await backend.connections.get(sites);
+  const now = clock.now();
+  return sites.map((site, i) => ({ ...site, hostConnected: isConnector(connections[i] ?? null, now) }));
+}
+
+/** Only a link whose token had the scope `host` carries a site's commands. */
+function isConnector(connection: Connection | null, now: number): connection is Connection {
+  return isLive(connection, now) && connection.host;
+}
+
+/**
+ * What the requester holds in this session. The owner needs `scope`; a grant is valid for its own session only. Null:
+ * the session is absent or belongs to another user. Throws `forbidden` for an administrator, who cannot take part in
+ * sessions.
+ */
+export async function sessionAccessOf(
+  deps: Deps,
+  requester: Principal | null,
+  { sessionId, scope }: { readonly sessionId: string; readonly scope: Scope },
+): Promise<SessionAccess | null> {
+  const principal = requirePrincipal(requester);
+  if (principal.kind !== 'grant' && requireScope(principal, scope).kind === 'admin')
+    fail('forbidden', 'An administrator may read sessions but not take part in them.');
+  const session = await findSession(deps, sessionId);
+  const grant = session && grantIn(session, principal);
+  return grant && { grant, session, ...(await siteOf(deps, session)) };
+}
+
+export async function findSession({ backend }: Deps, sessionId: string): Promise<SiteSession | null> {
+  if (!isId(sessionId)) return null;
+  const [session] = await backend.sessions.get([sessionId]);
+  return session ?? null;
+}
+
+export async function siteOf(deps: Deps, session: SiteSession): Promise<Pick<SessionAccess, 'site' | 'connector'>> {
+  const [site] = await deps.backend.sites.get([session]);
+  if (!site) return { site: null, connector: null };
+  const [connection = null] = await deps.backend.connections.get([site]);
+  const connector = isConnector(connection, deps.clock.now()) ? connection : null;
+  return { site: { ...site, hostConnected: connector !== null }, connector };
+}
+
+function grantIn(session: SiteSession, requester: Principal): Grant | null {
+  if (requester.kind === 'grant') return requester.sessionId === session.sessionId ? heldBy(session, requester) : null;
+  return requester.kind === 'user' && requester.userId === session.userId ? ownerGrant(session) : null;
+}
+
+/** A grant that is missing was over: only such grants are dropped to make room. */
+function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
+  const grant = grants.find((one) => one.grantId === grantId);
+  return grant ?? fail('unauthenticated', 'The grant is over.');
+}
+
+/** Throws the code of the rule that refuses. */
+export function requireAllowed(deps: Deps, { grant, session, site }: SessionAccess, deed: SessionOperation): void {
+  const verdict = sessionPolicy.allows({ grant, session, site, deed, now: deps.clock.now() });
+  if (!verdict.allowed) fail(verdict.code, verdict.message);
+}
+
+/** The site as a grant's holder may see it: only the names that the grant may use. */
+export function siteView(site: HostedSite, grant: Grant | null): SiteView {
+  if (grant === null) return { ...site, seen: 'whole' };
+  const eventNames = effectiveEvents(grant, site, null) ?? site.eventNames;
+  return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted' };
+}
+
+/** `whole`: the view of the owner and of administrators. */
+export function sessionView(
+  { clock }: Deps,
+  watch: SessionWatch,
+  {
+    standing,
+    whole,
+  }: { readonly standing: Omit<SessionAccess, 'grant'> & { readonly grant: Grant | null }; whole: boolean },
+): SessionView {
+  const { session, site, grant } = standing;
+  return {
+    session,
+    state: sessionState(session, site?.hostConnected ?? false, clock.now()),
+    site: site && siteView(site, whole ? null : grant),
+    grant,
+    grants: whole ? session.grants : null,
+    subscribers: whole ? watch.count(session.sessionId) : null,
+  };
+}

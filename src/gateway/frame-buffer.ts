@@ -1,0 +1,67 @@
+import type { Duplex } from 'node:stream';
+import { WebSocket } from 'ws';
+import { encodeTexts } from './encode.ts';
+
+export interface Flushable {
+  flush(): void;
+}
+
+/** Flushes each item that was added during this turn of the event loop, at the end of the turn. */
+export interface TurnEnd {
+  add(item: Flushable): void;
+}
+
+export function createTurnEnd(): TurnEnd {
+  let items: Flushable[] = [];
+  const flush = (): void => {
+    const ready = items;
+    items = [];
+    for (const item of ready) item.flush();
+  };
+  return {
+    add(item) {
+      if (items.push(item) === 1) setImmediate(flush);
+    },
+  };
+}
+
+/** The frames that wait to be written to one socket. All frames of one turn go out in one write. */
+export class FrameBuffer implements Flushable {
+  readonly #ws: WebSocket;
+  readonly #socket: Duplex;
+  readonly #turnEnd: TurnEnd;
+  #frames: string[] | null = null;
+  #chars = 0;
+
+  constructor(ws: WebSocket, socket: Duplex, turnEnd: TurnEnd) {
+    this.#ws = ws;
+    this.#socket = socket;
+    this.#turnEnd = turnEnd;
+  }
+
+  /** Bytes that the socket has not accepted yet. Frames of this turn count by their characters. */
+  get backlog(): number {
+    return this.#ws.bufferedAmount + this.#chars;
+  }
+
+  push(frame: string): void {
+    this.#chars += frame.length;
+    if (this.#frames) return void this.#frames.push(frame);
+    this.#frames = [frame];
+    this.#turnEnd.add(this);
+  }
+
+  /** Writes all frames now. Drops them if the socket is closing or closed: its close event tells the link. */
+  flush(): void {
+    const frames = this.#frames;
+    this.#frames = null;
+    this.#chars = 0;
+    if (!frames || this.#ws.readyState !== WebSocket.OPEN || !this.#socket.writable) return;
+    // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
+    // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
+    // which the link waits.
+    this.#socket.cork();
+    this.#socket.write(encodeTexts(frames));
+    this.#socket.uncork();
+  }
+}

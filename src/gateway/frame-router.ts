@@ -1,0 +1,235 @@
+import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
+import type { DisconnectCause } from '../core/connections/connection.ts';
+import type { LinkSession } from '../core/delivery/link.ts';
+import { CallboardError, fail } from '../core/errors.ts';
+import { toJson } from '../core/json.ts';
+import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../core/limits.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { Holdings } from '../core/shares/shares.ts';
+import type { UpFrame } from '../protocol/frames.ts';
+import { Callers, type CallerFrame } from './callers.ts';
+import type { FrameLimits } from './frame-limits.ts';
+import { readReport } from './contexts.ts';
+import { readAdvertisement } from './hello.ts';
+import { admit, type HelloFrame, type LinkKind, type Handshake } from './handshake.ts';
+import type { LinkParts } from './parts.ts';
+import { BadPayload } from './payload.ts';
+import { aboutFrame, refusalOf, type About } from './refusal.ts';
+import type { ReportFrame, Reports } from './reports.ts';
+import { takeSite, type SiteFrame } from './sites.ts';
+import type { FrameWriter } from './frame-writer.ts';
+
+/** Frames other than those that are sent for each command. */
+type SeldomFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
+
+export type FrameRouterEnds = { readonly wire: FrameWriter; readonly conduct: FrameLimits; readonly reports: Reports };
+
+/** `address`: the peer's address. */
+export type ConversationParts = { readonly parts: LinkParts; readonly ends: FrameRouterEnds; readonly address: string };
+
+/** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
+export class FrameRouter {
+  readonly #parts: LinkParts;
+  readonly #ends: FrameRouterEnds;
+  readonly #address: string;
+  /** Created with the first request: most client links never send one. */
+  #callers: Callers | null = null;
+  readonly #session: LinkSession | null;
+  readonly #kind: LinkKind;
+  readonly #holdings: Holdings;
+  #principal: Principal;
+  readonly #openedAt: number;
+  #leaving = false;
+
+  constructor({ parts, ends, address }: ConversationParts, { principal, session, holdings }: Handshake) {
+    this.#parts = parts;
+    this.#ends = ends;
+    this.#address = address;
+    this.#session = session;
+    this.#kind = session ? 'client' : 'caller';
+    this.#principal = principal;
+    this.#holdings = holdings;
+    this.#openedAt = parts.clock.now();
+    if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
+  }
+
+  /** Whether the token has expired, by the wall clock. */
+  get expired(): boolean {
+    const { expiresAt } = this.#principal;
+    return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
+  }
+
+  take(frame: Exclude<UpFrame, HelloFrame>): void {
+    switch (frame.type) {
+      case 'ack':
+      case 'progress':
+      case 'result':
+      case 'error':
+      case 'cancelled':
+        return this.#report(frame);
+      case 'invoke':
+      case 'await':
+      case 'cancel':
+        return this.#ask(frame);
+      case 'leave':
+        return this.#asking().leave(frame.ref);
+      default:
+        this.#takeSeldom(frame);
+    }
+  }
+
+  #takeSeldom(frame: SeldomFrame): void {
+    const { conduct } = this.#ends;
+    const about = aboutFrame(frame);
+    switch (frame.type) {
+      case 'pong':
+        return void conduct.unsolicited(about);
+      case 'closing':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#leave());
+        return;
+      case 'auth':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#renew(frame.token));
+        return;
+      case 'actions':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#advertise(frame.payload));
+        return;
+      case 'report':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#tell(frame.payload));
+        return;
+      case 'site':
+        if (conduct.unsolicited(about)) this.#run(about, () => this.#host(frame));
+    }
+  }
+
+  /**
+   * Takes a frame that arrives while the link is closing: ends that the client sent before it knew of the close still
+   * count.
+   */
+  takeLate(frame: UpFrame): void {
+    const isEnd = frame.type === 'result' || frame.type === 'error' || frame.type === 'cancelled';
+    if (isEnd) this.#report(frame);
+  }
+
+  /** Reports a sign of life to core. Closes the link with `node_lost` if it is no longer the bound one. */
+  touch(): void {
+    const session = this.#session;
+    if (!session) return;
+    this.#run({}, async () => {
+      if ((await isBound(session)) === false) this.#ends.wire.close('node_lost');
+    });
+  }
+
+  /** Tells core that the socket is no longer behind. */
+  drained(): void {
+    const session = this.#session;
+    if (session) this.#run({}, () => session.drained());
+  }
+
+  /** Ends the link's share, waits and session. Call it once. Resolves when core has recorded the end, or failed to. */
+  async end(cause: DisconnectCause): Promise<void> {
+    this.#holdings.release('links', 1);
+    this.#callers?.leaveAll();
+    if (!this.#session) return this.#callerLeft(cause);
+    try {
+      await this.#session.closed(cause);
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
+    }
+  }
+
+  #callerLeft(cause: DisconnectCause): void {
+    const { clock, core, log, metrics } = this.#parts;
+    metrics.count('links_closed', cause);
+    const durationMs = Math.max(0, clock.now() - this.#openedAt);
+    log.debug({ requester: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
+  }
+
+  #asking(): Callers {
+    const { wire, conduct } = this.#ends;
+    return (this.#callers ??= new Callers({ core: this.#parts.core, wire, conduct }));
+  }
+
+  #ask(frame: CallerFrame): void {
+    const callers = this.#asking();
+    if (callers.allows(frame)) this.#run(frame, () => callers.take(frame, this.#principal));
+  }
+
+  #report(frame: ReportFrame): void {
+    const { reports } = this.#ends;
+    const session = this.#session;
+    if (!session) this.#run(frame, () => this.#clientSession('runs no commands'));
+    else if (reports.allows(frame)) this.#run(frame, () => reports.take(frame, session));
+  }
+
+  async #renew(token: string): Promise<void> {
+    const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), this.#kind);
+    if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
+    if (this.#session?.result.connection.host) requireUser(renewed, 'host');
+    this.#principal = renewed;
+    this.#ends.wire.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
+  }
+
+  /** `closed` is sent in order after the commands, so the client reads each command before it. */
+  async #leave(): Promise<void> {
+    const session = this.#clientSession('runs no commands');
+    this.#leaving = true;
+    const commands = await session.leave();
+    this.#ends.wire.send({ type: 'closed' }, toJson({ commands }));
+  }
+
+  async #advertise(payload: string | null): Promise<void> {
+    const session = this.#stayingSession('advertises nothing');
+    const connection = await session.advertise(readAdvertisement(payload).actions);
+    if (connection === null) this.#ends.wire.close('node_lost');
+  }
+
+  async #tell(payload: string | null): Promise<void> {
+    const session = this.#stayingSession('reports nothing');
+    const outcome = await session.report(readReport(payload));
+    if (outcome === 'full')
+      fail('capacity_exceeded', `A client has at most ${CLIENT_CONTEXTS} contexts and ${CLIENT_WINDOWS} windows.`);
+    if (outcome === 'fenced') this.#ends.wire.close('node_lost');
+  }
+
+  async #host(frame: SiteFrame): Promise<void> {
+    const { core } = this.#parts;
+    await takeSite(frame, { core, session: this.#stayingSession('hosts nothing'), principal: this.#principal });
+    this.#ends.wire.send({ type: 'site_ack', ref: frame.ref });
+  }
+
+  #clientSession(otherwise: string): LinkSession {
+    return this.#session ?? fail('forbidden', `This link has no client id: it ${otherwise}.`);
+  }
+
+  /** The session for frames that are refused after `closing`, when the client's connection counts as disconnected. */
+  #stayingSession(otherwise: string): LinkSession {
+    if (this.#leaving) fail('not_connected', 'This client has announced that it is closing.');
+    return this.#clientSession(otherwise);
+  }
+
+  #run(about: About | UpFrame, work: () => MaybePromise<unknown>): void {
+    try {
+      const done = work();
+      if (done instanceof Promise) done.catch((error: unknown) => this.#failed(error, about));
+    } catch (error) {
+      this.#failed(error, about);
+    }
+  }
+
+  #failed(error: unknown, of: About | UpFrame): void {
+    const { wire, conduct } = this.#ends;
+    const about = 'type' in of ? aboutFrame(of) : of;
+    if (error instanceof BadPayload) conduct.misunderstood(error.message, about);
+    else wire.refuse(refusalOf(error, this.#parts), about);
+  }
+}
+
+/** Null while the store is unavailable: the link stays up, because nothing shows that another link is bound. */
+async function isBound(session: LinkSession): Promise<boolean | null> {
+  try {
+    return await session.alive();
+  } catch (error) {
+    if (error instanceof CallboardError && error.code === 'store_unavailable') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,102 @@
+import {
+  requirePrincipal,
+  requireScope,
+  requireUser,
+  type Authenticator,
+  type Principal,
+} from '../core/auth/principal.ts';
+import type { Core } from '../core/core.ts';
+import type { ClientLink, LinkSession } from '../core/delivery/link.ts';
+import { fail, invalid } from '../core/errors.ts';
+import { DEAD_MS, IN_FLIGHT, MAX_FRAME_BYTES, PING_MS } from '../core/limits.ts';
+import { holderOf } from '../core/shares/holders.ts';
+import type { Holdings } from '../core/shares/shares.ts';
+import type { DownHeader, UpFrame } from '../protocol/frames.ts';
+import { readAdvertisement } from './hello.ts';
+
+export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
+export type LinkKind = 'client' | 'caller';
+
+/** `session` is null for a link without a client id. `holdings` counts the link; the link releases it when it ends. */
+export type Handshake = {
+  readonly holdings: Holdings;
+  readonly principal: Principal;
+  readonly session: LinkSession | null;
+  readonly welcome: DownHeader;
+};
+
+/** `address`: the peer's address. */
+type Entrance = { readonly core: Core; readonly authenticator: Authenticator; readonly address: string };
+
+/**
+ * Checks the token, then its scopes, then the fields of the hello, claims the link's share, and binds a client. Throws
+ * CallboardError, also when the user (or the administrator, by name) may not hold another link. The share stays claimed
+ * only if the link opens.
+ */
+export async function openLink(
+  { core, authenticator, address }: Entrance,
+  hello: HelloFrame,
+  link: ClientLink,
+): Promise<Handshake> {
+  const kind = kindOf(hello);
+  const principal = admit(await authenticator.authenticate(hello.token, address), kind);
+  const { metadata, actions } = readAdvertisement(hello.payload);
+  if (kind === 'caller') {
+    if (core.draining) fail('draining', 'This node takes no new links.');
+    const holdings = claimLink(core, principal);
+    return { principal, session: null, holdings, welcome: welcomeOf(core, principal, null) };
+  }
+  const request = {
+    clientId: hello.client_id ?? invalid('client_id', 'required'),
+    instanceId: hello.instance_id ?? invalid('instance_id', 'required for a client'),
+    clientType: hello.client_type ?? invalid('client_type', 'required for a client'),
+    metadata,
+    actions,
+  };
+  const holdings = claimLink(core, principal);
+  try {
+    const session = await core.links.open(requireUser(principal, 'connect'), request, link);
+    return { principal, session, holdings, welcome: welcomeOf(core, principal, session) };
+  } catch (error) {
+    holdings.release('links', 1);
+    throw error;
+  }
+}
+
+function claimLink({ shares }: Core, principal: Principal): Holdings {
+  const holdings = shares.of(holderOf(principal));
+  holdings.claim('links', 1);
+  return holdings;
+}
+
+export function kindOf(hello: HelloFrame): LinkKind {
+  return hello.client_id === undefined ? 'caller' : 'client';
+}
+
+/**
+ * A client needs a user's token with the scope `connect`. A caller needs the scope `invoke` or an administrator's
+ * token.
+ */
+export function admit(principal: Principal | null, kind: LinkKind): Principal {
+  const requester = requirePrincipal(principal);
+  return kind === 'client' ? requireUser(requester, 'connect') : requireScope(requester, 'invoke');
+}
+
+function welcomeOf(core: Core, principal: Principal, session: LinkSession | null): DownHeader {
+  const { kind, connection, previous } = session?.result ?? {};
+  return {
+    type: 'welcome',
+    node_id: core.nodeId,
+    user_id: principal.kind === 'user' ? principal.userId : undefined,
+    client_id: connection?.clientId,
+    epoch: connection?.epoch,
+    resumed: kind === undefined ? undefined : kind === 'resumed',
+    replaced_instance_id: kind === 'replaced' ? previous?.instanceId : undefined,
+    ping_ms: PING_MS,
+    dead_ms: DEAD_MS,
+    max_frame_bytes: MAX_FRAME_BYTES,
+    in_flight: IN_FLIGHT,
+    idempotency_window_ms: core.idempotencyWindowMs,
+    token_expires_at: principal.expiresAt ?? undefined,
+  };
+}

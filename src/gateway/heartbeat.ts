@@ -1,0 +1,45 @@
+import { BACK_PRESSURE_MS, DEAD_MS, PING_MS } from '../core/limits.ts';
+import type { CloseReason } from '../protocol/close.ts';
+
+/**
+ * Length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in beats:
+ * while the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
+ */
+export const BEAT_MS = 1_000;
+const PING = PING_MS / BEAT_MS;
+const DEAD = DEAD_MS / BEAT_MS;
+const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
+
+/** What a link must do at this beat; a close reason means: close. */
+export type HeartbeatAction = 'nothing' | 'ping' | CloseReason;
+
+/** The heartbeat of one link: when a frame last arrived, and for how long the socket has been behind. */
+export class Heartbeat {
+  readonly #born: number;
+  #heard: number;
+  #touched: number | null = null;
+  #behindSince: number | null = null;
+
+  constructor(beat: number) {
+    this.#born = beat;
+    this.#heard = beat;
+  }
+
+  /**
+   * Records that a frame arrived. True for the first frame of this beat, for which the caller reports a sign of life.
+   */
+  hear(beat: number): boolean {
+    this.#heard = beat;
+    const first = this.#touched !== beat;
+    this.#touched = beat;
+    return first;
+  }
+
+  due(beat: number, behind: boolean): HeartbeatAction {
+    if (beat - this.#heard >= DEAD) return 'heartbeat_lost';
+    if (!behind) this.#behindSince = null;
+    else if (this.#behindSince === null) this.#behindSince = beat;
+    else if (beat - this.#behindSince >= BEHIND) return 'back_pressure';
+    return (beat - this.#born) % PING === 0 ? 'ping' : 'nothing';
+  }
+}

@@ -1,0 +1,87 @@
+import { complexityFromQuery } from '@pothos/plugin-complexity';
+import {
+  Kind,
+  getNullableType,
+  isLeafType,
+  typeFromAST,
+  visit,
+  type DocumentNode,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+} from 'graphql';
+import { JSON_SCALAR } from '../variables/misfit.ts';
+import { coerceVariables } from '../variables/coerce-variables.ts';
+
+type Variables = Readonly<Record<string, unknown>>;
+
+const REMEMBERED = 100;
+
+/**
+ * Creates a function that computes the maximum cost of an operation before it runs, from the costs that its fields
+ * declare and the sizes of the lists that it asks for. Variables that do not fit their types cost 0, because execution
+ * refuses them before it runs anything. A cost that cannot be computed for another reason is Infinity.
+ */
+export function createCost(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): (variables: Variables) => number {
+  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
+  const sizes = argumentVariables(alone);
+  const leaves = jsonVariables(schema, operation);
+  const known = new Map<string, number>();
+  return (variables) => {
+    const key = keyOf(sizes, leaves, variables);
+    const remembered = key === null ? undefined : known.get(key);
+    if (remembered !== undefined) return remembered;
+    // `complexityFromQuery` coerces the variables too, and would collect every error.
+    if (coerceVariables(schema, operation, variables).errors) return 0;
+    try {
+      const { complexity } = complexityFromQuery(alone, { schema, ctx: {}, variables: { ...variables } });
+      if (known.size >= REMEMBERED) known.clear();
+      if (key !== null) known.set(key, complexity);
+      return complexity;
+    } catch {
+      return Infinity;
+    }
+  };
+}
+
+function argumentVariables(document: DocumentNode): readonly string[] {
+  const names = new Set<string>();
+  visit(document, {
+    VariableDefinition: () => false,
+    Variable: ({ name }) => void names.add(name.value),
+  });
+  return [...names];
+}
+
+/**
+ * The variables of the JSON scalar: their contents never determine a size. An object for any other scalar is coerced,
+ * and refused there.
+ */
+function jsonVariables(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadonlySet<string> {
+  const leaves = new Set<string>();
+  for (const { variable, type: node } of operation.variableDefinitions ?? []) {
+    const type = typeFromAST(schema, node);
+    const named = getNullableType(type);
+    if (isLeafType(named) && named.name === JSON_SCALAR) leaves.add(variable.name.value);
+  }
+  return leaves;
+}
+
+/**
+ * The cache key of a cost. The cost depends on sizes, so of a text only its presence counts. Null when a variable is an
+ * input object or a list, whose contents may matter.
+ */
+function keyOf(names: readonly string[], leaves: ReadonlySet<string>, variables: Variables): string | null {
+  let key = '';
+  for (const name of names) {
+    const value = variables[name];
+    const holds = typeof value === 'object' && value !== null;
+    if (holds && !leaves.has(name)) return null;
+    key += holds ? '|json' : typeof value === 'string' ? '|text' : `|${String(value)}`;
+  }
+  return key;
+}

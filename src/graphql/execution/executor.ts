@@ -1,0 +1,225 @@
+import {
+  createSourceEventStream,
+  executeSubscriptionEvent,
+  validateSubscriptionArgs,
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLSchema,
+  type ValidatedSubscriptionArgs,
+} from 'graphql';
+import type { Principal } from '../../core/auth/principal.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Core, HangUp } from '../../core/core.ts';
+import { CallboardError, invalid } from '../../core/errors.ts';
+import { QUERY_MS } from '../../core/limits.ts';
+import type { Log } from '../../core/log.ts';
+import { thenDo, orElse, type MaybePromise } from '../../core/maybe-promise.ts';
+import { createSharedSubscriptions } from './shared-subscription.ts';
+import { refusalOf, withinTime, type Introspection } from './limits.ts';
+import type { Mask } from './mask.ts';
+import { createPlans, type Plan, type Variables } from './plan.ts';
+import type { RequestNotes } from '../../web/request-notes.ts';
+import type { GivenVariables } from '../variables/request-variables.ts';
+import type { Joining } from '../../web/sse-group.ts';
+import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
+
+/** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
+export type MakeContext = (of: {
+  readonly core: Core;
+  readonly requester: Principal | null;
+  readonly log: Log;
+  /** Aborted when the requester hangs up. */
+  readonly signal?: HangUp | undefined;
+  /** The names of the fields that the operation may select; absent: not known. */
+  readonly asks?: ReadonlySet<string> | undefined;
+  readonly notes?: RequestNotes | undefined;
+}) => object;
+
+/** A valid document, and the requester it is executed for. */
+export type Operation = {
+  readonly document: DocumentNode;
+  readonly operationName?: string | null | undefined;
+  readonly variables?: GivenVariables;
+  readonly requester: Principal | null;
+  readonly signal?: HangUp | undefined;
+  readonly notes?: RequestNotes | undefined;
+};
+
+/** Data as JSON text. `wide`: the text may hold characters beyond ASCII. */
+export type WrittenData = { readonly written: string; readonly nonAscii: boolean };
+
+/**
+ * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
+ * for a pending `next`.
+ */
+export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
+
+/**
+ * Executes the operations of every GraphQL transport, with the same limits and the same masking. Except where stated,
+ * nothing here throws or rejects: failures are in `errors`.
+ */
+export type Executor = {
+  /** The kind of the operation; null when the document does not determine which operation to run. */
+  kindOf(operation: Pick<Operation, 'document' | 'operationName'>): Plan['operation'] | null;
+  /**
+   * The variables of an operation, parsed from their JSON text where they arrived as text. Throws `invalid_argument`.
+   */
+  variablesOf(operation: Pick<Operation, 'document' | 'operationName' | 'variables'>): Variables;
+  /** Executes a query or a mutation. */
+  execute(operation: Operation): Promise<ExecutionResult>;
+  /** As `execute`, but returns the data as JSON text where the result has no errors and a writer can write it. */
+  answer(operation: Operation): MaybePromise<ExecutionResult | WrittenData>;
+  /**
+   * Starts a subscription. Returns the group whose members share the results, or the operation's own results, or the
+   * one result that refuses it.
+   */
+  subscribe(operation: Operation): Promise<Joining<unknown> | Results | ExecutionResult>;
+  readonly mask: Mask;
+};
+
+export type ExecutorOptions = {
+  readonly schema: GraphQLSchema;
+  readonly core: Core;
+  readonly log: Log;
+  readonly introspection: Introspection;
+  readonly mask: Mask;
+  readonly makeContext: MakeContext;
+  /** Whether a subscription that may be shared is executed once for all its requesters. Default true. */
+  readonly sharing?: boolean;
+  /** Default true. False: graphql-js executes everything. */
+  readonly fast?: boolean;
+};
+
+export function createExecutor(options: ExecutorOptions): Executor {
+  const { core, log, introspection, mask, schema, sharing = true, fast = true } = options;
+  const clock: Clock = core.clock;
+  const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
+  const contextOf = (
+    { requester, signal, notes }: Operation,
+    { plan, variables }: { readonly plan: Plan; readonly variables: Variables },
+  ): object => options.makeContext({ core, requester, log, signal, notes, asks: plan.asks(variables) });
+  const admit = (operation: Operation): Admitted => {
+    const plan = plans.of(operation.document, operation.operationName);
+    if (!plan) throw new CallboardError('invalid_argument', 'The document does not say which operation to run.');
+    const variables = plan.read(operation.variables);
+    const refused = refusalOf(plan, { requester: operation.requester, variables, introspection });
+    if (refused) throw refused;
+    return { plan, variables };
+  };
+  const masked = (result: ExecutionResult): ExecutionResult => maskAll(result, mask);
+  const nobody = (): object => options.makeContext({ core, requester: null, log });
+  const sharer = createSharedSubscriptions({ schema, mask, masked, nobody, fast });
+
+  return {
+    mask,
+    kindOf: ({ document, operationName }) => plans.of(document, operationName)?.operation ?? null,
+    variablesOf: ({ document, operationName, variables }) =>
+      plans.of(document, operationName)?.read(variables) ?? invalid('operationName', 'expected one of the document'),
+    async execute(operation) {
+      try {
+        const admitted = admit(operation);
+        const { plan, variables } = admitted;
+        const answer = plan.run(contextOf(operation, admitted), variables);
+        return masked(await (plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer));
+      } catch (error) {
+        return { errors: [mask(error)] };
+      }
+    },
+    answer(operation) {
+      return orElse<Answer, Answer>(
+        () => {
+          const admitted = admit(operation);
+          const { plan, variables } = admitted;
+          const answer = answerOf(plan, contextOf(operation, admitted), variables);
+          const intime = plan.operation === 'query' ? withinTime(answer, { clock, ms: QUERY_MS }) : answer;
+          return thenDo<Answer, Answer>(intime, (done) => ('written' in done ? done : masked(done)));
+        },
+        (error) => ({ errors: [mask(error)] }),
+      );
+    },
+    async subscribe(operation) {
+      try {
+        const admitted = admit(operation);
+        const { plan, variables } = admitted;
+        const wrong = plan.refused(variables);
+        if (wrong) return masked({ errors: wrong });
+        const contextValue = contextOf(operation, admitted);
+        const args = subscriptionArgs({ ...operation, variables }, { schema, contextValue });
+        if (!('schema' in args)) return masked({ errors: args.slice(0, MAX_COERCION_ERRORS) });
+        const joining = sharing ? await sharer.of(args) : null;
+        if (joining) return joining;
+        const source = await createSourceEventStream(args);
+        if (!(Symbol.asyncIterator in source)) return masked(source);
+        return createResults(source, { args, masked, mask, freshContext: () => contextOf(operation, admitted) });
+      } catch (error) {
+        return { errors: [mask(error)] };
+      }
+    },
+  };
+}
+
+type Answer = ExecutionResult | WrittenData;
+type Admitted = { readonly plan: Plan; readonly variables: Variables };
+
+function answerOf(plan: Plan, context: object, variables: Variables): MaybePromise<Answer> {
+  const note = { nonAscii: false };
+  return thenDo<string | null, Answer>(plan.write(context, variables, note), (written) =>
+    written === null ? plan.run(context, variables) : { written, nonAscii: note.nonAscii },
+  );
+}
+
+function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
+  return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
+}
+
+function subscriptionArgs(
+  { document, operationName, variables }: Operation & { readonly variables: Variables },
+  { schema, contextValue }: { schema: GraphQLSchema; contextValue: object },
+): ReturnType<typeof validateSubscriptionArgs> {
+  return validateSubscriptionArgs({
+    schema,
+    document,
+    contextValue,
+    operationName: operationName ?? null,
+    variableValues: variables,
+    hideSuggestions: true,
+    options: { maxCoercionErrors: MAX_COERCION_ERRORS },
+  });
+}
+
+type ResultsOptions = {
+  readonly args: ValidatedSubscriptionArgs;
+  readonly masked: (result: ExecutionResult) => ExecutionResult;
+  readonly mask: Mask;
+  /** Data loaders cache what they load, so each event needs a context of its own. */
+  readonly freshContext: () => object;
+};
+
+/** Executes each event once for each subscriber. */
+function createResults(source: AsyncIterable<unknown>, { args, masked, mask, freshContext }: ResultsOptions): Results {
+  const events = source[Symbol.asyncIterator]();
+  let over = false;
+  return {
+    async next() {
+      if (over) return { done: true, value: undefined };
+      try {
+        const event = await events.next();
+        if (event.done) return { done: true, value: undefined };
+        const result = await executeSubscriptionEvent({
+          ...args,
+          rootValue: event.value,
+          contextValue: freshContext(),
+        });
+        return { done: false, value: masked(result) };
+      } catch (error) {
+        over = true;
+        return { done: false, value: { errors: [mask(error)] } };
+      }
+    },
+    return() {
+      over = true;
+      // No subscriber is left to receive an error of a source that fails while it closes.
+      events.return?.().catch(() => {});
+    },
+  };
+}

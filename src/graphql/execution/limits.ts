@@ -1,0 +1,57 @@
+import type { Clock } from '../../core/clock.ts';
+import { CallboardError } from '../../core/errors.ts';
+import { QUERY_COST_ADMIN, QUERY_COST_USER } from '../../core/limits.ts';
+import type { Principal } from '../../core/auth/principal.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { Plan, Variables } from './plan.ts';
+
+/** Who may read the schema through introspection. */
+export type Introspection = 'admin' | 'all' | 'off';
+
+export type Admission = {
+  readonly requester: Principal | null;
+  readonly variables: Variables;
+  readonly introspection: Introspection;
+};
+
+/**
+ * The reason why this requester may not run this operation, checked before anything of it runs. Null when the requester
+ * may.
+ */
+export function refusalOf(plan: Plan, { requester, variables, introspection }: Admission): CallboardError | null {
+  if (!requester && !plan.onlyMeta) return new CallboardError('unauthenticated', 'A bearer token is needed.');
+  if (plan.introspects) {
+    const refused = introspectionRefusal(requester, introspection);
+    if (refused) return refused;
+  }
+  const most = requester?.kind === 'admin' ? QUERY_COST_ADMIN : QUERY_COST_USER;
+  const cost = plan.cost(variables);
+  if (cost <= most) return null;
+  return new CallboardError('too_complex', `The operation may cost ${cost}; at most ${most}. Ask for shorter lists.`);
+}
+
+function introspectionRefusal(requester: Principal | null, introspection: Introspection): CallboardError | null {
+  if (introspection === 'all') return null;
+  if (introspection === 'off') return new CallboardError('forbidden', 'Introspection is switched off.');
+  if (!requester) return new CallboardError('unauthenticated', 'Introspection needs the token of an administrator.');
+  return requester.kind === 'admin'
+    ? null
+    : new CallboardError('forbidden', 'Only an administrator may read the schema.');
+}
+
+/**
+ * Returns the answer, or rejects with `store_unavailable` after `ms` milliseconds. The cost of a query is bounded
+ * before it runs, so only a slow store can be the cause. A late answer is dropped.
+ */
+export function withinTime<T>(answer: MaybePromise<T>, { clock, ms }: { clock: Clock; ms: number }): MaybePromise<T> {
+  if (!(answer instanceof Promise)) return answer;
+  return new Promise((resolve, reject) => {
+    const late = (): CallboardError =>
+      new CallboardError('store_unavailable', `The query was not answered within ${ms} ms.`);
+    const cancel = clock.after(ms, () => reject(late()));
+    const settled = <V>(settle: (value: V) => void) => {
+      return (value: V): void => (cancel(), settle(value));
+    };
+    answer.then(settled(resolve), settled(reject));
+  });
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { GraphQLError } from 'graphql';
+import { CallboardError, type Code } from '../../core/errors.ts';
+import type { Log } from '../../core/log.ts';
+import type { Metrics } from '../../core/metrics.ts';
+
+/**
+ * The longest message that is shown. graphql-js prints the value that an error is about, whatever its size; longer
+ * messages are cut.
+ */
+const MESSAGE_CHARS = 1000;
+
+/**
+ * Converts an error into what the requester may see. The same error object gives the same result, so it is logged once.
+ */
+export type Mask = (error: unknown) => GraphQLError;
+
+/**
+ * Creates the one mapper of all failures. A CallboardError shows its code and message. Errors of graphql-js about the
+ * request itself pass. Everything else becomes `internal` with an id that is also in the log.
+ */
+export function createMask({ log, metrics }: { log: Log; metrics?: Metrics }): Mask {
+  const shown = new WeakMap<object, GraphQLError>();
+  const mask: Mask = (error) => {
+    const known = isObject(error) ? shown.get(error) : undefined;
+    if (known) return known;
+    const answer = passes(error) ?? explain(error) ?? hide(error, { log, metrics });
+    if (isObject(error)) shown.set(error, answer);
+    shown.set(answer, answer);
+    return answer;
+  };
+  return mask;
+}
+
+/** The CallboardError from which a GraphQL error was created, or null. */
+export function callboardErrorOf(error: unknown): CallboardError | null {
+  const origin = originOf(error);
+  return origin instanceof CallboardError ? origin : null;
+}
+
+/**
+ * Converts a CallboardError into a GraphQL error. An error of the whole request (no path) carries the HTTP status of
+ * its code.
+ */
+export function toGraphQLError(error: CallboardError, at: GraphQLError | null = null): GraphQLError {
+  const { errors, retryAfterMs, command, share } = error.details;
+  return new GraphQLError(error.message, {
+    ...place(at),
+    originalError: error,
+    extensions: {
+      code: error.code,
+      ...(errors && { errors }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(command && { command }),
+      ...(share !== undefined && { share }),
+      ...(at?.path ? {} : { http: httpOf(error) }),
+    },
+  });
+}
+
+/**
+ * `spec`: a status of 400 applies to application/graphql-response+json only; application/json requires 200 for it.
+ * Other statuses, such as 401 and 403, apply to both media types.
+ */
+function httpOf({ status, details: { retryAfterMs } }: CallboardError): object {
+  const headers = {
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
+  };
+  return { status, headers, ...(status === 400 && { spec: true }) };
+}
+
+function explain(error: unknown): GraphQLError | null {
+  const known = callboardErrorOf(error);
+  return known && toGraphQLError(known, error instanceof GraphQLError ? error : null);
+}
+
+/**
+ * Passes the errors of graphql-js about a document, its variables and its arguments. An error of execution (it has a
+ * path) passes only when graphql-js located it in the document, as it does for arguments: an error about a result would
+ * show the value.
+ */
+function passes(error: unknown): GraphQLError | null {
+  if (!(error instanceof GraphQLError)) return null;
+  const origin = originOf(error);
+  if (!(origin instanceof GraphQLError)) return null;
+  const ofRequest = !error.path;
+  const ofArgument = origin !== error && !origin.path && Boolean(origin.nodes?.length);
+  return ofRequest || ofArgument ? coded(error) : null;
+}
+
+/** GraphQL has codes for wrong documents, and none for variables and arguments that do not fit. Yoga has one of its own. */
+function coded(error: GraphQLError): GraphQLError {
+  const { message, extensions: given } = error;
+  const extensions = given['code'] === 'BAD_REQUEST' ? { ...given, code: codeOfRequest(given['http']) } : given;
+  if (extensions === given && extensions['code'] !== undefined && message.length <= MESSAGE_CHARS) return error;
+  return new GraphQLError(shortened(message), {
+    ...place(error),
+    extensions: { code: 'invalid_argument', ...extensions },
+  });
+}
+
+/** A mutation by GET is the one request of a wrong method that comes as far as Yoga. */
+function codeOfRequest(http: unknown): Code {
+  const status = isObject(http) && 'status' in http ? http.status : undefined;
+  return status === 405 ? 'method_not_allowed' : 'invalid_argument';
+}
+
+/** A message of GraphQL that is fit to be shown. */
+export function shortened(message: string): string {
+  return message.length <= MESSAGE_CHARS ? message : `${message.slice(0, MESSAGE_CHARS).toWellFormed()}...`;
+}
+
+function hide(error: unknown, { log, metrics }: { log: Log; metrics: Metrics | undefined }): GraphQLError {
+  const id = randomUUID();
+  const at = error instanceof GraphQLError ? error : null;
+  log.error({ errorId: id, err: originOf(error), path: at?.path?.join('.') }, 'an error was masked');
+  metrics?.count('errors_masked');
+  return new GraphQLError('The relay failed; its log contains this id.', {
+    ...place(at),
+    extensions: { code: 'internal', id, ...(at?.path ? {} : { http: { status: 500 } }) },
+  });
+}
+
+function place(at: GraphQLError | null): Pick<GraphQLError, 'nodes' | 'source' | 'positions' | 'path'> {
+  return { nodes: at?.nodes, source: at?.source, positions: at?.positions, path: at?.path };
+}
+
+function originOf(error: unknown): unknown {
+  let origin = error;
+  for (let depth = 0; depth < 8 && origin instanceof GraphQLError && origin.originalError; depth++) {
+    origin = origin.originalError;
+  }
+  return origin;
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}

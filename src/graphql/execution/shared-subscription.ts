@@ -1,0 +1,181 @@
+import {
+  Kind,
+  TypeInfo,
+  executeSubscriptionEvent,
+  getArgumentValues,
+  locatedError,
+  visit,
+  visitWithTypeInfo,
+  type DocumentNode,
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type ValidatedSubscriptionArgs,
+  type ExecutionResult,
+} from 'graphql';
+import { inOneLine } from '../../core/json.ts';
+import type { LiveEvent, SharedSubscription } from '../../core/live.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { Mask } from './mask.ts';
+import { completeFrame, envelopeOf, nextFrame, resultText } from '../http/sse-frame.ts';
+import type { EventEncoder, Joining } from '../../web/sse-group.ts';
+import { createEventWriter, type EventWriter } from '../writer/event-writer.ts';
+
+/**
+ * The extension `share` of a subscription field whose events many requesters may receive from one execution. It
+ * authorises each requester as `subscribe` does, and throws what `subscribe` would throw. Each event is then executed
+ * once, as `Live`, with a context that has no requester.
+ *
+ * Only for fields that carry live events alone: a field that begins with the current state has no `share`, because a
+ * requester who joins later would miss that state. The types of the field carry the extension `shareable`: each of
+ * their fields is resolved synchronously from the event alone. A field to which this does not apply carries
+ * `perViewer`.
+ */
+export type Share<Args, Context> = (args: Args, context: Context) => MaybePromise<SharedSubscription<unknown>>;
+
+/** The parts of a shared operation that are the same for every requester. */
+type Sharing = {
+  readonly number: number;
+  readonly node: FieldNode;
+  readonly field: GraphQLField<unknown, unknown>;
+  readonly share: Share<unknown, unknown>;
+  /** Variables used outside the arguments of the field. `share` sees those in the arguments. */
+  readonly besides: readonly string[];
+};
+
+export type SharedSubscriptions = {
+  /**
+   * The group that the requester joins, once authorised. Null: the operation is executed for this requester alone.
+   * Rejects with the error that refuses the requester.
+   */
+  of(args: ValidatedSubscriptionArgs): Promise<Joining<unknown> | null>;
+};
+
+export type SharedSubscriptionsOptions = {
+  readonly schema: GraphQLSchema;
+  readonly mask: Mask;
+  readonly masked: (result: ExecutionResult) => ExecutionResult;
+  /** Creates a context that has no requester. */
+  readonly nobody: () => object;
+  /** False: graphql-js executes every event. */
+  readonly fast: boolean;
+};
+
+export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscriptionsOptions): SharedSubscriptions {
+  const known = new WeakMap<OperationDefinitionNode, Sharing | null>();
+  let numbers = 0;
+  const sharingOf = (document: DocumentNode, operation: OperationDefinitionNode): Sharing | null => {
+    const found = known.get(operation);
+    if (found !== undefined) return found;
+    const sharing = findSharing(schema, { document, operation, number: ++numbers });
+    known.set(operation, sharing);
+    return sharing;
+  };
+  return {
+    async of(args) {
+      const sharing = sharingOf(args.document, args.operation);
+      if (!sharing) return null;
+      const shared = await authorise(sharing, args);
+      const { coerced } = args.variableValues;
+      const besides = sharing.besides.map((name) => (name in coerced ? [coerced[name]] : []));
+      const key = JSON.stringify([sharing.number, shared.key, besides]);
+      return { shared: { ...shared, key }, face: () => createFace(args, encoding) };
+    },
+  };
+}
+
+async function authorise(
+  { field, node, share }: Sharing,
+  args: ValidatedSubscriptionArgs,
+): Promise<SharedSubscription<unknown>> {
+  try {
+    return await share(getArgumentValues(field, node, args.variableValues, null, true), args.contextValue);
+  } catch (error) {
+    throw locatedError(error, [node], [(node.alias ?? node.name).value]);
+  }
+}
+
+/**
+ * `args` come from the requester that opens the group. Only the document and its variables affect the encoded events.
+ */
+function createFace(
+  { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
+  { mask, masked, nobody, fast }: Omit<SharedSubscriptionsOptions, 'schema'>,
+): EventEncoder<unknown> {
+  const write = fast ? fromSecond(() => createEventWriter(args)) : () => null;
+  return {
+    encode(live: LiveEvent<unknown>) {
+      const written = write(live, nobody());
+      if (typeof written === 'string') return inOneLine(`{"data":${written}}`);
+      const result = executeSubscriptionEvent({ ...args, rootValue: live, contextValue: nobody() });
+      if (result instanceof Promise) throw new TypeError('A field of a shareable type was not resolved synchronously.');
+      return resultText(masked(result));
+    },
+    envelope: envelopeOf,
+    last: (id, error) => (error === null ? '' : nextFrame(id, { errors: [mask(error)] })) + completeFrame(id),
+  };
+}
+
+/** Creates the writer at the second event: a group that receives one event does not repay the cost of a writer. */
+function fromSecond(make: () => EventWriter | null): EventWriter {
+  let heard = false;
+  let writer: EventWriter | null | undefined;
+  return (event, context) => {
+    if (heard && writer === undefined) writer = make();
+    heard = true;
+    return writer?.(event, context) ?? null;
+  };
+}
+
+type Found = {
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  readonly number: number;
+};
+
+/** Null when the field has no `share`, or when a part of the document may differ between requesters. */
+function findSharing(schema: GraphQLSchema, { document, operation, number }: Found): Sharing | null {
+  const [node, ...others] = operation.selectionSet.selections;
+  if (node?.kind !== Kind.FIELD || others.length > 0 || node.directives?.length) return null;
+  const field = schema.getSubscriptionType()?.getFields()[node.name.value];
+  const share = field?.extensions['share'];
+  if (!field || !isShare(share)) return null;
+  const besides = variablesBeside(schema, { document, operation, node });
+  return besides && { number, node, field, share, besides };
+}
+
+/**
+ * The names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a type that
+ * is not shareable, or differs by viewer.
+ */
+function variablesBeside(
+  schema: GraphQLSchema,
+  { document, operation, node }: Omit<Found, 'number'> & { readonly node: FieldNode },
+): readonly string[] | null {
+  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  const alone: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] };
+  const info = new TypeInfo(schema);
+  const names = new Set<string>();
+  let alike = true;
+  const look = {
+    VariableDefinition: () => false,
+    Argument: (_: unknown, __: unknown, at: unknown) => (at === node.arguments ? false : undefined),
+    Variable: ({ name }: { readonly name: { readonly value: string } }) => void names.add(name.value),
+    Field(found: FieldNode) {
+      if (found !== node && !isAlike(info)) alike = false;
+    },
+  };
+  visit(alone, visitWithTypeInfo(info, look));
+  return alike ? [...names].sort() : null;
+}
+
+function isAlike(info: TypeInfo): boolean {
+  const field = info.getFieldDef();
+  if (field?.name === '__typename') return true;
+  return info.getParentType()?.extensions['shareable'] === true && field?.extensions['perViewer'] !== true;
+}
+
+function isShare(value: unknown): value is Share<unknown, unknown> {
+  return typeof value === 'function';
+}

@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { CallboardError, invalid } from '../../core/errors.ts';
+import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText } from '../../core/json.ts';
+import { readShaped } from '../../core/json-shape.ts';
+import { ENVELOPE_PARTS } from '../../core/limits.ts';
+import { toGraphQLError } from '../execution/mask.ts';
+import { VariablesText, type GivenVariables } from '../variables/request-variables.ts';
+
+/** The parameters of a GraphQL request; their types have been checked. */
+export type Params = {
+  readonly query: string;
+  readonly operationName?: string | null | undefined;
+  readonly variables?: GivenVariables;
+  readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
+};
+
+/**
+ * Splits the body of a POST into its members. `variables` stay JSON text when they are an object. Throws
+ * `invalid_argument`.
+ */
+export function readRequestBody(json: JsonText): unknown {
+  if (isArrayText(json)) return [];
+  if (!isObjectText(json)) return null;
+  const members = membersOf(json, ENVELOPE_PARTS) ?? invalid('body', `at most ${ENVELOPE_PARTS} members are read`);
+  const variables = members.get('variables');
+  return {
+    query: valueOf('query', members.get('query')),
+    operationName: valueOf('operationName', members.get('operationName')),
+    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    extensions: valueOf('extensions', members.get('extensions')),
+  };
+}
+
+function valueOf(name: string, json: JsonText | undefined): unknown {
+  if (json === undefined) return undefined;
+  const read = readShaped(json, 'plain', ENVELOPE_PARTS);
+  return (read ?? invalid(name, `at most ${ENVELOPE_PARTS} members and items are read`)).value;
+}
+
+/**
+ * The parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
+ * `invalid_argument`.
+ */
+export function readParams(req: IncomingMessage, body: unknown): Params {
+  return checkParams(req.method === 'GET' ? urlParams(req) : body);
+}
+
+export function checkParams(value: unknown): Params {
+  if (Array.isArray(value)) invalid('body', 'batching is not supported');
+  if (!isRecord(value)) invalid('body', 'expected a JSON object');
+  const { query, operationName, variables, extensions } = value;
+  if (typeof query !== 'string' || query === '') invalid('query', 'expected the text of a document');
+  if (!isAbsent(operationName) && typeof operationName !== 'string') invalid('operationName', 'expected a text');
+  if (!isAbsent(variables) && !isRecord(variables)) invalid('variables', 'expected an object');
+  if (!isAbsent(extensions) && !isRecord(extensions)) invalid('extensions', 'expected an object');
+  return { query, operationName, variables, extensions };
+}
+
+function urlParams(req: IncomingMessage): Record<string, unknown> {
+  const search = searchOf(req);
+  const json = (name: string): JsonText | undefined => {
+    const text = search.get(name);
+    return text === null || text === '' ? undefined : (checkedJson(text) ?? invalid(name, 'expected JSON'));
+  };
+  const variables = json('variables');
+  return {
+    query: search.get('query'),
+    operationName: search.get('operationName') || null,
+    variables: variables && isObjectText(variables) ? new VariablesText(variables) : valueOf('variables', variables),
+    extensions: valueOf('extensions', json('extensions')),
+  };
+}
+
+export function pathOf(req: IncomingMessage): string {
+  return (req.url ?? '').split('?', 1)[0] ?? '';
+}
+
+export function searchOf(req: IncomingMessage): URLSearchParams {
+  const url = req.url ?? '';
+  const at = url.indexOf('?');
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+}
+
+/** The media types of the `accept` header, in the given order, in lower case and without parameters. */
+export function acceptedTypes(req: IncomingMessage): readonly string[] {
+  return (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
+}
+
+const ANSWER_TYPES = new Set([
+  'application/graphql-response+json',
+  'application/json',
+  'multipart/mixed',
+  'text/event-stream',
+]);
+const ANY_TYPE = new Set(['*/*', 'application/*', 'multipart/*', 'text/*']);
+
+/** Throws `not_acceptable` unless the header `accept` names a media type of answers, in UTF-8. */
+export function requireAnswerType({ headers: { accept = '*/*' } }: IncomingMessage): void {
+  for (const text of accept.toLowerCase().replace(/\s/g, '').split(',')) {
+    const [type = '', ...parameters] = text.split(';');
+    const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+    if ((ANSWER_TYPES.has(type) || ANY_TYPE.has(type)) && (charset ?? 'charset=utf-8') === 'charset=utf-8') return;
+  }
+  throw new CallboardError('not_acceptable', 'GraphQL answers application/graphql-response+json or application/json.');
+}
+
+/** Answers a whole request with one error, in the response form of GraphQL. */
+export function sendError(res: ServerResponse, error: CallboardError): void {
+  if (res.headersSent) return void res.destroy();
+  const { message, extensions } = toGraphQLError(error);
+  const { http: _http, ...shown } = extensions;
+  const body = JSON.stringify({ errors: [{ message, extensions: shown }] });
+  const spec = acceptedTypes(res.req).includes('application/graphql-response+json');
+  const { retryAfterMs } = error.details;
+  res.writeHead(error.status, {
+    'content-type': `application/${spec ? 'graphql-response+json' : 'json'}; charset=utf-8`,
+    'content-length': Buffer.byteLength(body),
+    ...(error.status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
+  });
+  res.end(body);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
+}

@@ -1,0 +1,32 @@
+import type { ExecutionResult, GraphQLError } from 'graphql';
+import type { Envelope } from '../../web/sse-chunk.ts';
+import { inOneLine, writeJson } from '../../core/json.ts';
+
+const OWN: Envelope = { head: 'event: next\ndata: ', tail: '\n\n' };
+
+/** `id` names the operation on a stream that carries several; null when the operation has a stream of its own. */
+export function envelopeOf(id: string | null): Envelope {
+  return id === null ? OWN : { head: `event: next\ndata: {"id":${JSON.stringify(id)},"payload":`, tail: '}\n\n' };
+}
+
+export function nextFrame(id: string | null, result: ExecutionResult): string {
+  const { head, tail } = envelopeOf(id);
+  return head + resultText(result) + tail;
+}
+
+export function completeFrame(id: string | null): string {
+  return `event: complete\ndata:${id === null ? '' : ` ${JSON.stringify({ id })}`}\n\n`;
+}
+
+/** A result as JSON text without line breaks. */
+export function resultText(result: ExecutionResult): string {
+  const shown = result.errors ? { ...result, errors: result.errors.map(showError) } : result;
+  return inOneLine(writeJson(shown) ?? 'null');
+}
+
+/** `extensions.http` is meant for the HTTP handler and is not shown. */
+function showError(error: GraphQLError): object {
+  const { extensions = {}, ...shown } = error.toJSON();
+  const { http: _http, ...rest } = extensions;
+  return Object.keys(rest).length > 0 ? { ...shown, extensions: rest } : shown;
+}

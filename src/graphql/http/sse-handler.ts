@@ -1,0 +1,55 @@
+import { CallboardError } from '../../core/errors.ts';
+import { sendError } from './request.ts';
+import { createReservations, tokenOf } from './sse-reservations.ts';
+import { createStreams, type StreamRequest, type Streams, type StreamsOptions } from './sse-streams.ts';
+
+export type SseHandler = {
+  /** Runs one operation with a response of its own. */
+  distinct(request: StreamRequest): void;
+  /**
+   * Serves the stream route in both modes: reservations and the streams that carry several operations; a GET or POST
+   * without a stream token is handled as `distinct`.
+   */
+  stream(request: StreamRequest): void;
+  /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
+  readonly streams: Pick<Streams, 'reserve' | 'plain'>;
+  /** Ends every stream without `complete`, so that clients reconnect, and refuses new streams as `draining`. */
+  close(): void;
+};
+
+/** graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md */
+export function createSseHandler(options: StreamsOptions): SseHandler {
+  const streams = createStreams(options);
+  const reservations = createReservations({ streams, clock: options.clock });
+  const distinct = (request: StreamRequest): void => openDistinct(request, streams);
+  return {
+    streams,
+    distinct: (request) => answering(request, distinct),
+    stream: (request) => answering(request, isDistinct(request) ? distinct : reservations.handle),
+    close() {
+      reservations.close();
+      streams.close();
+    },
+  };
+}
+
+function isDistinct({ req }: StreamRequest): boolean {
+  return (req.method === 'GET' || req.method === 'POST') && tokenOf(req) === null;
+}
+
+function openDistinct(request: StreamRequest, streams: Streams): void {
+  const { asked } = streams.read(request);
+  streams.open(request, streams.reserve(request.requester)).run(asked, { id: null, onEnd: nothing });
+}
+
+/** One function shared by all streams. */
+function nothing(): void {}
+
+function answering(request: StreamRequest, answer: (request: StreamRequest) => void): void {
+  try {
+    answer(request);
+  } catch (error) {
+    if (!(error instanceof CallboardError)) throw error;
+    sendError(request.res, error);
+  }
+}

@@ -1,0 +1,125 @@
+import type { ExecutionResult, GraphQLError } from 'graphql';
+import type { Principal } from '../../core/auth/principal.ts';
+import type { Executor, Operation, Results } from '../execution/executor.ts';
+import { completeFrame, nextFrame } from './sse-frame.ts';
+import type { Groups, Joining, Member } from '../../web/sse-group.ts';
+import type { StreamMember, SseStream } from '../../web/sse-stream.ts';
+
+/** One operation that runs on a stream. It ends by itself when the stream ends. */
+export type Running = {
+  /** Ends the operation with a `complete` frame. */
+  complete(): void;
+};
+
+export type OperationOptions = {
+  readonly executor: Executor;
+  readonly groups: Groups<unknown>;
+  readonly wire: SseStream;
+  /** The operation id on a stream that carries several; null on a stream of its own. */
+  readonly id: string | null;
+  /**
+   * Called once, when the operation has ended for any reason: before `startOperation` returns when the document has
+   * errors. A stream of its own ends with it.
+   */
+  readonly onEnd: () => void;
+};
+
+export type Asked = Omit<Operation, 'signal' | 'requester'> & { readonly requester: Principal };
+
+/**
+ * Runs the operation, or sends the errors of its document, as `next` frames and one `complete`, no faster than the
+ * reader reads.
+ */
+export function startOperation(asked: Asked | readonly GraphQLError[], options: OperationOptions): Running {
+  const operation = new SseOperation(options);
+  void operation.run(asked);
+  return operation;
+}
+
+/** A shared subscription continues as a member of a group, which replaces this guest on the stream. */
+class SseOperation implements StreamMember, Running {
+  readonly #options: OperationOptions;
+  readonly #hangUp = new AbortController();
+  #results: Results | null = null;
+  #member: Member<unknown> | null = null;
+  #ended = false;
+
+  constructor(options: OperationOptions) {
+    this.#options = options;
+    options.wire.admit(this);
+  }
+
+  async run(asked: Asked | readonly GraphQLError[]): Promise<void> {
+    try {
+      if (!isFaults(asked)) await this.#answer(asked);
+      else {
+        this.#show({ errors: asked });
+        // The end is reported later, after the caller of `startOperation` has registered the operation.
+        await null;
+      }
+    } catch (error) {
+      this.#show({ errors: [this.#options.executor.mask(error)] });
+    }
+    if (!this.#member) this.#end(true);
+  }
+
+  complete(): void {
+    if (this.#member) this.#member.complete();
+    else this.#end(true);
+  }
+
+  /** Nothing to do: `#pump` awaits `ready`. */
+  drained(): void {}
+
+  gone(): void {
+    this.#end(false);
+  }
+
+  async #answer(asked: Asked): Promise<void> {
+    const { executor } = this.#options;
+    const operation = { ...asked, signal: this.#hangUp.signal };
+    if (executor.kindOf(operation) !== 'subscription') return this.#show(await executor.execute(operation));
+    const answer = await executor.subscribe(operation);
+    if ('shared' in answer) return this.#join(answer);
+    return 'next' in answer ? this.#pump(answer) : this.#show(answer);
+  }
+
+  #join(joining: Joining<unknown>): void {
+    const { groups, wire, id, onEnd } = this.#options;
+    if (this.#ended) return joining.shared.lifetime.close();
+    wire.dismiss(this);
+    this.#member = groups.join(joining, { wire, id, onEnd });
+  }
+
+  async #pump(source: Results): Promise<void> {
+    const { wire } = this.#options;
+    this.#results = source;
+    while (!this.#ended) {
+      await wire.ready();
+      const { done, value } = await source.next();
+      if (done) return;
+      this.#show(value);
+    }
+    source.return();
+  }
+
+  #show(result: ExecutionResult): void {
+    if (!this.#ended) this.#options.wire.send(nextFrame(this.#options.id, result));
+  }
+
+  #end(tell: boolean): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { wire, id, onEnd } = this.#options;
+    if (tell) wire.send(completeFrame(id));
+    wire.dismiss(this);
+    this.#hangUp.abort();
+    this.#results?.return();
+    if (id === null) wire.end();
+    onEnd();
+  }
+}
+
+function isFaults(asked: Asked | readonly GraphQLError[]): asked is readonly GraphQLError[] {
+  return Array.isArray(asked);
+}

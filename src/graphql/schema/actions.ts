@@ -1,0 +1,109 @@
+import type { ActionAdvertisement, Connection } from '../../core/connections/connection.ts';
+import type { ActionSample, AdvertisedAction } from '../../core/core.ts';
+import { ACTION_SAMPLE, ACTION_SAMPLE_CONNECTIONS, CLIENT_ACTIONS } from '../../core/limits.ts';
+import { builder } from './builder.ts';
+import { ConnectionSnapshot } from './connections.ts';
+import { ENTITY, PURE } from '../writer/cache-hints.ts';
+import { CompletenessType } from './page.ts';
+
+const ActionAdvertisementType = builder.objectRef<ActionAdvertisement>('ActionAdvertisement').implement({
+  description:
+    'An action as a client advertised it, stored unchanged. It is evidence that the client can run it, never that a caller may invoke it: central policy, the client’s own policy, approval, argument checks, targeting, leases and the handler can each still refuse it.',
+  extensions: ENTITY,
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name with which callers invoke the action.' }),
+    summary: t.exposeString('summary', {
+      nullable: true,
+      description: 'One line for people; null if the client sent none.',
+    }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'A longer text for people; null if the client sent none.',
+    }),
+    version: t.exposeString('version', {
+      nullable: true,
+      description: 'The client’s own version of the action; null if it sent none.',
+    }),
+    checksArguments: t.exposeBoolean('checksArguments', {
+      nullable: true,
+      description:
+        'Whether the client says that it checks arguments before it runs the action; null if it does not say.',
+    }),
+    schema: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'The JSON Schema of the action’s arguments; null if the client sent none.',
+      extensions: PURE,
+      resolve: ({ schema }) => schema,
+    }),
+    metadata: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'Other data that the client sent with the action; null if it sent none.',
+      extensions: PURE,
+      resolve: ({ metadata }) => metadata,
+    }),
+  }),
+});
+
+const ActionList = builder.objectRef<Connection>('ActionList').implement({
+  description: `All actions that one client advertises now: at most ${CLIENT_ACTIONS}, not paged.`,
+  extensions: ENTITY,
+  fields: (t) => ({
+    items: t.expose('actions', {
+      type: [ActionAdvertisementType],
+      description: 'The advertisements, in the client’s order.',
+    }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+      resolve: (connection, _, { core }) => core.actions.completeness(connection),
+    }),
+  }),
+});
+
+builder.objectField(ConnectionSnapshot, 'actions', (t) =>
+  t.field({
+    type: ActionList,
+    description: 'The actions that the client says it can run. They do not say what a caller may invoke.',
+    extensions: PURE,
+    resolve: (connection) => connection,
+  }),
+);
+
+const AdvertisedActionType = builder.objectRef<AdvertisedAction>('AdvertisedAction').implement({
+  description: 'One advertised action, with the client that advertises it.',
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The id of the client that advertises the action.' }),
+    instanceId: t.exposeID('instanceId', { description: 'The id of the client instance that advertised the action.' }),
+    action: t.expose('action', { type: ActionAdvertisementType, description: 'The advertised action.' }),
+  }),
+});
+
+const ActionSampleType = builder.objectRef<ActionSample>('ActionSample').implement({
+  description: `A bounded sample over live connections: at most ${ACTION_SAMPLE} advertisements of at most ${ACTION_SAMPLE_CONNECTIONS} connections, and about 4 MiB.`,
+  fields: (t) => ({
+    items: t.expose('items', {
+      type: [AdvertisedActionType],
+      complexity: { field: 1, multiplier: ACTION_SAMPLE },
+      description: 'The sampled advertisements.',
+    }),
+    complete: t.exposeBoolean('complete', {
+      description: 'Whether the sample holds every advertisement of every live connection.',
+    }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
+  }),
+});
+
+builder.queryField('actions', (t) =>
+  t.field({
+    type: ActionSampleType,
+    description: 'A bounded sample of the actions that connected clients advertise. Administrators only.',
+    args: { name: t.arg.string({ description: 'Only advertisements of the action with this name.' }) },
+    resolve: (_, { name }, { core, requester }) => core.actions.sample(requester, name ?? null),
+  }),
+);

@@ -1,0 +1,69 @@
+import { GraphQLError, Kind, type GraphQLNamedInputType, type GraphQLNamedOutputType, type ValueNode } from 'graphql';
+import { checkedJson, RawJson, toJson, writeJson, type JsonText } from '../../core/json.ts';
+import { JSON_DEPTH } from '../../core/limits.ts';
+
+/**
+ * The scalar `JSON`, whose text passes through unchanged. Resolvers receive a RawJson and return JSON text. In results
+ * of graphql-js it is a RawJson, which `writeJson` serializes; the JSON writer of plans writes the text directly.
+ */
+export const jsonScalar = {
+  extensions: { jsonText: true },
+  serialize: (text: JsonText): RawJson => new RawJson(text),
+  parseValue: (value: unknown): RawJson => (value instanceof RawJson ? value : rawOf(textOfValue(value))),
+  parseLiteral: (node: ValueNode, variables?: Variables | null): RawJson =>
+    rawOf(literalText(node, variables) ?? 'null'),
+};
+
+type Variables = Readonly<Record<string, unknown>>;
+
+/** Whether this is the scalar `JSON` of either schema. */
+export function isJsonScalar({ extensions }: GraphQLNamedInputType | GraphQLNamedOutputType): boolean {
+  return extensions['jsonText'] === true;
+}
+
+/** The JSON text of an input; null if it was omitted or null. */
+export function textOfJson(given: RawJson | null | undefined): JsonText | null {
+  return given?.text ?? null;
+}
+
+/** The JSON text of a variable's value. Empty, so invalid, for a value that cannot be serialized. */
+function textOfValue(value: unknown): string {
+  try {
+    return toJson(value) ?? 'null';
+  } catch {
+    // The value is cyclic, or nested deeper than the stack allows.
+    return '';
+  }
+}
+
+/** Rejects JSON nested deeper than JSON_DEPTH: it could overflow the stack of a program that reads it later. */
+function rawOf(text: string): RawJson {
+  const json = checkedJson(text);
+  if (json === null) throw new GraphQLError(`JSON may be nested at most ${JSON_DEPTH} levels deep.`);
+  return new RawJson(json);
+}
+
+/** A literal as JSON text, with numbers as the document spells them. Undefined for a variable without a value. */
+function literalText(node: ValueNode, variables: Variables | null | undefined): string | undefined {
+  switch (node.kind) {
+    case Kind.INT:
+    case Kind.FLOAT:
+      return node.value;
+    case Kind.LIST:
+      return `[${node.values.map((item) => literalText(item, variables) ?? 'null').join(',')}]`;
+    case Kind.OBJECT: {
+      const members = node.fields.map(({ name, value }) => memberText(name.value, literalText(value, variables)));
+      return `{${members.filter((text) => text !== null).join(',')}}`;
+    }
+    case Kind.VARIABLE:
+      return writeJson(variables?.[node.name.value]);
+    case Kind.NULL:
+      return 'null';
+    default:
+      return JSON.stringify(node.value);
+  }
+}
+
+function memberText(name: string, text: string | undefined): string | null {
+  return text === undefined ? null : `${JSON.stringify(name)}:${text}`;
+}

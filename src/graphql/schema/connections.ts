@@ -1,0 +1,221 @@
+import {
+  connectionStatus,
+  derivedChangeAt,
+  heartbeat,
+  recentlyReplaced,
+  type ClientType,
+  type Connection,
+  type ConnectionStatus,
+  type DisconnectCause,
+  type HeartbeatIndicator,
+  type Predecessor,
+} from '../../core/connections/connection.ts';
+import type { ConnectionChange, ConnectionEvent } from '../../core/bus.ts';
+import { PREDECESSORS } from '../../core/limits.ts';
+import type { LiveEvent } from '../../core/live.ts';
+import { builder } from './builder.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
+import { wireEnum } from './enums.ts';
+import { DERIVED, ENTITY, PURE, timedEntity } from '../writer/cache-hints.ts';
+import { fresh } from './live.ts';
+import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+
+export const ConnectionStatusEnum = wireEnum<ConnectionStatus>('ConnectionStatus', 'Whether a client is reachable.', {
+  connected: 'Its link is up, and the client was heard from within the last 45 seconds.',
+  disconnected: 'Its link is down, or the client has been silent for 60 seconds.',
+  stale: 'Its link is up, but the client has been silent for 45 seconds.',
+});
+
+export const ClientTypeEnum = wireEnum<ClientType>('ClientType', 'What kind of program a client is.', {
+  browser: 'A browser: an extension or a page.',
+  console: 'A console program.',
+  mobile: 'A mobile app.',
+  web: 'A web app.',
+});
+
+const HeartbeatEnum = wireEnum<HeartbeatIndicator>(
+  'HeartbeatIndicator',
+  'How a client answers pings; derived when it is read.',
+  {
+    ok: 'The last ping was answered in time.',
+    late: 'The client did not answer its last ping.',
+    missed: 'The client’s status is not `connected`.',
+  },
+);
+
+const DisconnectCauseEnum = wireEnum<DisconnectCause>('DisconnectCause', 'Why a link went down.', {
+  client_closed: 'The client closed it.',
+  replaced: 'A newer link of the same client replaced it.',
+  heartbeat_lost: 'The client was silent for 60 seconds.',
+  token_expired: 'The link’s token expired and was not renewed.',
+  protocol_error: 'The client sent too many invalid frames.',
+  back_pressure: 'The client did not read what the relay sent.',
+  node_drained: 'Its node drained or shut down.',
+  node_lost: 'Its node stopped reporting and lost its lease.',
+  operator: 'An operator closed it.',
+});
+
+const ConnectionChangeEnum = wireEnum<ConnectionChange>('ConnectionChange', 'What happened to a connection.', {
+  connected: 'A client connected.',
+  resumed: 'The same instance of the client connected again.',
+  replaced: 'A new instance of the client replaced the previous one.',
+  stale: 'The client has been silent for 45 seconds.',
+  disconnected: 'The link went down.',
+  actions_changed: 'The client changed the actions that it advertises.',
+});
+
+const ConnectionPredecessor = builder.objectRef<Predecessor>('ConnectionPredecessor').implement({
+  description: 'An earlier instance of a client, replaced by a later one.',
+  extensions: ENTITY,
+  fields: (t) => ({
+    instanceId: t.exposeID('instanceId', { description: 'The id of the earlier instance.' }),
+    nodeId: t.exposeID('nodeId', { description: 'The id of the node that held the instance’s last link.' }),
+    replacedAt: t.expose('replacedAt', { type: 'DateTime', description: 'When the later instance connected.' }),
+    cause: t.expose('cause', {
+      type: DisconnectCauseEnum,
+      description: 'Why the earlier instance’s link had gone down; REPLACED if it was still up.',
+    }),
+  }),
+});
+
+export const ConnectionSnapshot = builder.objectRef<Connection>('ConnectionSnapshot').implement({
+  description: 'A client’s link to one node, as the node last recorded it: live, or down for less than a minute.',
+  extensions: timedEntity(derivedChangeAt),
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The id of the user that the client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The client’s id, stable across its restarts.' }),
+    instanceId: t.exposeID('instanceId', { description: 'The id of the client’s current run; a restart changes it.' }),
+    nodeId: t.exposeID('nodeId', { description: 'The id of the node that owns the link.' }),
+    status: t.field({
+      type: ConnectionStatusEnum,
+      description: 'Derived: whether the client is reachable, from the state of the link and `lastSeenAt`.',
+      extensions: DERIVED,
+      resolve: (connection, _, { core }) => connectionStatus(connection, core.clock.now()),
+    }),
+    clientType: t.expose('clientType', {
+      type: ClientTypeEnum,
+      description: 'What kind of program the client says it is.',
+    }),
+    metadata: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'What the client said about itself, stored unchanged; null if it said nothing.',
+      extensions: PURE,
+      resolve: ({ metadata }) => metadata,
+    }),
+    connectedAt: t.expose('connectedAt', {
+      type: 'DateTime',
+      description: 'When the relay bound this link to the client.',
+    }),
+    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'When the client was last heard from.' }),
+    disconnectedAt: t.expose('disconnectedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the link went down; null while it is up.',
+    }),
+    disconnectCause: t.expose('disconnectCause', {
+      type: DisconnectCauseEnum,
+      nullable: true,
+      description: 'Why the link went down; null while it is up.',
+    }),
+    heartbeat: t.field({
+      type: HeartbeatEnum,
+      description: 'Derived: how the client answers pings. The relay sends one every 20 seconds.',
+      extensions: DERIVED,
+      resolve: (connection, _, { core }) => heartbeat(connection, core.clock.now()),
+    }),
+    recentlyReplaced: t.boolean({
+      description: 'Derived: whether this instance replaced another one within the last 60 seconds.',
+      extensions: DERIVED,
+      resolve: (connection, _, { core }) => recentlyReplaced(connection, core.clock.now()),
+    }),
+    replacedInstanceId: t.exposeID('replacedInstanceId', {
+      nullable: true,
+      description: 'The id of the instance that this one replaced; null if it replaced none.',
+    }),
+    predecessors: t.expose('predecessors', {
+      type: [ConnectionPredecessor],
+      description: `Earlier instances of the client, latest first, at most ${PREDECESSORS}. They are forgotten with the connection.`,
+    }),
+    actionNames: t.stringList({
+      description: 'Names of the actions that the client says it can run. They do not say what a caller may invoke.',
+      extensions: PURE,
+      resolve: ({ actions }) => actions.map(({ name }) => name),
+    }),
+  }),
+});
+
+export const ConnectionSnapshotConnection = connectionOf('ConnectionSnapshot', ConnectionSnapshot, {
+  rows: 'connection snapshots',
+  size: CONNECTION_SIZE,
+});
+
+builder.queryFields((t) => ({
+  connections: t.field({
+    type: ConnectionSnapshotConnection,
+    description: 'Live and recently lost connections, in order of user and client. A user sees its own.',
+    complexity: pageCost,
+    args: {
+      userId: t.arg.id({
+        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+      }),
+      nodeId: t.arg.id({ description: 'Only connections on this node.' }),
+      status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
+      ...pageArguments,
+    },
+    resolve: (_, { userId, nodeId, status, ...page }, { core, requester }) =>
+      core.connections.list(requester, { userId, nodeId, status }, pageOf(page)),
+  }),
+  connection: t.field({
+    type: ConnectionSnapshot,
+    nullable: true,
+    description: 'The connection of one client; null if there is none or it belongs to another user.',
+    args: {
+      userId: t.arg.id({ required: true, description: 'The user’s id.' }),
+      clientId: t.arg.id({ required: true, description: 'The client’s id.' }),
+    },
+    resolve: (_, key, { core, requester }) => core.connections.get(requester, key),
+  }),
+}));
+
+const ConnectionEventType = builder.objectRef<LiveEvent<ConnectionEvent>>('ConnectionEvent').implement({
+  description: 'One change of a connection.',
+  fields: (t) => ({
+    change: t.field({
+      type: ConnectionChangeEnum,
+      description: 'What happened.',
+      resolve: ({ event }) => event.change,
+    }),
+    connection: t.field({
+      type: ConnectionSnapshot,
+      description: 'The connection after the change.',
+      resolve: ({ event }) => event.connection,
+    }),
+    cause: t.field({
+      type: DisconnectCauseEnum,
+      nullable: true,
+      description:
+        'Why the link went down; null for a change in which no link went down. For the change REPLACED: why the earlier instance’s link had gone down, or REPLACED if it was still up.',
+      resolve: ({ event }) => event.cause,
+    }),
+    at: t.field({ type: 'DateTime', description: 'When the change happened.', resolve: ({ event }) => event.at }),
+    missed: t.exposeInt('missed', {
+      description: 'How many events were dropped since the previous one because the subscriber read too slowly.',
+    }),
+  }),
+});
+
+builder.subscriptionField('connectionEvents', (t) =>
+  t.field({
+    type: ConnectionEventType,
+    description:
+      'Changes of connections from now on: clients that connect, resume, are replaced, fall silent, disconnect or change their actions.',
+    args: {
+      userId: t.arg.id({
+        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+      }),
+    },
+    subscribe: (_, { userId }, { core, requester }) => core.connections.events(requester, userId ?? null),
+    resolve: fresh,
+  }),
+);

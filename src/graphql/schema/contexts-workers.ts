@@ -1,0 +1,127 @@
+import { readUser } from '../../core/auth/principal.ts';
+import type { ClientType } from '../../core/connections/connection.ts';
+import type { WorkerList, WorkerView } from '../../core/contexts/api.ts';
+import { completenessOf } from '../../core/cursor.ts';
+import { PAGE_DEFAULT, WORKER_LIST } from '../../core/limits.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { builder } from './builder.ts';
+import { ClientTypeEnum } from './connections.ts';
+import type { Context } from './context.ts';
+import { CONTEXT_SIZE, ExecutionContextType } from './contexts.ts';
+import { CompletenessType, pageCost, pageOf } from './page.ts';
+import { User } from './users.ts';
+
+/**
+ * The user, the kind of client, and how many workers each list may hold. Each list is read only when a query selects
+ * it.
+ */
+type Asked = { readonly userId: string; readonly clientType: ClientType | null | undefined; readonly first: number };
+
+function listOf({ loaders }: Context, { first, ...whose }: Asked, view: WorkerView): MaybePromise<WorkerList> {
+  return loaders.workers({ ...whose, ...view }, first);
+}
+
+/** The beginning of the list that fits into the answer’s byte budget. */
+async function boundedListOf(
+  context: Context,
+  asked: Asked,
+  view: WorkerView,
+): Promise<Pick<WorkerList, 'completeness'>> {
+  return context.budget.list(await listOf(context, asked, view), CONTEXT_SIZE);
+}
+
+async function itemsOf(context: Context, asked: Asked, view: WorkerView): Promise<WorkerList['items']> {
+  return context.budget.items(await listOf(context, asked, view), CONTEXT_SIZE);
+}
+
+const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({
+  description: 'Workers in order of client and context, not paged.',
+  fields: (t) => ({
+    items: t.field({
+      type: [ExecutionContextType],
+      complexity: { field: 1, multiplier: 1 },
+      description: 'The workers in the list.',
+      resolve: (list, _, { budget }) => budget.items(list, CONTEXT_SIZE),
+    }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+      resolve: (list, _, { budget }) => budget.list(list, CONTEXT_SIZE).completeness,
+    }),
+  }),
+});
+
+const WorkersType = builder.objectRef<Asked>('Workers').implement({
+  description:
+    'A user’s workers: execution contexts whose ownership is worker and that are not closed. An assignment is what the registry holds now; it shows neither that a durable job system owns the task nor that any effect of it is complete. Reading acquires, renews and releases no worker.',
+  fields: (t) => ({
+    idle: t.field({
+      type: [ExecutionContextType],
+      complexity: { field: 1, multiplier: 1 },
+      description: 'Workers without a task.',
+      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'idle' }),
+    }),
+    assigned: t.field({
+      type: [ExecutionContextType],
+      complexity: { field: 1, multiplier: 1 },
+      description:
+        'Workers that are assigned to a task now; `taskAssignedAt` says when each assignment was first reported.',
+      resolve: (asked, _, context) => itemsOf(context, asked, { view: 'assigned' }),
+    }),
+    completeness: t.field({
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why: first for `idle`, then for `assigned`.',
+      resolve: async (asked, _, context) => {
+        const idle = boundedListOf(context, asked, { view: 'idle' });
+        const assigned = boundedListOf(context, asked, { view: 'assigned' });
+        return completenessOf((await Promise.all([idle, assigned])).flatMap((list) => list.completeness.sources));
+      },
+    }),
+    available: t.field({
+      type: WorkerListType,
+      description:
+        'Workers that could be given a task: they have none, their status is `idle`, and their client’s link is up. Listing a worker does not reserve it.',
+      resolve: (asked, _, context) => listOf(context, asked, { view: 'available' }),
+    }),
+    forTask: t.field({
+      type: WorkerListType,
+      description: 'Workers that are assigned to one task now.',
+      args: { taskId: t.arg.id({ required: true, description: 'The task’s id.' }) },
+      resolve: (asked, { taskId }, context) => listOf(context, asked, { view: 'task', taskId }),
+    }),
+  }),
+});
+
+const workerArguments = builder.args((t) => ({
+  clientType: t.field({ type: ClientTypeEnum, description: 'Only workers of clients of this kind.' }),
+  first: t.int({
+    required: true,
+    defaultValue: PAGE_DEFAULT,
+    description: `The most workers in each list: 1 to ${WORKER_LIST}. \`completeness\` says whether there are more.`,
+    extensions: { minimum: 1, maximum: WORKER_LIST },
+  }),
+}));
+
+builder.queryField('workers', (t) =>
+  t.field({
+    type: WorkersType,
+    description: 'One user’s workers.',
+    complexity: pageCost,
+    args: { userId: t.arg.id({ required: true, description: 'The user’s id.' }), ...workerArguments },
+    resolve: (_, { userId, clientType, first }, { requester }) => ({
+      userId: readUser(requester, userId),
+      clientType,
+      first: pageOf({ first }).first,
+    }),
+  }),
+);
+
+builder.objectField(User, 'workers', (t) =>
+  t.field({
+    type: WorkersType,
+    description: 'The user’s workers.',
+    complexity: pageCost,
+    args: { ...workerArguments },
+    resolve: ({ id }, { clientType, first }) => ({ userId: id, clientType, first: pageOf({ first }).first }),
+  }),
+);

@@ -1,0 +1,160 @@
+import type { CommandUpdate } from '../../core/core.ts';
+import type { Command, Sighting } from '../../core/delivery/command.ts';
+import { notFound } from '../../core/errors.ts';
+import { SIGHTINGS_PER_COMMAND } from '../../core/limits.ts';
+import type { LiveEvent } from '../../core/live.ts';
+import { thenDo } from '../../core/maybe-promise.ts';
+import { builder } from './builder.ts';
+import { ConnectionSnapshot } from './connections.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
+import { DeliveryRecord, OutcomeEnum, StageEnum } from './delivery.ts';
+import { MessageConnection, orderArgument, TerminalErrorType } from './history.ts';
+import { fresh } from './live.ts';
+import { pageArguments, pageCost, pageOf } from './page.ts';
+
+/** The arguments that name one command. */
+export const commandArguments = builder.args((t) => ({
+  userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+  clientId: t.id({ required: true, description: 'The id of the target client.' }),
+  commandId: t.id({ required: true, description: 'The command’s id.' }),
+}));
+
+/** The members that identify a command in the audit log. */
+export function subjectOfCommand({ userId, clientId, commandId }: Command): Record<string, string> {
+  return { userId, clientId, commandId };
+}
+
+const SightingType = builder.objectRef<Sighting>('DedupSighting').implement({
+  description: 'How often the server ingested one message. It does not say how often the client executed anything.',
+  fields: (t) => ({
+    messageId: t.exposeID('messageId', { description: 'The message’s id, `<command>:<kind>:<instance>`.' }),
+    firstSeenAt: t.expose('firstSeenAt', {
+      type: 'DateTime',
+      description: 'When the server first ingested the message.',
+    }),
+    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'When the server last ingested the message.' }),
+    count: t.exposeInt('count', { description: 'How often the server ingested the message.' }),
+  }),
+});
+
+export const CommandType = builder.objectRef<Command>('Command').implement({
+  description:
+    'Everything the relay can prove about one command, each part with its own times. The parts are read one after the other, so they may differ by what happened between the reads.',
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
+    commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
+    action: t.exposeString('action', { description: 'The name of the requested action.' }),
+    delivery: t.field({
+      type: DeliveryRecord,
+      nullable: true,
+      description: 'What is proven about the delivery; null if the record is no longer kept.',
+      resolve: (command) => command,
+    }),
+    history: t.field({
+      type: MessageConnection,
+      description: 'Retained messages that name this command. Reading this may scan the user’s streams.',
+      complexity: pageCost,
+      args: { ...orderArgument, ...pageArguments },
+      resolve: ({ userId, commandId }, { order, ...page }, { core, requester }) =>
+        core.history.ofCommand(requester, userId, commandId, { ...pageOf(page), order }),
+    }),
+    sightings: t.expose('sightings', {
+      type: [SightingType],
+      complexity: { field: 1, multiplier: SIGHTINGS_PER_COMMAND },
+      description: `How often the relay ingested each end that the client reported, repeated reports included: at most ${SIGHTINGS_PER_COMMAND}.`,
+    }),
+    connection: t.field({
+      type: ConnectionSnapshot,
+      nullable: true,
+      description:
+        'The target’s connection as it is now; null if there is none. The command may have gone to another one.',
+      resolve: (command, _, { loaders, budget }) =>
+        thenDo(loaders.connection(command), (connection) => connection && budget.row(connection, CONNECTION_SIZE)),
+    }),
+    outcome: t.expose('outcome', {
+      type: OutcomeEnum,
+      nullable: true,
+      description: 'How the command ended; null while it is live.',
+    }),
+    result: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'The result that the client reported; null unless `reveal` is true, and if no result is retained.',
+      args: {
+        reveal: t.arg.boolean({
+          required: true,
+          defaultValue: false,
+          description: 'Whether to show the result. If an administrator requests it, the audit log records that.',
+        }),
+      },
+      resolve: async (command, { reveal }, { core, auditPayload }) => {
+        if (!reveal) return null;
+        auditPayload(subjectOfCommand(command));
+        return core.delivery.result(command);
+      },
+    }),
+    resultExpired: t.exposeBoolean('resultExpired', {
+      description: 'Whether the command ended with a result that is no longer retained.',
+    }),
+    error: t.expose('error', {
+      type: TerminalErrorType,
+      nullable: true,
+      description: 'The error with which the command ended; null while it is live, and if it ended without an error.',
+    }),
+  }),
+});
+
+builder.queryField('command', (t) =>
+  t.field({
+    type: CommandType,
+    nullable: true,
+    description:
+      'Everything the relay can prove about one command; null if there is no record or it belongs to another user.',
+    args: { ...commandArguments },
+    resolve: (_, key, { core, requester }) => core.delivery.command(requester, key),
+  }),
+);
+
+const CommandUpdateType = builder.objectRef<LiveEvent<CommandUpdate>>('CommandUpdate').implement({
+  description: 'The state of a command at one change.',
+  fields: (t) => ({
+    command: t.field({ type: CommandType, description: 'The command.', resolve: ({ event }) => event.command }),
+    stage: t.field({
+      type: StageEnum,
+      description: 'How far the command came.',
+      resolve: ({ event }) => event.command.stage,
+    }),
+    outcome: t.field({
+      type: OutcomeEnum,
+      nullable: true,
+      description: 'How the command ended; null while it is live.',
+      resolve: ({ event }) => event.command.outcome,
+    }),
+    progress: t.field({
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The progress that the client reported; null if the change is not a progress report. If an administrator reads it, the audit log records that.',
+      resolve: ({ event }, _, { auditPayload }) => {
+        if (event.progress !== null) auditPayload(subjectOfCommand(event.command));
+        return event.progress;
+      },
+    }),
+    at: t.field({ type: 'DateTime', description: 'When the command changed.', resolve: ({ event }) => event.at }),
+    missed: t.exposeInt('missed', {
+      description: 'How many updates were dropped since the previous one because the subscriber read too slowly.',
+    }),
+  }),
+});
+
+builder.subscriptionField('commandUpdates', (t) =>
+  t.field({
+    type: CommandUpdateType,
+    description:
+      'Updates of one command. The first update is its current state; the subscription ends after the update that ends the command.',
+    args: { ...commandArguments },
+    subscribe: async (_, key, { core, requester }) => (await core.delivery.updates(requester, key)) ?? notFound(),
+    resolve: fresh,
+  }),
+);

@@ -1,0 +1,135 @@
+import type { Command, ExecutionEvidence, Outcome, Stage } from '../../core/delivery/command.ts';
+import { builder } from './builder.ts';
+import { ConnectionSnapshot } from './connections.ts';
+import { wireEnum } from './enums.ts';
+
+export const StageEnum = wireEnum<Stage>('Stage', 'How far a command has come.', {
+  admitted: 'The command is on record and waits for its client to connect.',
+  queued: 'The command is queued for its client’s link.',
+  dispatched: 'The node began to write the command to the client’s socket. That proves neither receipt nor execution.',
+  acknowledged: 'The client confirmed that it received the command. That does not prove that it ran.',
+  terminal: 'The command ended; `outcome` says how.',
+});
+
+export const OutcomeEnum = wireEnum<Outcome>(
+  'Outcome',
+  'How a command ended. No outcome proves anything about effects outside the client.',
+  {
+    completed: 'The client reported a result.',
+    failed: 'The client reported an error or refused the command.',
+    cancelled: 'The command was cancelled before dispatch, or the client reported that it stopped.',
+    expired: 'The command’s time ran out before dispatch: no socket write began.',
+    outcome_unknown:
+      'The command was dispatched and may have run; nothing more is known. `lastProvenStage` says how far it certainly came.',
+  },
+);
+
+export const ExecutionEvidenceEnum = wireEnum<ExecutionEvidence>(
+  'ExecutionEvidence',
+  'What is proven about execution. It is never proof that an effect outside the client is complete.',
+  {
+    not_written: 'No socket write began.',
+    refused_by_client: 'The client reported that it refused the command before running it.',
+    may_have_run: 'The command may have run.',
+    reported_by_client: 'The client reported how the command ended.',
+  },
+);
+
+export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').implement({
+  description:
+    'What the relay can prove about the delivery of one command. It holds no payload, and no field of it ever means that an effect outside the client is complete.',
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
+    commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
+    scopeId: t.exposeID('scopeId', { description: 'The admission scope whose capacity the command counts against.' }),
+    stage: t.expose('stage', {
+      type: StageEnum,
+      description: 'How far the command came. It is not proof that an effect outside the client is complete.',
+    }),
+    outcome: t.expose('outcome', {
+      type: OutcomeEnum,
+      nullable: true,
+      description:
+        'How the command ended, as far as the relay knows; null while it is live. It is not proof that an effect outside the client is complete.',
+    }),
+    lastProvenStage: t.expose('lastProvenStage', {
+      type: StageEnum,
+      description: 'The last stage that the command is proven to have reached before it ended.',
+    }),
+    execution: t.expose('execution', { type: ExecutionEvidenceEnum, description: 'What is proven about execution.' }),
+    attempts: t.exposeInt('attempts', {
+      description: 'How many dispatches began: 0 or 1, since the relay never writes a command twice.',
+    }),
+    admittedAt: t.expose('admittedAt', { type: 'DateTime', description: 'When the command was admitted.' }),
+    queuedAt: t.expose('queuedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the command was queued for its client’s link; null if it was not queued.',
+    }),
+    dispatchedAt: t.expose('dispatchedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the node began to write the command to the client’s socket; null if it never began.',
+    }),
+    acknowledgedAt: t.expose('acknowledgedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the client confirmed receipt; null if it did not.',
+    }),
+    terminalAt: t.expose('terminalAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the command ended; null while it is live.',
+    }),
+    deadline: t.expose('deadline', {
+      type: 'DateTime',
+      description:
+        'When the command ends at the latest: `admittedAt` plus the connect and response budgets (`connectWithinMs` and `respondWithinMs`).',
+    }),
+    nodeId: t.exposeID('nodeId', {
+      nullable: true,
+      description: 'The id of the node that holds the target’s link; null while the command waits for its client.',
+    }),
+    boundInstanceId: t.exposeID('boundInstanceId', {
+      nullable: true,
+      description:
+        'The id of the instance that the command was written to: only reports of this instance count. Null before dispatch.',
+    }),
+    recoveredFromNodeId: t.exposeID('recoveredFromNodeId', {
+      nullable: true,
+      description: 'The id of the node that held the command before its current one; null if it never moved.',
+    }),
+    cancelRequestedAt: t.expose('cancelRequestedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When cancellation was first requested; null if it was not.',
+    }),
+    lateResults: t.exposeInt('lateResults', {
+      description:
+        'How many ends were reported after the command had ended, or by an instance other than `boundInstanceId`.',
+    }),
+    firstLateAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the first late result arrived; null if there was none.',
+      resolve: ({ firstLate }) => firstLate?.at ?? null,
+    }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description:
+        'Why the command ended, as an error code, or who cancelled it or requested its cancellation. Null if neither applies.',
+    }),
+  }),
+});
+
+builder.objectFields(ConnectionSnapshot, (t) => ({
+  inFlight: t.int({
+    description: 'How many commands were dispatched to the client and have not ended, as this deployment counts them.',
+    resolve: (connection, _, { core }) => core.delivery.load(connection).inFlight,
+  }),
+  queued: t.int({
+    description: 'How many commands are queued for the client, as this deployment counts them.',
+    resolve: (connection, _, { core }) => core.delivery.load(connection).queued,
+  }),
+}));

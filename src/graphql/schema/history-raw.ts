@@ -1,0 +1,51 @@
+import { notFound } from '../../core/errors.ts';
+import type { RawMessages } from '../../core/history/raw.ts';
+import { RAW_SAMPLE } from '../../core/limits.ts';
+import { builder } from './builder.ts';
+import { CompletenessType } from './page.ts';
+
+const RawSampleType = builder.objectRef<RawMessages>('RawSample').implement({
+  description:
+    'A bounded sample of messages as this backend stores them. The members of an item differ by backend, and an item may hold data that message summaries omit.',
+  fields: (t) => ({
+    items: t.field({
+      type: ['JSON'],
+      nullable: { list: false, items: true },
+      description:
+        'The sampled items, newest first: stored messages, or only payloads. A stored message holds a large payload as a reference; an item is null if only payloads were requested and this one cannot be read.',
+      resolve: ({ items }) => items,
+    }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
+  }),
+});
+
+builder.queryField('rawMessages', (t) =>
+  t.field({
+    type: RawSampleType,
+    complexity: ({ limit }) => ({ field: 1, multiplier: Math.max(1, limit) }),
+    description:
+      'A sample of the newest stored messages: at most 100, and at most 1 MiB unless a single message is larger. Administrators only, and only if the relay was started with RAW_MESSAGES. The audit log records each request.',
+    args: {
+      stream: t.arg.string({ description: 'The full key of a stream, `<user>/<suffix>`. Omitted: all streams.' }),
+      valuesOnly: t.arg.boolean({
+        required: true,
+        defaultValue: false,
+        description: 'Whether to return only payloads, of messages that have one.',
+      }),
+      limit: t.arg.int({
+        required: true,
+        defaultValue: RAW_SAMPLE,
+        description: `The most items to return: 1 to ${RAW_SAMPLE}.`,
+        extensions: { minimum: 1, maximum: RAW_SAMPLE },
+      }),
+    },
+    resolve: async (_, query, { core, requester, auditPayload }) => {
+      const sample = (await core.history.raw(requester, query)) ?? notFound();
+      auditPayload({ stream: query.stream ?? '*', view: 'raw' });
+      return sample;
+    },
+  }),
+);

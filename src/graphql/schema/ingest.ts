@@ -1,0 +1,134 @@
+import type { InputError } from '../../core/errors.ts';
+import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/api.ts';
+import { trustJson, type RawJson } from '../../core/json.ts';
+import { INGEST_BATCH, STREAM_SUFFIX_SEGMENTS } from '../../core/limits.ts';
+import type { ProjectionRefusal } from '../../core/sites/projector.ts';
+import { builder } from './builder.ts';
+import { wireEnum } from './enums.ts';
+import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
+import { RefusalCodeEnum } from './refusal.ts';
+
+const ProjectionRefusalEnum = wireEnum<ProjectionRefusal>(
+  'ProjectionRefusal',
+  'Which rule prevented a retained event from being published to its site’s viewers.',
+  {
+    stream: 'The stream is not exactly a site’s event stream.',
+    owner: 'The sender owns no site with this id.',
+    name: 'The payload has no valid event name.',
+    allowlist: 'The site does not publish events with this name.',
+  },
+);
+
+const FaultType = builder.objectRef<InputError>('Fault').implement({
+  description: 'One invalid input.',
+  fields: (t) => ({
+    parameter: t.exposeString('parameter', { description: 'The name of the input, as the request spells it.' }),
+    detail: t.exposeString('detail', { description: 'What is wrong with the input.' }),
+  }),
+});
+
+const IngestErrorType = builder.objectRef<IngestError>('IngestError').implement({
+  description: 'Why a message was refused. Nothing of a refused message is retained.',
+  fields: (t) => ({
+    code: t.expose('code', { type: RefusalCodeEnum, description: 'The error code, for programs.' }),
+    message: t.exposeString('message', { description: 'The error message, for people.' }),
+    errors: t.expose('errors', {
+      type: [FaultType],
+      description: 'The invalid members of the message, at most 8; empty if none is invalid.',
+    }),
+  }),
+});
+
+const IngestVerdictType = builder.objectRef<IngestVerdict>('IngestVerdict').implement({
+  description:
+    'The result of ingesting one message. Being retained and being published to viewers are separate; neither says that anybody acted on it.',
+  fields: (t) => ({
+    messageId: t.exposeID('messageId', {
+      nullable: true,
+      description:
+        'The id under which the message is retained. For a refused message: the given id, or null if none or an invalid one was given.',
+    }),
+    stream: t.exposeString('stream', {
+      nullable: true,
+      description:
+        'The full key of the message’s stream, under the authenticated user; null if the given suffix is invalid.',
+    }),
+    retained: t.exposeBoolean('retained', { description: 'Whether this call retained the message.' }),
+    duplicate: t.exposeBoolean('duplicate', {
+      description:
+        'Whether a message with the same user, client and id was ingested before, within the deduplicator’s TTL. A duplicate is counted, but neither retained nor published again.',
+    }),
+    published: t.exposeBoolean('published', {
+      description: 'Whether the message was published to the viewers of its site.',
+    }),
+    refusedBy: t.expose('refusedBy', {
+      type: ProjectionRefusalEnum,
+      nullable: true,
+      description:
+        'Which rule prevented a retained event under `sites/` from being published; null for all other messages.',
+    }),
+    error: t.expose('error', {
+      type: IngestErrorType,
+      nullable: true,
+      description: 'Why the message was refused; null if it was retained now or is a duplicate.',
+    }),
+  }),
+});
+
+const IngestResult = builder.objectRef<readonly IngestVerdict[]>('IngestResult').implement({
+  description: 'The results of ingesting the messages of one call.',
+  fields: (t) => ({
+    items: t.field({
+      type: [IngestVerdictType],
+      description: `One result for each message, in the order sent, at most ${INGEST_BATCH}.`,
+      resolve: (verdicts) => verdicts,
+    }),
+  }),
+});
+
+const IngestMessageInput = builder.inputType('IngestMessageInput', {
+  description: 'An event to retain in a stream of the sender’s own user.',
+  fields: (t) => ({
+    messageId: t.id({
+      description:
+        'The sender’s own id for the message, which makes it safe to send again. Omitted: the relay generates one.',
+    }),
+    kind: t.string({ required: true, description: 'Always `event`: nothing else can be ingested.' }),
+    streamSuffix: t.string({
+      required: true,
+      description: `The part of the stream’s key after the user: 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by \`/\`, such as \`sites/board/events\`. Suffixes that begin with \`clients/\` are reserved for the relay.`,
+    }),
+    clientId: t.id({ required: true, description: 'The id of the client that sends the event.' }),
+    instanceId: t.id({
+      required: true,
+      description:
+        'The id of the client’s instance. While another instance of the client is connected, the event is refused.',
+    }),
+    traceId: t.string({ description: 'The sender’s trace id, retained with the event.' }),
+    parentSpanId: t.string({ description: 'The sender’s span id, retained with the event.' }),
+    payload: t.field({ type: 'JSON', description: 'Any JSON value. For an event of a site: `{ "name", "data" }`.' }),
+  }),
+});
+
+builder.mutationField('ingestMessages', (t) =>
+  t.field({
+    type: IngestResult,
+    description:
+      'Ingests events of the authenticated user, whose token needs the scope `host`. Each event is deduplicated and retained in one atomic step, then published if a site projects it. An ingested event never resolves a command. A refused message does not affect the others.',
+    args: {
+      messages: t.arg({
+        type: [IngestMessageInput],
+        required: true,
+        description: `The messages to ingest: 1 to ${INGEST_BATCH}.`,
+      }),
+    },
+    extensions: DIRECT_MUTATION,
+    resolve: (_, { messages }, { core, requester }) => core.ingest.ingest(requester, messages.map(messageOf)),
+  }),
+);
+
+type Given = Omit<IngestMessage, 'payload'> & { readonly payload?: RawJson | null | undefined };
+
+function messageOf({ payload, ...members }: Given): IngestMessage {
+  return { ...members, payload: payload === undefined ? null : (payload?.text ?? trustJson('null')) };
+}

@@ -1,0 +1,164 @@
+import { CallboardError } from '../../core/errors.ts';
+import { completenessOf } from '../../core/cursor.ts';
+import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../core/limits.ts';
+import type { Completeness, Page } from '../../core/page.ts';
+
+/** The names of the possibly large fields that an operation selects; null if unknown, which counts as all of them. */
+export type Asks = ReadonlySet<string> | null;
+
+/** The possibly large part of a row: the fields that show it, and its size if an operation selects some of them. */
+export type RowSize<Row> = {
+  readonly fields: readonly string[];
+  /**
+   * The approximate size of the selected fields as JSON, in bytes. Computed from known lengths, so it is cheap; called
+   * once per row.
+   */
+  readonly bytes: (row: Row, asks: (field: string) => boolean) => number;
+};
+
+/**
+ * What one list may take. The first list may fill a page. Later lists may take a quarter of the whole budget while more
+ * than three quarters of it are left, whichever of them is resolved first; then an eighth of the rest, so that every list leaves
+ * something for later ones.
+ */
+function roomOf(left: number, isFirst: boolean): number {
+  if (isFirst) return Math.min(ANSWER_PAGE_BYTES, left);
+  return left > (ANSWER_BYTES * 3) / 4 ? ANSWER_BYTES / 4 : left / 8;
+}
+
+/**
+ * The bytes that all lists of one answer may hold together. A list that reaches the bound of a page or the end of the
+ * budget ends early, and its completeness says so. While any budget is left, a list has at least one row, so that
+ * paging makes progress; afterwards lists are empty.
+ */
+export class AnswerBudget {
+  readonly #asks: Asks;
+  readonly #parts = new Map<object, Part>();
+  #left = ANSWER_BYTES;
+
+  constructor(asks: Asks) {
+    this.#asks = asks;
+  }
+
+  /**
+   * The page, or the first rows of it that fit into the budget. Repeated calls for the same page return the same rows.
+   */
+  page<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
+    const { kept } = this.#partOf(page, page.nodes, size);
+    if (kept === page.nodes.length) return page;
+    const { cursors } = page;
+    return {
+      nodes: page.nodes.slice(0, kept),
+      cursors: { at: cursors.at, end: () => (kept === 0 ? null : cursors.at(kept - 1)) },
+      hasNextPage: true,
+      completeness: cutShort(page.completeness, kept),
+    };
+  }
+
+  /**
+   * As `page`, for fields that write the rows. Every call after the first counts the rows again: an answer may hold one
+   * page several times.
+   */
+  written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
+    this.#write(this.#partOf(page, page.nodes, size));
+    return this.page(page, size);
+  }
+
+  /** As `page`, for a list without pages. */
+  list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
+    list: List,
+    size: RowSize<Row>,
+  ): Pick<List, 'items' | 'completeness'> {
+    const { kept } = this.#partOf(list, list.items, size);
+    if (kept === list.items.length) return list;
+    return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
+  }
+
+  /** As `written`, for a list without pages. */
+  items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
+    this.#write(this.#partOf(list, list.items, size));
+    return this.list(list, size).items;
+  }
+
+  /**
+   * Counts a single row. Throws `too_complex` if no budget is left, because a single row cannot end early as a list
+   * can.
+   */
+  row<Row>(row: Row, size: RowSize<Row>): Row {
+    this.#spend(this.#bytesOf(row, this.#sizeOf(size)));
+    return row;
+  }
+
+  /** Resets the budget, for an operation that is executed again from its start. */
+  restart(): void {
+    this.#left = ANSWER_BYTES;
+    this.#parts.clear();
+  }
+
+  #partOf<Row>(key: object, rows: readonly Row[], given: RowSize<Row> | null): Part {
+    const known = this.#parts.get(key);
+    if (known) return known;
+    const size = given && this.#sizeOf(given);
+    const room = roomOf(this.#left, this.#parts.size === 0);
+    const part = { ...(room <= 0 ? NOTHING : size ? this.#fit(rows, size, room) : fitPlain(rows.length, room)) };
+    this.#left -= part.bytes;
+    this.#parts.set(key, part);
+    return part;
+  }
+
+  #fit<Row>(rows: readonly Row[], size: RowSize<Row>, room: number): Part {
+    let bytes = 0;
+    let kept = 0;
+    for (const row of rows) {
+      const more = this.#bytesOf(row, size);
+      if (kept > 0 && bytes + more > room) break;
+      bytes += more;
+      kept++;
+    }
+    return { kept, bytes, written: false };
+  }
+
+  #write(part: Part): void {
+    if (part.written && part.bytes > 0) this.#spend(part.bytes);
+    part.written = true;
+  }
+
+  #spend(bytes: number): void {
+    if (this.#left <= 0) {
+      throw new CallboardError('too_complex', `The answer exceeds ${ANSWER_BYTES} bytes. Ask for shorter lists.`);
+    }
+    this.#left -= bytes;
+  }
+
+  #bytesOf<Row>(row: Row, size: RowSize<Row> | null): number {
+    return ANSWER_ROW_BYTES + (size ? size.bytes(row, this.#isAsked) : 0);
+  }
+
+  /** Null if the operation selects no field that may be large. */
+  #sizeOf<Row>(size: RowSize<Row>): RowSize<Row> | null {
+    return size.fields.some(this.#isAsked) ? size : null;
+  }
+
+  readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
+}
+
+/** How many rows of a list are shown, and their bytes. Deducted from the budget once, before the rows are written. */
+type Part = { readonly kept: number; readonly bytes: number; written: boolean };
+const NOTHING: Part = { kept: 0, bytes: 0, written: false };
+
+function fitPlain(rows: number, room: number): Part {
+  const kept = Math.min(rows, Math.max(1, Math.floor(room / ANSWER_ROW_BYTES)));
+  return { kept, bytes: kept * ANSWER_ROW_BYTES, written: false };
+}
+
+/** Resets the budget of a context in which part of the operation may have been executed before. */
+export function restartBudget(context: unknown): void {
+  if (typeof context !== 'object' || context === null || !('budget' in context)) return;
+  if (context.budget instanceof AnswerBudget) context.budget.restart();
+}
+
+function cutShort({ sources }: Completeness, kept: number): Completeness {
+  const [own, ...gaps] = sources;
+  if (!own) return { complete: false, sources };
+  return completenessOf([{ ...own, complete: false, observed: kept, limit: kept, reason: 'limit_reached' }, ...gaps]);
+}

@@ -1,0 +1,202 @@
+/** The page types of every listing: Relay connections with their completeness. */
+import type { ObjectRef, SchemaTypes } from '@pothos/core';
+import type { PageArgs } from '../../core/cursor.ts';
+import { invalid } from '../../core/errors.ts';
+import { NODE_SILENT_MS, PAGE_DEFAULT, PAGE_MAX } from '../../core/limits.ts';
+import type { Completeness, EvidenceSource, IncompleteReason, ObservedSource, Page } from '../../core/page.ts';
+import { builder } from './builder.ts';
+import { wireEnum } from './enums.ts';
+import type { RowSize } from './page-budget.ts';
+
+type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : SchemaTypes;
+
+const EvidenceSourceEnum = wireEnum<EvidenceSource>('EvidenceSource', 'A source of an answer.', {
+  connections: 'The registry of connections.',
+  streams: 'The streams of retained messages.',
+  pending_rpcs: 'The callers that still wait.',
+  actions: 'The advertisements of connected clients.',
+  messages: 'The retained messages.',
+  delivery: 'The delivery records.',
+  contexts: 'The reported execution contexts.',
+  windows: 'The reported browser windows.',
+  sites: 'The registered sites.',
+});
+
+const IncompleteReasonEnum = wireEnum<IncompleteReason>(
+  'IncompleteReason',
+  'Why a source contributed less than it could have.',
+  {
+    limit_reached: 'The answer’s bound was reached.',
+    node_silent: `A node has not reported for ${NODE_SILENT_MS / 1000} seconds. The answer shows its links as it last reported them.`,
+    store_unavailable: 'The store did not answer.',
+    evicted: 'Rows were dropped before their retention time was over, for lack of space.',
+    not_supported: 'The backend cannot tell.',
+  },
+);
+
+const ObservedSourceType = builder.objectRef<ObservedSource>('ObservedSource').implement({
+  description: 'What one source contributed to an answer, and why it did not contribute more.',
+  fields: (t) => ({
+    source: t.expose('source', { type: EvidenceSourceEnum, description: 'The source of these rows.' }),
+    nodeId: t.exposeID('nodeId', {
+      nullable: true,
+      description: 'The id of the node that the source belongs to; null if it does not belong to a single node.',
+    }),
+    complete: t.exposeBoolean('complete', {
+      description: 'Whether the answer holds everything that the source has for it.',
+    }),
+    observed: t.exposeInt('observed', {
+      description:
+        'How many rows the source contributed; 0 for a silent node, because its rows are counted for the source that holds them.',
+    }),
+    limit: t.exposeInt('limit', { nullable: true, description: 'The bound on rows that applied; null if none did.' }),
+    reason: t.expose('reason', {
+      type: IncompleteReasonEnum,
+      nullable: true,
+      description: 'Why the source is not complete; null if it is.',
+    }),
+    asOf: t.expose('asOf', { type: 'DateTime', description: 'When the source was read.' }),
+  }),
+});
+
+/** Part of every bounded answer: whether anything is missing, from which source, and why. */
+export const CompletenessType = builder.objectRef<Completeness>('Completeness').implement({
+  description: 'Whether anything is missing from a bounded answer, and what each source contributed to it.',
+  fields: (t) => ({
+    complete: t.exposeBoolean('complete', { description: 'True only if every source is complete.' }),
+    sources: t.expose('sources', {
+      type: [ObservedSourceType],
+      description: 'Every source of the answer, silent nodes included.',
+    }),
+  }),
+});
+
+type Count = { readonly count: number; readonly completeness: Completeness };
+
+export const CountResult = builder.objectRef<Count>('CountResult').implement({
+  description: 'A count, and whether it is complete.',
+  fields: (t) => ({
+    count: t.exposeInt('count', { description: 'How many rows were counted.' }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
+  }),
+});
+
+const PageInfoType = builder.objectRef<Page<unknown>>('PageInfo').implement({
+  description: 'The position of a page in its listing. Paging goes forward only.',
+  fields: (t) => ({
+    hasNextPage: t.exposeBoolean('hasNextPage', {
+      description:
+        'Whether more rows may follow. Only false means the end of the listing: a filtered page before the end may be short or empty.',
+    }),
+    hasPreviousPage: t.boolean({ description: 'Always false: paging goes forward only.', resolve: () => false }),
+    startCursor: t.string({
+      nullable: true,
+      description: 'The cursor of the first edge; null if the page is empty.',
+      resolve: ({ nodes, cursors }) => (nodes.length > 0 ? cursors.at(0) : null),
+    }),
+    endCursor: t.string({
+      nullable: true,
+      description:
+        'The position at which the page ends, to use as `after` for the next page; null if nothing was found.',
+      resolve: ({ cursors }) => cursors.end(),
+    }),
+  }),
+});
+
+/** Arguments of every paged field. */
+export const pageArguments = builder.args((t) => ({
+  first: t.int({
+    required: true,
+    defaultValue: PAGE_DEFAULT,
+    description: `The most rows on the page: 1 to ${PAGE_MAX}.`,
+    extensions: { minimum: 1, maximum: PAGE_MAX },
+  }),
+  after: t.string({
+    description:
+      'The cursor after which the page begins. It is valid only for the same listing, filter, order and requester. Omitted: the first page.',
+  }),
+}));
+
+type AskedPage = { readonly first: number; readonly after?: string | null | undefined };
+
+/**
+ * The requested page. Throws `invalid_argument` for an invalid size, because batch methods of core do not check it
+ * themselves.
+ */
+export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first: number } {
+  if (first < 1 || first > PAGE_MAX) invalid('first', `expected 1 to ${PAGE_MAX}`);
+  return { first, after };
+}
+
+/**
+ * The cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest of a
+ * document.
+ */
+export function pageCost({ first }: AskedPage): { field: number; multiplier: number } {
+  return { field: 1, multiplier: Math.max(1, first) };
+}
+
+type Edge<Row> = { readonly node: Row; readonly page: Page<Row>; readonly index: number };
+
+/**
+ * The Relay connection type `<name>Connection` with its edge type, for pages that core made. `size` names the fields of
+ * a row that may be large; a page that is too large for the answer ends early.
+ */
+export function connectionOf<Row>(
+  name: string,
+  row: ObjectRef<Types, Row>,
+  { rows, size = null }: { readonly rows: string; readonly size?: RowSize<Row> | null },
+) {
+  const edge = builder.objectRef<Edge<Row>>(`${name}Edge`).implement({
+    description: `One of the ${rows}, with its position in the listing.`,
+    fields: (t) => ({
+      node: t.expose('node', { type: row, description: 'The row.' }),
+      cursor: t.string({
+        description: 'The row’s position as an opaque cursor, to use as `after`.',
+        resolve: ({ page, index }) => page.cursors.at(index),
+      }),
+    }),
+  });
+  return builder.objectRef<Page<Row>>(`${name}Connection`).implement({
+    description: `A page of ${rows}, in a stable order.`,
+    fields: (t) => ({
+      edges: t.field({
+        type: [edge],
+        complexity: { field: 1, multiplier: 1 },
+        description: 'The rows of the page, with their cursors.',
+        resolve: (whole, _, { budget }) => {
+          const page = budget.written(whole, size);
+          return page.nodes.map((node, index): Edge<Row> => ({ node, page, index }));
+        },
+      }),
+      nodes: t.field({
+        type: [row],
+        complexity: { field: 1, multiplier: 1 },
+        description: 'The rows of the page, without cursors.',
+        resolve: (page, _, { budget }) => budget.written(page, size).nodes,
+      }),
+      pageInfo: t.field({
+        type: PageInfoType,
+        description: 'The position of this page in the listing.',
+        resolve: (page, _, { budget }) => budget.page(page, size),
+      }),
+      nextCursor: t.string({
+        nullable: true,
+        description:
+          'The cursor to use as `after` for the next page; null on the last page. It is also null on a page that is empty because the answer had no space left: `hasNextPage` is true then, so request that page alone.',
+        resolve: (whole, _, { budget }) => {
+          const page = budget.page(whole, size);
+          return page.hasNextPage ? page.cursors.end() : null;
+        },
+      }),
+      completeness: t.field({
+        type: CompletenessType,
+        description: 'Whether anything is missing, from which source, and why.',
+        resolve: (page, _, { budget }) => budget.page(page, size).completeness,
+      }),
+    }),
+  });
+}

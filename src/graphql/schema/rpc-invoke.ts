@@ -1,0 +1,219 @@
+import type { CancelReceipt, Invocation } from '../../core/core.ts';
+import { notFound } from '../../core/errors.ts';
+import { endOf } from '../../core/rpc/ended.ts';
+import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
+import { builder } from './builder.ts';
+import { textOfJson } from './builder-json.ts';
+import { commandArguments, CommandType, subjectOfCommand } from './delivery-command.ts';
+import { ExecutionEvidenceEnum, OutcomeEnum, StageEnum } from './delivery.ts';
+import { wireEnum } from './enums.ts';
+import { TerminalErrorType } from './history.ts';
+import { DIRECT_MUTATION } from '../writer/cache-hints.ts';
+import { Refusal, refusalOf, type RefusalView } from './refusal.ts';
+import { noteCommand } from '../../web/request-notes.ts';
+import { WaitStageEnum } from './rpc.ts';
+
+/**
+ * `reread`: the command was awaited by its ids, so the answer shows a stored record and not the response to the
+ * caller's own call.
+ */
+type InvocationView = Exclude<Invocation, RefusalView> & { readonly reread: boolean };
+
+const InvocationType = builder.interfaceRef<InvocationView>('Invocation').implement({
+  description: 'An admitted invocation, as its caller sees it. With its ids the command can be awaited again.',
+  fields: (t) => ({
+    commandId: t.id({ description: 'The command’s id.', resolve: (view) => endOf(view).commandId }),
+    rpcId: t.exposeID('rpcId', {
+      nullable: true,
+      description: 'The id of this call’s wait, which is over; null if the call made none.',
+    }),
+    outcome: t.field({
+      type: OutcomeEnum,
+      nullable: true,
+      description: 'How the command ended; null while it is live.',
+      resolve: (view) => endOf(view).outcome,
+    }),
+    stage: t.field({
+      type: StageEnum,
+      description: 'How far the command came.',
+      resolve: (view) => endOf(view).stage,
+    }),
+    execution: t.field({
+      type: ExecutionEvidenceEnum,
+      description: 'What is proven about execution.',
+      resolve: (view) => endOf(view).execution,
+    }),
+    result: t.field({
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The result that the client reported; null if there is none or it is no longer retained. If an administrator reads it by `awaitCommand`, the audit log records that.',
+      resolve: (view, _, { auditPayload }) => {
+        if (view.reread && view.result !== null) auditPayload(subjectOfCommand(view.command));
+        return view.result;
+      },
+    }),
+    error: t.field({
+      type: TerminalErrorType,
+      nullable: true,
+      description:
+        'The error with which the command ended; null if there is none. The code `result_expired` means that the command ended as `outcome` says and its result is no longer retained.',
+      resolve: (view) => endOf(view).error,
+    }),
+    command: t.field({
+      type: CommandType,
+      nullable: true,
+      description: 'The command’s record; null for the holder of a grant, and if the record is no longer retained.',
+      resolve: (view, _, { requester }) => (requester?.kind === 'grant' || view.kind === 'ended' ? null : view.command),
+    }),
+  }),
+});
+
+const InvokeActionOutcome = builder.objectRef<InvocationView>('InvokeActionOutcome').implement({
+  description: 'The command ended. `outcome` says how; it proves nothing about effects outside the client.',
+  interfaces: [InvocationType],
+});
+
+const InvokeActionPending = builder.objectRef<InvocationView>('InvokeActionPending').implement({
+  description:
+    'The call reached the stage that it waited for, or its wait ended, before the command ended. The command goes on.',
+  interfaces: [InvocationType],
+});
+
+export const InvokeActionResult = builder.unionType('InvokeActionResult', {
+  description: 'The end of the command, its current state, or a refusal.',
+  types: [InvokeActionOutcome, InvokeActionPending, Refusal],
+  resolveType: ({ kind }) => {
+    if (kind === 'refused') return 'Refusal';
+    return kind === 'pending' ? 'InvokeActionPending' : 'InvokeActionOutcome';
+  },
+});
+
+export const waitFor = {
+  type: WaitStageEnum,
+  required: true,
+  defaultValue: 'completed',
+  description: 'What the call waits for.',
+} as const;
+
+const InvokeActionInput = builder.inputType('InvokeActionInput', {
+  description:
+    'A command for one client. Its deadline is the time of its admission plus `connectWithinMs` and `respondWithinMs`.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.id({ required: true, description: 'The id of the target client.' }),
+    instanceId: t.id({ description: 'The id of the client instance that must be live. Omitted: any instance.' }),
+    action: t.string({ required: true, description: 'The name of the action to run.' }),
+    params: t.field({ type: 'JSON', description: 'The action’s arguments, a JSON object. Omitted: none.' }),
+    commandId: t.id({
+      description:
+        'The caller’s own id for the command, which makes the call safe to repeat: the same request attaches to the command or replays its outcome, and a different request is a conflict. Omitted: the relay generates one.',
+    }),
+    waitFor: t.field(waitFor),
+    connectWithinMs: t.int({
+      required: true,
+      defaultValue: CONNECT_WITHIN_MS.default,
+      description: `How long the command may wait for its client to connect, ${CONNECT_WITHIN_MS.min} to ${CONNECT_WITHIN_MS.max} milliseconds. With 0, the call is refused if the client is not connected.`,
+      extensions: { minimum: CONNECT_WITHIN_MS.min, maximum: CONNECT_WITHIN_MS.max },
+    }),
+    respondWithinMs: t.int({
+      required: true,
+      defaultValue: RESPOND_WITHIN_MS.default,
+      description: `How long the client may take, ${RESPOND_WITHIN_MS.min} to ${RESPOND_WITHIN_MS.max} milliseconds.`,
+      extensions: { minimum: RESPOND_WITHIN_MS.min, maximum: RESPOND_WITHIN_MS.max },
+    }),
+    traceId: t.string({ description: 'The caller’s trace id, retained with every message of the command.' }),
+    parentSpanId: t.string({ description: 'The caller’s span id, retained with every message of the command.' }),
+  }),
+});
+
+builder.mutationField('invokeAction', (t) =>
+  t.field({
+    type: InvokeActionResult,
+    description:
+      'Invokes an action of a client and waits for what `waitFor` names. A caller that hangs up ends its wait, never the command.',
+    args: { input: t.arg({ type: InvokeActionInput, required: true, description: 'The command to run.' }) },
+    extensions: DIRECT_MUTATION,
+    resolve: (_, { input }, { core, requester, signal, notes }) => {
+      const request = { ...input, params: textOfJson(input.params), signal };
+      return core.rpc.invoke(requester, request).then((invocation) => view(noteCommand(notes, invocation), false));
+    },
+  }),
+);
+
+builder.mutationField('awaitCommand', (t) =>
+  t.field({
+    type: InvokeActionResult,
+    description:
+      'Waits for a command by its ids, on any node. Answers `not_found` if there is no such command or it belongs to another user.',
+    args: {
+      ...commandArguments,
+      waitFor: t.arg(waitFor),
+      withinMs: t.arg.int({
+        required: true,
+        defaultValue: AWAIT_WITHIN_MS.default,
+        description: `How long to wait, ${AWAIT_WITHIN_MS.min} to ${AWAIT_WITHIN_MS.max} milliseconds. With 0, the call only reads the record and makes no waiter.`,
+        extensions: { minimum: AWAIT_WITHIN_MS.min, maximum: AWAIT_WITHIN_MS.max },
+      }),
+    },
+    extensions: DIRECT_MUTATION,
+    resolve: async (_, args, { core, requester, signal, notes }) => {
+      const answer = await core.rpc.await(requester, { ...args, signal }).catch(refusalOf);
+      return view(noteCommand(notes, answer ?? notFound()), true);
+    },
+  }),
+);
+
+export function view(invocation: Invocation, reread: boolean): InvocationView | RefusalView {
+  return invocation.kind === 'refused' ? invocation : { ...invocation, reread };
+}
+
+const CancelStateEnum = wireEnum<CancelReceipt['state']>('CancelState', 'The result of a requested cancellation.', {
+  cancelled: 'The command had not been written to its client and never will be.',
+  requested: 'The client was asked to stop the command. It may have run already.',
+  too_late: 'The command had ended already.',
+});
+
+const CancelReceiptType = builder.objectRef<CancelReceipt>('CancelReceipt').implement({
+  description: 'The result of a requested cancellation.',
+  fields: (t) => ({
+    state: t.expose('state', { type: CancelStateEnum, description: 'What the cancellation achieved.' }),
+    commandId: t.exposeID('commandId', { description: 'The id of the command.' }),
+    outcome: t.expose('outcome', {
+      type: OutcomeEnum,
+      nullable: true,
+      description: 'How the command ended; null while it is live.',
+    }),
+    command: t.expose('command', {
+      type: CommandType,
+      nullable: true,
+      description: 'The command after the cancellation; null if its record is no longer retained.',
+    }),
+  }),
+});
+
+const CancelCommandResult = builder.unionType('CancelCommandResult', {
+  description: 'The receipt of a cancellation, or a refusal.',
+  types: [CancelReceiptType, Refusal],
+  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'CancelReceipt'),
+});
+
+const CancelCommandInput = builder.inputType('CancelCommandInput', {
+  description: 'Which command to cancel, and why.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
+    clientId: t.id({ required: true, description: 'The id of the target client.' }),
+    commandId: t.id({ required: true, description: 'The command’s id.' }),
+    reason: t.string({ description: 'The reason, for the record and the client: at most 256 characters.' }),
+  }),
+});
+
+builder.mutationField('cancelCommand', (t) =>
+  t.field({
+    type: CancelCommandResult,
+    description: 'Cancels a command. Answers `not_found` if there is no such command or it belongs to another user.',
+    args: { input: t.arg({ type: CancelCommandInput, required: true, description: 'The command to cancel.' }) },
+    resolve: async (_, { input: { reason, ...key } }, { core, requester, notes }) =>
+      noteCommand(notes, (await core.rpc.cancel(requester, key, reason ?? null).catch(refusalOf)) ?? notFound()),
+  }),
+);

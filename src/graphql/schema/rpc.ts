@@ -1,0 +1,247 @@
+import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
+import type { WaitFor } from '../../core/delivery/waiter.ts';
+import { WAITERS_PER_COMMAND } from '../../core/limits.ts';
+import type { LiveEvent } from '../../core/live.ts';
+import type { Completeness } from '../../core/page.ts';
+import { builder } from './builder.ts';
+import { CommandType } from './delivery-command.ts';
+import { ConnectionSnapshot } from './connections.ts';
+import { StageEnum } from './delivery.ts';
+import { wireEnum } from './enums.ts';
+import { fresh } from './live.ts';
+import { CompletenessType, connectionOf, CountResult, pageArguments, pageCost, pageOf } from './page.ts';
+
+export const WaitStageEnum = wireEnum<WaitFor>(
+  'WaitStage',
+  'What a call waits for. The end of a wait does not change the command.',
+  {
+    admitted: 'Until the command is on record.',
+    acknowledged: 'Until the client confirmed that it received the command.',
+    completed: 'Until the command ended.',
+  },
+);
+
+const InstanceMismatchType = builder.objectRef<InstanceMismatch>('InstanceMismatch').implement({
+  description: 'The command expects another client instance than the one that was observed.',
+  fields: (t) => ({
+    expectedInstanceId: t.exposeID('expectedInstanceId', {
+      description:
+        'The id of the instance that the command was written to or, before dispatch, of the one believed to be live when it was admitted or queued.',
+    }),
+    observedInstanceId: t.exposeID('observedInstanceId', {
+      nullable: true,
+      description:
+        'The id of the observed instance: `checkInstance` if the filter names one, otherwise the connected instance. Null would mean that the client is not connected, but then no mismatch is reported.',
+    }),
+    observedAt: t.expose('observedAt', { type: 'DateTime', description: 'When the instance was observed.' }),
+  }),
+});
+
+const PendingRpcType = builder.objectRef<PendingRpc>('PendingRpc').implement({
+  description:
+    'One caller’s wait on a command that has not been resolved. Nothing more is shown: the command may have been written to the socket, the client may have run it, and a result may have come after the caller stopped waiting.',
+  fields: (t) => ({
+    rpcId: t.id({ description: 'The id of the wait.', resolve: ({ waiter }) => waiter.rpcId }),
+    commandId: t.id({
+      description: 'The id of the command that the caller waits for.',
+      resolve: ({ waiter }) => waiter.commandId,
+    }),
+    userId: t.id({
+      description: 'The id of the user that the target client belongs to.',
+      resolve: ({ waiter }) => waiter.userId,
+    }),
+    clientId: t.id({ description: 'The id of the target client.', resolve: ({ waiter }) => waiter.clientId }),
+    action: t.string({ description: 'The name of the requested action.', resolve: ({ waiter }) => waiter.action }),
+    waitFor: t.field({
+      type: WaitStageEnum,
+      description: 'What the caller waits for.',
+      resolve: ({ waiter }) => waiter.waitFor,
+    }),
+    expectedInstanceId: t.id({
+      nullable: true,
+      description:
+        'The id of the instance believed to be live when the command was admitted or queued; null if none was known.',
+      resolve: ({ command }) => command.expectedInstanceId,
+    }),
+    nodeId: t.id({
+      nullable: true,
+      description: 'The id of the node that holds the target’s link; null while the command waits for its client.',
+      resolve: ({ command }) => command.nodeId,
+    }),
+    callerNodeId: t.id({
+      description: 'The id of the node on which the caller waits.',
+      resolve: ({ waiter }) => waiter.callerNodeId,
+    }),
+    createdAt: t.field({
+      type: 'DateTime',
+      description: 'When the wait began.',
+      resolve: ({ waiter }) => waiter.createdAt,
+    }),
+    timesOutAt: t.field({
+      type: 'DateTime',
+      description: 'When the wait ends at the latest.',
+      resolve: ({ waiter }) => waiter.timesOutAt,
+    }),
+    ageMs: t.exposeInt('ageMs', { description: 'How long the caller has waited, in milliseconds.' }),
+    instanceMismatch: t.expose('instanceMismatch', {
+      type: InstanceMismatchType,
+      nullable: true,
+      description:
+        'The difference between the expected and the observed instance; null if no different instance was observed.',
+    }),
+    stage: t.field({
+      type: StageEnum,
+      description: 'How far the command came.',
+      resolve: ({ command }) => command.stage,
+    }),
+  }),
+});
+
+export const PendingRpcConnection = connectionOf('PendingRpc', PendingRpcType, { rows: 'pending RPCs' });
+
+const PendingRpcFilter = builder.inputType('PendingRpcFilter', {
+  description: 'Which waits to include. A wait must match every member that is given.',
+  fields: (t) => ({
+    userId: t.id({
+      description:
+        'Only waits whose target belongs to this user. Omitted: a user gets waits on its own clients, an administrator gets all.',
+    }),
+    clientId: t.id({ description: 'Only waits whose target is this client.' }),
+    nodeId: t.id({ description: 'Only waits whose target’s link is on this node.' }),
+    callerNodeId: t.id({ description: 'Only waits of callers on this node.' }),
+    minAgeMs: t.int({
+      description: 'Only waits that are at least this old, in milliseconds.',
+      extensions: { minimum: 0 },
+    }),
+    checkInstance: t.id({
+      description:
+        'The id of the instance that the requester believes to be live. A wait that expects another one is reported with `instanceMismatch`.',
+    }),
+  }),
+});
+
+const NodeCount = builder.objectRef<{ readonly nodeId: string | null; readonly count: number }>('NodeCount').implement({
+  description: 'How many waits have their target’s link on one node.',
+  fields: (t) => ({
+    nodeId: t.exposeID('nodeId', {
+      nullable: true,
+      description: 'The node’s id; null for commands that wait for their client.',
+    }),
+    count: t.exposeInt('count', { description: 'The number of waits.' }),
+  }),
+});
+
+type CountsByNode = {
+  readonly items: readonly { readonly nodeId: string | null; readonly count: number }[];
+  readonly completeness: Completeness;
+};
+
+const NodeCounts = builder.objectRef<CountsByNode>('NodeCounts').implement({
+  description: 'Numbers of waits by the node of the target’s link, one for each node that has any.',
+  fields: (t) => ({
+    items: t.expose('items', { type: [NodeCount], description: 'The counts, one for each node.' }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether anything is missing, from which source, and why.',
+    }),
+  }),
+});
+
+const filterArgument = builder.args((t) => ({
+  filter: t.field({
+    type: PendingRpcFilter,
+    description: 'Which waits to include. Omitted: all that the requester may see.',
+  }),
+}));
+
+builder.queryFields((t) => ({
+  pendingRpcs: t.field({
+    type: PendingRpcConnection,
+    description: 'Callers that still wait, oldest first. Reading a wait neither resolves nor renews it.',
+    complexity: pageCost,
+    args: { ...filterArgument, ...pageArguments },
+    resolve: (_, { filter, ...page }, { core, requester }) => core.rpc.pending(requester, filter ?? {}, pageOf(page)),
+  }),
+  pendingRpcCount: t.field({
+    type: CountResult,
+    description: 'How many callers still wait.',
+    args: { ...filterArgument },
+    resolve: (_, { filter }, { core, requester }) => core.rpc.count(requester, filter ?? {}),
+  }),
+  pendingRpcCountByNode: t.field({
+    type: NodeCounts,
+    description: 'How many callers still wait, by the node of the target’s link.',
+    args: { ...filterArgument },
+    resolve: (_, { filter }, { core, requester }) => core.rpc.countByNode(requester, filter ?? {}),
+  }),
+}));
+
+builder.objectField(CommandType, 'waiters', (t) =>
+  t.field({
+    type: [PendingRpcType],
+    complexity: { field: 1, multiplier: WAITERS_PER_COMMAND },
+    description: `Callers that still wait on the command: at most ${WAITERS_PER_COMMAND}.`,
+    resolve: (command, _, { loaders }) => loaders.waitersOfCommand(command),
+  }),
+);
+
+builder.objectField(ConnectionSnapshot, 'pendingRpcs', (t) =>
+  t.field({
+    type: PendingRpcConnection,
+    description: 'Callers that still wait on this client, oldest first.',
+    complexity: pageCost,
+    args: { ...pageArguments },
+    resolve: ({ userId, clientId }, asked, { core, requester, loaders }) => {
+      const page = pageOf(asked);
+      const key = { userId, clientId };
+      return page.after ? core.rpc.pending(requester, key, page) : loaders.pendingOfClient(key, page.first);
+    },
+  }),
+);
+
+const PendingRpcAlertType = builder.objectRef<LiveEvent<PendingRpcAlert>>('PendingRpcAlert').implement({
+  description: 'The oldest wait exceeded the bound, or no wait exceeds it any more.',
+  fields: (t) => ({
+    over: t.boolean({
+      description: 'Whether the oldest wait is older than the bound.',
+      resolve: ({ event }) => event.over,
+    }),
+    oldestAgeMs: t.int({
+      description: 'Age of the oldest wait, in milliseconds; 0 if no caller waits.',
+      resolve: ({ event }) => event.oldestAgeMs,
+    }),
+    count: t.int({ description: 'How many waits have reached the bound.', resolve: ({ event }) => event.count }),
+    oldest: t.field({
+      type: PendingRpcType,
+      nullable: true,
+      description: 'The oldest wait; null if no caller waits.',
+      resolve: ({ event }) => event.oldest,
+    }),
+    at: t.field({ type: 'DateTime', description: 'When the relay observed this.', resolve: ({ event }) => event.at }),
+    missed: t.exposeInt('missed', {
+      description: 'How many alerts were dropped since the previous one because the subscriber read too slowly.',
+    }),
+  }),
+});
+
+builder.subscriptionField('pendingRpcAlerts', (t) =>
+  t.field({
+    type: PendingRpcAlertType,
+    description:
+      'Sends an alert when the oldest wait exceeds the bound, and when no wait exceeds it any more. The first alert is the current state. The relay looks once a second.',
+    args: {
+      olderThanMs: t.arg.int({
+        required: true,
+        description: 'The bound on the age of a wait, 1000 to 600000 milliseconds.',
+        extensions: { minimum: 0 },
+      }),
+      userId: t.arg.id({
+        description:
+          'Only waits whose target belongs to this user. Omitted: a user gets waits on its own clients, an administrator gets all.',
+      }),
+    },
+    subscribe: (_, { olderThanMs, userId }, { core, requester }) =>
+      core.rpc.alerts(requester, olderThanMs, userId ?? null),
+    resolve: fresh,
+  }),
+);

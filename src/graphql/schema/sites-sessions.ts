@@ -1,0 +1,186 @@
+import { notFound } from '../../core/errors.ts';
+import { SESSION_TTL_SECONDS, TICKET_MS } from '../../core/limits.ts';
+import type { NewToken, OpenedSession } from '../../core/sites/api.ts';
+import { builder } from './builder.ts';
+import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { Refusal, refusalOf } from './refusal.ts';
+import { SESSION_SIZE } from './sites-size.ts';
+import { GrantType, SessionStateEnum, SiteSessionType } from './sites-session-types.ts';
+import { SiteType } from './sites.ts';
+
+const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, {
+  rows: 'sessions of a site',
+  size: SESSION_SIZE,
+});
+
+builder.objectField(SiteType, 'sessions', (t) =>
+  t.field({
+    type: SiteSessionConnection,
+    nullable: true,
+    description:
+      'The site’s sessions, oldest first, including those that ended within the last hour; null for the holder of a grant.',
+    complexity: pageCost,
+    args: { ...pageArguments },
+    resolve: (site, page, { core, requester }) =>
+      site.seen === 'whole' ? core.sites.sessions(requester, site, pageOf(page)) : null,
+  }),
+);
+
+builder.queryField('siteSession', (t) =>
+  t.field({
+    type: SiteSessionType,
+    nullable: true,
+    description: 'One session, for its owner, the holders of its grants and administrators; null for all others.',
+    args: { id: t.arg.id({ required: true, description: 'The session’s id.' }) },
+    resolve: (_, { id }, { core, requester }) => core.sites.session(requester, id),
+  }),
+);
+
+const ttlSeconds = {
+  description: `How long the session or grant lasts, ${SESSION_TTL_SECONDS.min} to ${SESSION_TTL_SECONDS.max} seconds.`,
+  extensions: { minimum: SESSION_TTL_SECONDS.min, maximum: SESSION_TTL_SECONDS.max },
+};
+
+const OpenSiteSessionInput = builder.inputType('OpenSiteSessionInput', {
+  description: 'A new session, and what its first grant allows.',
+  fields: (t) => ({
+    siteId: t.id({ required: true, description: 'The id of a site of the requester.' }),
+    ttlSeconds: t.int({ ...ttlSeconds, description: `${ttlSeconds.description} Omitted: an hour.` }),
+    events: t.stringList({ description: 'The event names of the first grant. Omitted: all that the site publishes.' }),
+    actions: t.stringList({ description: 'The actions of the first grant. Omitted: all that the site allows now.' }),
+  }),
+});
+
+const ShareSiteSessionInput = builder.inputType('ShareSiteSessionInput', {
+  description: 'Another grant of a session. It allows no more than the giver’s own grant.',
+  fields: (t) => ({
+    sessionId: t.id({ required: true, description: 'The session’s id.' }),
+    events: t.stringList({
+      description: 'The names of the events that the holder may receive. Omitted: those of the giver.',
+    }),
+    actions: t.stringList({ description: 'The actions that the holder may invoke. Omitted: those of the giver.' }),
+    share: t.boolean({
+      required: true,
+      defaultValue: false,
+      description: 'Whether the holder may share the session with others.',
+    }),
+    ttlSeconds: t.int({
+      ...ttlSeconds,
+      description: `${ttlSeconds.description} Never longer than the giver’s grant. Omitted: as long as the giver’s grant.`,
+    }),
+  }),
+});
+
+const OpenedSiteSession = builder.objectRef<OpenedSession>('OpenedSiteSession').implement({
+  description: 'A new session with its first grant. The grant’s token is shown only here.',
+  fields: (t) => ({
+    sessionId: t.id({ description: 'The session’s id.', resolve: ({ view }) => view.session.sessionId }),
+    grantId: t.id({ description: 'The id of the first grant.', resolve: ({ grant }) => grant.grantId }),
+    token: t.exposeString('token', {
+      description: 'The bearer token of the first grant. The relay keeps only a digest of it.',
+    }),
+    state: t.field({
+      type: SessionStateEnum,
+      description: 'Whether the session can be used.',
+      resolve: ({ view }) => view.state,
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description: 'When the session and its first grant expire.',
+      resolve: ({ grant }) => grant.expiresAt,
+    }),
+    session: t.field({ type: SiteSessionType, description: 'The new session.', resolve: ({ view }) => view }),
+  }),
+});
+
+const SharedGrant = builder.objectRef<NewToken>('SharedGrant').implement({
+  description: 'A new grant. Its token is shown only here.',
+  fields: (t) => ({
+    grantId: t.id({ description: 'The grant’s id.', resolve: ({ grant }) => grant.grantId }),
+    token: t.exposeString('token', { description: 'The grant’s bearer token. The relay keeps only a digest of it.' }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description: 'When the grant expires.',
+      resolve: ({ grant }) => grant.expiresAt,
+    }),
+    grant: t.expose('grant', { type: GrantType, description: 'What the grant allows.' }),
+  }),
+});
+
+const OpenSiteSessionResult = builder.unionType('OpenSiteSessionResult', {
+  description: 'The new session, or a refusal.',
+  types: [OpenedSiteSession, Refusal],
+  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'OpenedSiteSession'),
+});
+
+const ShareSiteSessionResult = builder.unionType('ShareSiteSessionResult', {
+  description: 'The new grant, or a refusal.',
+  types: [SharedGrant, Refusal],
+  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'SharedGrant'),
+});
+
+const RevokeGrantResult = builder.objectRef<readonly string[]>('RevokeGrantResult').implement({
+  description: 'The revoked grants.',
+  fields: (t) => ({
+    revoked: t.idList({
+      description: 'The ids of the grant and of all grants shared from it, without those that were revoked before.',
+      resolve: (ids) => [...ids],
+    }),
+  }),
+});
+
+const SiteTicket = builder.objectRef<{ readonly ticket: string; readonly expiresAt: number }>('SiteTicket').implement({
+  description:
+    'A secret that opens one event stream instead of a token, for an `EventSource`, which cannot send a header.',
+  fields: (t) => ({
+    ticket: t.exposeString('ticket', {
+      description:
+        'The ticket, sent as the query parameter `ticket`. It also works for reconnects of the EventSource that redeemed it.',
+    }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      description: 'When the ticket expires if it was not redeemed.',
+    }),
+  }),
+});
+
+const sessionId = { required: true, description: 'The session’s id.' } as const;
+
+builder.mutationFields((t) => ({
+  openSiteSession: t.field({
+    type: OpenSiteSessionResult,
+    description: 'Opens a session of a site of the requester. Needs the scope `host`.',
+    args: { input: t.arg({ type: OpenSiteSessionInput, required: true, description: 'The session to open.' }) },
+    resolve: async (_, { input: { siteId, ...request } }, { core, requester }) =>
+      (await core.sites.open(requester, siteId, request).catch(refusalOf)) ?? notFound(),
+  }),
+  closeSiteSession: t.field({
+    type: SiteSessionType,
+    description: 'Closes a session; its event streams end within a second. Only for its owner, with the scope `host`.',
+    args: { id: t.arg.id(sessionId) },
+    resolve: async (_, { id }, { core, requester }) => (await core.sites.close(requester, id)) ?? notFound(),
+  }),
+  shareSiteSession: t.field({
+    type: ShareSiteSessionResult,
+    description:
+      'Gives another grant of a session. Only for its owner, and for the holder of a grant that may be shared.',
+    args: { input: t.arg({ type: ShareSiteSessionInput, required: true, description: 'The grant to give.' }) },
+    resolve: async (_, { input: { sessionId: id, ...request } }, { core, requester }) =>
+      (await core.sites.share(requester, id, request).catch(refusalOf)) ?? notFound(),
+  }),
+  revokeGrant: t.field({
+    type: RevokeGrantResult,
+    description:
+      'Revokes a grant and all grants shared from it; their event streams end within a second. Only for the session’s owner, and for the holder of the grant or of one that it was shared from.',
+    args: { sessionId: t.arg.id(sessionId), grantId: t.arg.id({ required: true, description: 'The grant’s id.' }) },
+    resolve: async (_, { sessionId: id, grantId }, { core, requester }) =>
+      (await core.sites.revoke(requester, id, grantId)) ?? notFound(),
+  }),
+  createSiteTicket: t.field({
+    type: SiteTicket,
+    description: `Creates a ticket for one event stream. It must be redeemed within ${TICKET_MS / 1000} seconds; the stream may then reconnect with it while the session and the grant last. Only for the session’s owner and the holders of its grants.`,
+    args: { sessionId: t.arg.id(sessionId) },
+    resolve: async (_, { sessionId: id }, { core, requester }) =>
+      (await core.sites.ticket(requester, id)) ?? notFound(),
+  }),
+}));

@@ -1,0 +1,29 @@
+import type { SessionView, SiteView } from '../../core/sites/api.ts';
+import type { Grant } from '../../core/sites/session.ts';
+import type { RowSize } from './page-budget.ts';
+
+/** A site lists up to 256 names of each kind. */
+export const SITE_SIZE: RowSize<SiteView> = {
+  fields: ['eventNames', 'actions'],
+  bytes: ({ eventNames, actions }, asks) =>
+    (asks('eventNames') ? namesBytes(eventNames) : 0) + (asks('actions') ? namesBytes(actions) : 0),
+};
+
+/** The size of the names as a JSON list, about: characters plus quotes and commas. */
+function namesBytes(names: readonly string[]): number {
+  return names.reduce((sum, name) => sum + name.length + 3, 0);
+}
+
+/** A session is as large as its grants and its site. */
+export const SESSION_SIZE: RowSize<SessionView> = {
+  fields: ['grants', 'site'],
+  bytes: ({ grants, site }, asks) =>
+    (asks('grants') ? (grants ?? []).reduce((sum, grant) => sum + grantBytes(grant), 0) : 0) +
+    (asks('site') && site ? SITE_SIZE.bytes(site, asks) : 0),
+};
+
+const GRANT_BYTES = 256;
+
+function grantBytes({ events, actions }: Grant): number {
+  return GRANT_BYTES + namesBytes(events ?? []) + namesBytes(actions ?? []);
+}

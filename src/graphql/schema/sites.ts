@@ -1,0 +1,183 @@
+import { notFound } from '../../core/errors.ts';
+import { SITES_PER_USER } from '../../core/limits.ts';
+import { thenDo } from '../../core/maybe-promise.ts';
+import type { SiteView } from '../../core/sites/api.ts';
+import type { CapabilityProfile } from '../../core/sites/site.ts';
+import { builder } from './builder.ts';
+import { ConnectionSnapshot } from './connections.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
+import { connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { Refusal, refusalOf } from './refusal.ts';
+import { SITE_SIZE } from './sites-size.ts';
+import { User } from './users.ts';
+
+const CapabilityProfileType = builder.objectRef<CapabilityProfile>('CapabilityProfile').implement({
+  description: 'What a site lets its viewers do besides reading events.',
+  fields: (t) => ({
+    actionInvocation: t.exposeBoolean('actionInvocation', {
+      description: 'Whether viewers may invoke the site’s allowed actions.',
+    }),
+    sharing: t.exposeBoolean('sharing', { description: 'Whether sessions of the site may be shared.' }),
+  }),
+});
+
+export const SiteType = builder.objectRef<SiteView>('Site').implement({
+  description:
+    'A cooperative site as its owner defined it. The holder of a grant sees the id, mode, title and profile, and the names that the grant allows; the owner, client, host and registration time are null.',
+  fields: (t) => ({
+    id: t.id({ description: 'The site’s id, unique within its owner.', resolve: ({ siteId }) => siteId }),
+    owner: t.id({
+      nullable: true,
+      description: 'The id of the user that owns the site; null for the holder of a grant.',
+      resolve: ({ userId, seen }) => (seen === 'whole' ? userId : null),
+    }),
+    mode: t.exposeString('mode', {
+      description:
+        'The site’s mode. A registered site is always `cooperative`; in any other mode nothing is invoked or published.',
+    }),
+    title: t.exposeString('title', {
+      nullable: true,
+      description: 'The site’s title, for people; null if the owner gave none.',
+    }),
+    eventNames: t.exposeStringList('eventNames', {
+      description:
+        'The names of the events that may be published; empty means any name. For the holder of a grant: the names that it may receive; if empty, see the grant.',
+    }),
+    actions: t.exposeStringList('actions', {
+      description: 'The actions that may be invoked. For the holder of a grant: those that it may invoke.',
+    }),
+    capabilityProfile: t.expose('capabilityProfile', {
+      type: CapabilityProfileType,
+      description: 'What the site’s viewers may do besides reading events.',
+    }),
+    clientId: t.id({
+      nullable: true,
+      description: 'The id of the client that hosts the site; null for the holder of a grant.',
+      resolve: ({ clientId, seen }) => (seen === 'whole' ? clientId : null),
+    }),
+    hostConnected: t.exposeBoolean('hostConnected', {
+      description: 'Derived: whether the hosting client is connected now over a link whose token has the scope `host`.',
+    }),
+    host: t.field({
+      type: ConnectionSnapshot,
+      nullable: true,
+      description: 'The connection of the hosting client; null if there is none, and for the holder of a grant.',
+      resolve: ({ userId, clientId, seen }, _, { loaders, budget }) =>
+        seen === 'whole'
+          ? thenDo(loaders.connection({ userId, clientId }), (host) => host && budget.row(host, CONNECTION_SIZE))
+          : null,
+    }),
+    registeredAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'When the site was registered; replacing its definition does not change this time. Null for the holder of a grant.',
+      resolve: ({ registeredAt, seen }) => (seen === 'whole' ? registeredAt : null),
+    }),
+  }),
+});
+
+export const SiteConnection = connectionOf('Site', SiteType, { rows: 'sites', size: SITE_SIZE });
+
+builder.queryFields((t) => ({
+  sites: t.field({
+    type: SiteConnection,
+    description: 'Sites in order of owner and site id. A user sees its own.',
+    complexity: pageCost,
+    args: {
+      userId: t.arg.id({
+        description: 'Only rows of this user. Omitted: a user gets its own rows, an administrator gets all.',
+      }),
+      ...pageArguments,
+    },
+    resolve: (_, { userId, ...page }, { core, requester }) => core.sites.list(requester, userId ?? null, pageOf(page)),
+  }),
+  site: t.field({
+    type: SiteType,
+    nullable: true,
+    description: 'One site; null if there is none or it belongs to another user.',
+    args: {
+      owner: t.arg.id({ description: 'The id of the owner. Omitted: the requester. Required for administrators.' }),
+      siteId: t.arg.id({ required: true, description: 'The site’s id.' }),
+    },
+    resolve: (_, { owner, siteId }, { core, requester }) => core.sites.get(requester, owner ?? null, siteId),
+  }),
+}));
+
+builder.objectField(User, 'sites', (t) =>
+  t.field({
+    type: SiteConnection,
+    description: 'The user’s sites, in order of site id.',
+    complexity: pageCost,
+    args: { ...pageArguments },
+    resolve: ({ id }, asked, { core, requester, loaders }) => {
+      const page = pageOf(asked);
+      return page.after ? core.sites.list(requester, id, page) : loaders.sitesOfUser(id, page.first);
+    },
+  }),
+);
+
+const CapabilityProfileInput = builder.inputType('CapabilityProfileInput', {
+  description: 'What a site lets its viewers do besides reading events.',
+  fields: (t) => ({
+    actionInvocation: t.boolean({
+      required: true,
+      defaultValue: false,
+      description: 'Whether viewers may invoke the site’s allowed actions.',
+    }),
+    sharing: t.boolean({
+      required: true,
+      defaultValue: false,
+      description: 'Whether sessions of the site may be shared.',
+    }),
+  }),
+});
+
+const RegisterSiteInput = builder.inputType('RegisterSiteInput', {
+  description:
+    'The whole definition of a site. A member that is left out becomes empty; it does not keep its previous value.',
+  fields: (t) => ({
+    siteId: t.id({ required: true, description: 'The site’s id, unique within its owner; neither `.` nor `..`.' }),
+    clientId: t.id({ required: true, description: 'The id of the client that hosts the site.' }),
+    title: t.string({ description: 'A title for people, at most 256 characters. Omitted: none.' }),
+    eventNames: t.stringList({
+      description: 'The names of the events that may be published; empty or omitted: any name.',
+    }),
+    actions: t.stringList({ description: 'The actions that may be invoked; empty or omitted: none.' }),
+    capabilityProfile: t.field({
+      type: CapabilityProfileInput,
+      description: 'What the site’s viewers may do besides reading events. Omitted: nothing.',
+    }),
+  }),
+});
+
+const RegisterSiteResult = builder.unionType('RegisterSiteResult', {
+  description: 'The site after the change, or a refusal.',
+  types: [SiteType, Refusal],
+  resolveType: (answer) => ('kind' in answer ? 'Refusal' : 'Site'),
+});
+
+const RemoveSiteResult = builder
+  .objectRef<{ readonly siteId: string; readonly closedSessions: number }>('RemoveSiteResult')
+  .implement({
+    description: 'A removed site.',
+    fields: (t) => ({
+      siteId: t.exposeID('siteId', { description: 'The site’s id.' }),
+      closedSessions: t.exposeInt('closedSessions', { description: 'How many sessions of the site were closed.' }),
+    }),
+  });
+
+builder.mutationFields((t) => ({
+  registerSite: t.field({
+    type: RegisterSiteResult,
+    description: `Creates a site of the requester, or replaces the definition of one. Needs the scope \`host\`; a user may have at most ${SITES_PER_USER} sites.`,
+    args: { input: t.arg({ type: RegisterSiteInput, required: true, description: 'The definition.' }) },
+    resolve: (_, { input }, { core, requester }) => core.sites.register(requester, input).catch(refusalOf),
+  }),
+  removeSite: t.field({
+    type: RemoveSiteResult,
+    description: 'Removes a site of the requester and closes its sessions. Needs the scope `host`.',
+    args: { siteId: t.arg.id({ required: true, description: 'The site’s id.' }) },
+    resolve: async (_, { siteId }, { core, requester }) => (await core.sites.remove(requester, siteId)) ?? notFound(),
+  }),
+}));

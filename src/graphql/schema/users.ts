@@ -1,0 +1,117 @@
+import type { UserView } from '../../core/core.ts';
+import { completenessOf } from '../../core/cursor.ts';
+import { thenDo, both } from '../../core/maybe-promise.ts';
+import type { ObservedSource, Page } from '../../core/page.ts';
+import { builder } from './builder.ts';
+import { ConnectionSnapshotConnection, ConnectionStatusEnum } from './connections.ts';
+import { CONNECTION_SIZE } from './connections-size.ts';
+import { StreamConnection } from './history.ts';
+import { CompletenessType, connectionOf, pageArguments, pageCost, pageOf } from './page.ts';
+import { PendingRpcConnection } from './rpc.ts';
+
+export const User = builder.objectRef<UserView>('User').implement({
+  description:
+    'A canonical user. The relay knows users only by their connections and retained messages; there is no user registry.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The canonical user id.' }),
+    connectionCount: t.exposeInt('connectionCount', { description: 'How many connections of the user were observed.' }),
+    streamCount: t.exposeInt('streamCount', {
+      description: 'How many streams with retained messages of the user were observed.',
+    }),
+    completeness: t.expose('completeness', {
+      type: CompletenessType,
+      description: 'Whether the counts miss anything, from which source, and why.',
+    }),
+    summaryCompleteness: t.field({
+      type: CompletenessType,
+      complexity: pageCost,
+      description:
+        'Whether first pages of this size miss any of the user’s connections or streams, from which source, and why.',
+      args: { first: pageArguments.first },
+      resolve: ({ id }, asked, { loaders, budget }) => {
+        const { first } = pageOf(asked);
+        return both(loaders.connectionsOfUser(id, first), loaders.streamsOfUser(id, first), (connections, streams) =>
+          completenessOf([
+            ...cutSources(budget.page(connections, CONNECTION_SIZE), first),
+            ...cutSources(budget.page(streams, null), first),
+          ]),
+        );
+      },
+    }),
+    connections: t.field({
+      type: ConnectionSnapshotConnection,
+      description: 'The user’s connections, in order of client.',
+      complexity: pageCost,
+      args: {
+        status: t.arg({ type: ConnectionStatusEnum, description: 'Only connections with this status.' }),
+        ...pageArguments,
+      },
+      resolve: ({ id }, asked, { core, requester, loaders }) => {
+        const page = pageOf(asked);
+        const { status } = asked;
+        const plain = !status && !page.after;
+        return plain
+          ? loaders.connectionsOfUser(id, page.first)
+          : core.connections.list(requester, { userId: id, status }, page);
+      },
+    }),
+    streams: t.field({
+      type: StreamConnection,
+      description: 'The user’s streams, in order of suffix.',
+      complexity: pageCost,
+      args: {
+        prefix: t.arg.string({ description: 'Only streams whose suffix begins with this text.' }),
+        ...pageArguments,
+      },
+      resolve: ({ id }, asked, { core, requester, loaders }) => {
+        const page = pageOf(asked);
+        const { prefix } = asked;
+        const plain = !prefix && !page.after;
+        return plain
+          ? loaders.streamsOfUser(id, page.first)
+          : core.history.streams(requester, id, prefix ?? null, page);
+      },
+    }),
+    pendingRpcCount: t.int({
+      description: 'How many callers still wait on clients of the user.',
+      resolve: ({ id }, _, { loaders }) => thenDo(loaders.pendingOfUser(id, 1), ({ total }) => total),
+    }),
+    pendingRpcs: t.field({
+      type: PendingRpcConnection,
+      description: 'Callers that still wait on clients of the user, oldest first.',
+      complexity: pageCost,
+      args: { ...pageArguments },
+      resolve: ({ id }, asked, { core, requester, loaders }) => {
+        const page = pageOf(asked);
+        return page.after ? core.rpc.pending(requester, { userId: id }, page) : loaders.pendingOfUser(id, page.first);
+      },
+    }),
+  }),
+});
+
+/** The sources of a first page. If the listing continues after the page, the listing's own source is marked as cut. */
+function cutSources({ completeness, hasNextPage, nodes }: Page<unknown>, first: number): readonly ObservedSource[] {
+  const [own, ...gaps] = completeness.sources;
+  if (!own || !hasNextPage) return completeness.sources;
+  return [{ ...own, complete: false, observed: nodes.length, limit: first, reason: 'limit_reached' }, ...gaps];
+}
+
+const UserConnection = connectionOf('User', User, { rows: 'users' });
+
+builder.queryFields((t) => ({
+  users: t.field({
+    type: UserConnection,
+    description: 'Users with a connection or a retained stream, in order of user id. Administrators only.',
+    complexity: pageCost,
+    args: { ...pageArguments },
+    resolve: (_, page, { core, requester }) => core.users.list(requester, pageOf(page)),
+  }),
+  user: t.field({
+    type: User,
+    nullable: true,
+    description:
+      'One user; null if it has neither a connection nor a retained stream, or if the requester is another user. A user that reads itself always gets an answer.',
+    args: { id: t.arg.id({ required: true, description: 'The user’s id.' }) },
+    resolve: (_, { id }, { core, requester }) => core.users.get(requester, id),
+  }),
+}));

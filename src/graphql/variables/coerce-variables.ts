@@ -1,0 +1,81 @@
+import {
+  GraphQLError,
+  getVariableValues,
+  isInputType,
+  typeFromAST,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type VariableValues,
+} from 'graphql';
+import { isSmall, misfitOf } from './misfit.ts';
+
+export type GivenVariables = Readonly<Record<string, unknown>>;
+
+export type CoercedVariables =
+  | { readonly values: VariableValues; readonly errors?: never }
+  | { readonly values?: never; readonly errors: readonly GraphQLError[] };
+
+/**
+ * The number of coercion errors that graphql-js may report. Each error prints the whole value that it is about, so
+ * errors times size is quadratic in the size of the request.
+ */
+export const MAX_COERCION_ERRORS = 1;
+
+type Refused = { readonly operation: OperationDefinitionNode; readonly errors: readonly GraphQLError[] };
+const refused = new WeakMap<GivenVariables, Refused>();
+
+/**
+ * Coerces the variables of an operation with graphql-js, or returns the first error. The work is linear in the size of
+ * `given`. A refusal is remembered for the `given` object, so variables that do not fit are coerced once per request.
+ */
+export function coerceVariables(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  given: GivenVariables,
+): CoercedVariables {
+  const wrong = refusedVariables(schema, operation, given);
+  if (wrong) return { errors: wrong };
+  const { variableValues, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
+    maxErrors: MAX_COERCION_ERRORS,
+    hideSuggestions: true,
+  });
+  if (variableValues) return { values: variableValues };
+  // Later entries only say that there are more errors.
+  const first = errors.slice(0, MAX_COERCION_ERRORS);
+  refused.set(given, { operation, errors: first });
+  return { errors: first };
+}
+
+function firstMisfit(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  given: GivenVariables,
+): GraphQLError | null {
+  for (const node of operation.variableDefinitions ?? []) {
+    const type = typeFromAST(schema, node.type);
+    const name = node.variable.name.value;
+    if (!isInputType(type) || !Object.hasOwn(given, name) || isSmall(given[name])) continue;
+    const misfit = misfitOf(type, given[name]);
+    if (misfit)
+      return new GraphQLError(`Variable "$${name}" has invalid value${misfit.path}: ${misfit.says}`, { nodes: node });
+  }
+  return null;
+}
+
+/**
+ * The known errors of these variables, or errors found in large variables without coercing them. Null: graphql-js may
+ * coerce them; if it refuses them, what it prints is small or is a part that fits its type.
+ */
+export function refusedVariables(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  given: GivenVariables,
+): readonly GraphQLError[] | null {
+  const known = refused.get(given);
+  if (known?.operation === operation) return known.errors;
+  const misfit = firstMisfit(schema, operation, given);
+  if (!misfit) return null;
+  const errors = [misfit];
+  refused.set(given, { operation, errors });
+  return errors;
+}

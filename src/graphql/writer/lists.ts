@@ -1,0 +1,73 @@
+import type { Clock } from '../../core/clock.ts';
+import type { JsonCache } from './json-cache.ts';
+import { isNonAscii, type Run, type WriteValue } from './values.ts';
+
+/**
+ * The earliest time, in epoch milliseconds and later than `now`, at which any derived field of an entity may change
+ * while the entity stays the same object. It may be earlier than the actual change, never later. Infinity: never.
+ */
+export type ChangesAt = (entity: unknown, now: number) => number;
+
+/** The shortest list worth caching: shorter ones are written about as fast as they are looked up. */
+const WORTH = 2;
+
+export type KeptList = {
+  readonly text: string;
+  readonly nonAscii: boolean;
+  readonly from: number;
+  readonly until: number;
+};
+type ListKeeping = {
+  /** Null when nothing in the list changes with time. */
+  readonly changesAt: ChangesAt | null;
+  readonly kept: JsonCache<KeptList>;
+};
+
+/**
+ * Caches the text of a list of entities while it is the same array and no derived field of its entities changes with
+ * time. An array that was handed out is never modified: a changed list is a new array.
+ */
+export function keptList(write: WriteValue, { changesAt, kept }: ListKeeping): WriteValue {
+  return (list, run) => {
+    if (!Array.isArray(list) || list.length < WORTH) return write(list, run);
+    const clock = changesAt ? clockOf(run) : null;
+    if (changesAt && !clock) return write(list, run);
+    const from = clock?.now() ?? 0;
+    const known = kept.get(list);
+    if (known && from >= known.from && from < known.until) {
+      run.note.nonAscii ||= known.nonAscii;
+      return known.text;
+    }
+    const text = write(list, run);
+    if (typeof text !== 'string') return text;
+    const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
+    const whole = { text: flat(text), nonAscii: isNonAscii(text), from, until };
+    // A derived field may have changed while the list was written.
+    if ((clock?.now() ?? 0) < until) kept.set(list, whole, text.length);
+    return whole.text;
+  };
+}
+
+function soonest(list: readonly unknown[], of: (entity: unknown) => number): number {
+  let soonest = Infinity;
+  for (const entity of list) soonest = Math.min(soonest, of(entity));
+  return soonest;
+}
+
+/**
+ * Returns the same text as one flat string. Concatenation leaves a tree of pieces; only joining two strings makes V8
+ * copy the pieces.
+ */
+export function flat(text: string): string {
+  return [text.slice(0, 1), text.slice(1)].join('');
+}
+
+function clockOf({ context }: Run): Clock | null {
+  return isTimed(context) ? context.core.clock : null;
+}
+
+function isTimed(context: unknown): context is { readonly core: { readonly clock: Clock } } {
+  if (typeof context !== 'object' || context === null || !('core' in context)) return false;
+  const { core } = context;
+  return typeof core === 'object' && core !== null && 'clock' in core;
+}

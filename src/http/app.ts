@@ -1,0 +1,149 @@
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Principal } from '../core/auth/principal.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Core } from '../core/core.ts';
+import {
+  INBOUND_BYTES_PER_SECOND,
+  UNAUTHENTICATED_SOCKETS,
+  UNAUTHENTICATED_SOCKETS_PER_ADDRESS,
+} from '../core/limits.ts';
+import type { Log } from '../core/log.ts';
+import { ByteRates } from '../core/shares/byte-rate.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import type { OriginRule } from '../web/origin-rule.ts';
+import { createContext } from '../graphql/schema/context.ts';
+import { createGraphqlHandler } from '../graphql/http/handler.ts';
+import type { Introspection } from '../graphql/execution/limits.ts';
+import { createMask } from '../graphql/execution/mask.ts';
+import { createPlans } from '../graphql/execution/plan.ts';
+import { schema, restSchema } from '../graphql/schema/schema.ts';
+import { descriptorLimit } from '../platform/descriptors.ts';
+import type { Meter } from '../platform/metrics.ts';
+import { createRestHandler, type RestHandler } from '../rest/handler.ts';
+import { createAuthenticateRequest } from './authenticate-request.ts';
+import type { BearerAuthenticator } from './auth.ts';
+import { createRequestHandler, type RequestHandler } from './request-handler.ts';
+import { meterShares } from './share-gauges.ts';
+import { SITE_EVENTS_DESCRIPTION } from './site-events-description.ts';
+import { createSiteEvents } from './site-events.ts';
+import { Sockets } from './sockets.ts';
+import { UnreadBytes } from './unread.ts';
+import { createTokenGuard } from './token-guard.ts';
+
+export type AppOptions = {
+  readonly core: Core;
+  readonly authenticator: BearerAuthenticator;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly clock: Clock;
+  readonly randomId: () => string;
+  readonly basePath: string;
+  readonly maxBodyBytes: number;
+  readonly origins: OriginRule;
+  readonly introspection: Introspection;
+  readonly clientFiles: URL;
+  /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
+  readonly unauthenticatedSockets?: number | undefined;
+  /**
+   * Bytes per second that one user may send, over links and request bodies together; default INBOUND_BYTES_PER_SECOND.
+   */
+  readonly inboundBytesPerSecond?: number | undefined;
+  readonly version: string;
+  /**
+   * Enables the fast path: known documents skip work, and what is the same for many subscribers is produced once.
+   * Default true. Responses have the same bytes either way.
+   */
+  readonly fastPath?: boolean;
+};
+
+/** The request handlers of one relay: HTTP, GraphQL, REST and links. */
+export type App = {
+  readonly front: RequestHandler;
+  /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
+  close(): Promise<void>;
+};
+
+/** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
+const GOODBYE_MS = 2_000;
+
+export function createApp(options: AppOptions): App {
+  const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
+  const guard = createTokenGuard({ clock, log, metrics: meter });
+  const authenticator = guard.around(options.authenticator);
+  const endpoint = `${basePath}/graphql`;
+  const graphql = createGraphqlHandler({
+    schema,
+    core,
+    log,
+    metrics: meter,
+    introspection: options.introspection,
+    endpoint,
+    fastPath,
+  });
+  const sockets = new Sockets({
+    ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
+    perAddress: origins.trustProxy ? null : (options.unauthenticatedSockets ?? UNAUTHENTICATED_SOCKETS_PER_ADDRESS),
+  });
+  const inbound = new ByteRates(clock, options.inboundBytesPerSecond ?? INBOUND_BYTES_PER_SECOND);
+  const unread = new UnreadBytes({ shares: core.shares, clock, log, metrics: meter });
+  const onWelcome = (socket: Duplex, requester: Principal): void => {
+    unread.serves(socket, { requester });
+    if (socket instanceof Socket) sockets.authenticated(socket);
+  };
+  const gateway = createGateway({ core, authenticator, log, metrics: meter, clock, inbound, onWelcome, ...origins });
+  meter.gauge('links', 'Open links of clients and callers.', () => gateway.size);
+  meter.gauge('waiters', 'Pending RPCs: waits of callers for a command.', () => countWaiters(core));
+  meterShares(meter, core.shares);
+  const admission = createAuthenticateRequest(authenticator, sockets);
+  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
+  const rest = createRest(options);
+  const front = createRequestHandler({
+    ...options,
+    admission,
+    graphql,
+    rest,
+    gateway,
+    siteEvents,
+    sockets,
+    inbound,
+    unread,
+  });
+  meter.gauge('unauthenticated_sockets', 'Open sockets without a valid token.', () => sockets.unauthenticated);
+  return {
+    front,
+    async close() {
+      sockets.close();
+      unread.close();
+      const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
+      await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
+    },
+  };
+}
+
+/** Adds the base path again: the request handler passes paths without it, but the REST routes contain it. */
+function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestHandler {
+  const door = createRestHandler({
+    schema: restSchema,
+    plans: createPlans(restSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
+    mask: createMask({ log, metrics: meter }),
+    contextOf: (asked) => createContext({ core, log, ...asked }),
+    basePath,
+    version,
+    besides: [SITE_EVENTS_DESCRIPTION],
+  });
+  return {
+    ...door,
+    handle: (request, response, asked) => door.handle(request, response, { ...asked, path: basePath + asked.path }),
+  };
+}
+
+/** Unauthenticated sockets may use at most half of the process' file descriptors. */
+function unauthenticatedSockets(): number {
+  return Math.min(UNAUTHENTICATED_SOCKETS, Math.floor((descriptorLimit() ?? Infinity) / 2));
+}
+
+async function countWaiters(core: Core): Promise<number> {
+  const { count } = await core.rpc.count({ kind: 'admin', name: 'metrics', expiresAt: null }, {});
+  return count;
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http';
+import type { Principal } from '../core/auth/principal.ts';
+import { fail } from '../core/errors.ts';
+import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { BearerAuthenticator } from './auth.ts';
+import type { Sockets } from './sockets.ts';
+import type { RequestInfo } from './request-info.ts';
+
+/** Authenticates a request. Called once per request. Null: the request has no token. */
+export type AuthenticateRequest = (visit: RequestInfo) => MaybePromise<Principal | null>;
+
+/**
+ * Reads the token from `Authorization: Bearer` only, never from cookies or the query. Throws `unauthenticated` or
+ * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. A valid token marks the
+ * socket as authenticated.
+ */
+export function createAuthenticateRequest(
+  authenticator: BearerAuthenticator,
+  sockets: Pick<Sockets, 'authenticated'>,
+): AuthenticateRequest {
+  return ({ request, address }) => {
+    const token = bearerOf(request);
+    if (token === null) return null;
+    const found = thenDo(authenticator.recall(token), (known) => known ?? authenticator.authenticate(token, address));
+    return thenDo(found, (requester) => {
+      if (requester) sockets.authenticated(request.socket);
+      return requester;
+    });
+  };
+}
+
+function bearerOf({ headers }: IncomingMessage): string | null {
+  const { authorization } = headers;
+  if (authorization === undefined) return null;
+  const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
+  return token ?? fail('unauthenticated', 'Only "Authorization: Bearer <token>" is supported.');
+}

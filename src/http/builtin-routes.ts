@@ -1,0 +1,90 @@
+import { requireAdmin, type Principal } from '../core/auth/principal.ts';
+import { CallboardError } from '../core/errors.ts';
+import type { Core } from '../core/core.ts';
+import type { Meter } from '../platform/metrics.ts';
+import { welcomePage } from './page.ts';
+import { CLIENT_FILES, createClientFiles } from './static.ts';
+import type { RequestInfo } from './request-info.ts';
+
+/** A built-in route of the server. `open`: it needs no token, and pages of any origin may request it. */
+export type BuiltinRoute = {
+  readonly open: boolean;
+  handle(visit: RequestInfo, requester: Principal | null): Promise<void> | void;
+};
+
+export type BuiltinRoutesOptions = {
+  readonly core: Pick<Core, 'ready'>;
+  readonly meter: Pick<Meter, 'expose'>;
+  readonly openapi: unknown;
+  readonly basePath: string;
+  /** The directory with the browser builds of the client libraries. */
+  readonly clientFiles: URL;
+};
+
+/** The built-in routes of the server by path. All are read-only (GET and HEAD). */
+export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
+  const { core, meter, openapi, basePath, clientFiles } = options;
+  const client = createClientFiles(clientFiles);
+  const page = welcomePage(basePath);
+  const document = JSON.stringify(openapi);
+  const routes: [string, BuiltinRoute][] = [
+    ['/', open((visit) => sendPage(visit, page))],
+    ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
+    ['/readyz', open((visit) => sendReadiness(visit, core))],
+    ['/openapi.json', open((visit) => send(visit, 200, document))],
+    ['/metrics', { open: false, handle: (visit, requester) => sendMetrics(visit, requester, meter) }],
+    ['/connect', { open: false, handle: refuseWithoutUpgrade }],
+    ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((visit) => client(visit, name))]),
+  ];
+  return new Map(routes);
+}
+
+function open(handle: BuiltinRoute['handle']): BuiltinRoute {
+  return { open: true, handle };
+}
+
+function send({ response }: RequestInfo, status: number, json: string): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
+  response.end(json);
+}
+
+function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof welcomePage>): void {
+  response.setHeader('content-security-policy', policy);
+  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(html) });
+  response.end(html);
+}
+
+/** Load balancers read the status; the body names the error code, and the exhausted share if there is one. */
+async function sendReadiness(visit: RequestInfo, core: Pick<Core, 'ready'>): Promise<void> {
+  try {
+    await core.ready();
+  } catch (error) {
+    if (!(error instanceof CallboardError)) throw error;
+    visit.response.setHeader('retry-after', '1');
+    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code, share: error.details.share }));
+  }
+  send(visit, 200, '{"status":"ready"}');
+}
+
+async function sendMetrics(
+  visit: RequestInfo,
+  requester: Principal | null,
+  meter: Pick<Meter, 'expose'>,
+): Promise<void> {
+  requireAdmin(requester);
+  const { contentType, text } = await meter.expose();
+  visit.response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  visit.response.end(text);
+}
+
+function refuseWithoutUpgrade({ response }: RequestInfo): void {
+  response.setHeader('upgrade', 'websocket');
+  response.setHeader('connection', 'Upgrade');
+  throw new CallboardError(
+    'invalid_argument',
+    'This path requires a WebSocket upgrade with the subprotocol callboard.v1.',
+    {
+      status: 426,
+    },
+  );
+}

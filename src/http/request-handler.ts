@@ -1,0 +1,229 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Principal } from '../core/auth/principal.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Core } from '../core/core.ts';
+import { CallboardError, notFound } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
+import type { ByteRates } from '../core/shares/byte-rate.ts';
+import { rejectUpgrade } from '../gateway/reject-upgrade.ts';
+import { networkOf } from '../gateway/address.ts';
+import type { OriginRule } from '../web/origin-rule.ts';
+import { wantsPage } from '../graphql/http/graphiql.ts';
+import type { Reply } from '../web/reply.ts';
+import { readRequestBody } from '../graphql/http/request.ts';
+import type { Meter } from '../platform/metrics.ts';
+import { logAccess, type Access } from './access-log.ts';
+import type { AuthenticateRequest } from './authenticate-request.ts';
+import { createAnonymousGate } from './anonymous-rate.ts';
+import { createParsedBodyCache } from './parsed-body-cache.ts';
+import { isChunked, mayHaveBody, parseBody, readBody } from './body.ts';
+import { createBrokenAnswers, type ParseError } from './broken.ts';
+import type { GatewayFace, GraphqlFace, RestFace } from './doors.ts';
+import { admitBody, rateOf } from './inbound.ts';
+import { createBuiltinRoutes, type BuiltinRoute } from './builtin-routes.ts';
+import { crossOrigin, requireOwnPage } from './origin.ts';
+import { createReply } from './reply.ts';
+import { isGraphql, isReading, NO_TUNNELS, refuseExpectation, requireHost, requireReading } from './request-form.ts';
+import type { SiteEvents } from './site-events.ts';
+import type { Sockets } from './sockets.ts';
+import type { UnreadBytes } from './unread.ts';
+import { pathOf, requestInfoOf, type RequestInfo } from './request-info.ts';
+
+export type RequestHandlerOptions = {
+  readonly core: Core;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly randomId: () => string;
+  readonly admission: AuthenticateRequest;
+  readonly graphql: GraphqlFace;
+  readonly rest: RestFace;
+  readonly gateway: GatewayFace;
+  readonly siteEvents: SiteEvents;
+  readonly sockets: Sockets;
+  readonly unread: UnreadBytes;
+  readonly clock: Clock;
+  readonly basePath: string;
+  readonly maxBodyBytes: number;
+  /** The inbound byte rates of users. */
+  readonly inbound: ByteRates;
+  readonly origins: OriginRule;
+  readonly clientFiles: URL;
+};
+
+/** Handles the events of the HTTP server. No method throws, whatever the input. */
+export type RequestHandler = {
+  connection(socket: Socket): void;
+  request(request: IncomingMessage, response: ServerResponse): void;
+  /** A request with an `Expect` header that is not `100-continue`. */
+  expectation(request: IncomingMessage, response: ServerResponse): void;
+  /** A CONNECT request. */
+  tunnel(request: IncomingMessage, socket: Duplex): void;
+  /** Input that is not a valid request. */
+  broken(error: ParseError, socket: Duplex): void;
+  /** Whether the upgrade is a WebSocket for the gateway; any other Upgrade header is ignored, as RFC 9110 allows. */
+  shouldUpgrade(request: IncomingMessage): boolean;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+};
+
+type Door = 'graphql' | 'rest' | 'events' | 'house' | 'preflight' | 'none';
+
+export function createRequestHandler(options: RequestHandlerOptions): RequestHandler {
+  const { log, meter, clock, basePath, origins, sockets, unread } = options;
+  const route = createRouter(options);
+  const counted = (door: Door): void => meter.count('requests', door);
+  const answer = (request: IncomingMessage, response: ServerResponse, route: Router): void => {
+    const visit = requestInfoOf(request, response, {
+      id: options.randomId(),
+      basePath,
+      trustProxy: origins.trustProxy,
+    });
+    const access = logAccess(visit, log);
+    unread.serves(request.socket, access);
+    const refused = (error: CallboardError): void => {
+      access.code = error.code;
+      refuse(visit, error, options);
+    };
+    const asked = { access, reply: createReply(visit, { unread, refuse: refused }) };
+    const failed = (error: unknown): void => {
+      meter.count('requests', isGraphql(visit.path) ? 'graphql' : 'rest');
+      asked.reply.open();
+      const refusal = explain(error, visit, options);
+      asked.access.code = refusal.code;
+      refuse(visit, refusal, options);
+    };
+    try {
+      const done = route(visit, asked);
+      if (done instanceof Promise) done.then(counted, failed);
+      else counted(done);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  return {
+    connection(socket) {
+      sockets.accepted(socket);
+      if (!socket.destroyed) unread.accepted(socket);
+    },
+    request: (request, response) => answer(request, response, route),
+    expectation: (request, response) => answer(request, response, refuseExpectation),
+    tunnel: (_request, socket) => rejectUpgrade(socket, NO_TUNNELS, clock),
+    broken: createBrokenAnswers(clock),
+    shouldUpgrade: (request) =>
+      pathOf(request, basePath) === '/connect' && request.headers.upgrade?.toLowerCase() === 'websocket',
+    upgrade(request, socket, head) {
+      meter.count('requests', 'gateway');
+      sockets.upgraded(request.socket);
+      try {
+        options.gateway.upgrade(request, socket, head);
+      } catch (error) {
+        log.error({ error }, 'upgrade failed');
+        socket.destroy();
+      }
+    },
+  };
+}
+
+type Asked = { readonly access: Access; readonly reply: Reply };
+type Router = (visit: RequestInfo, asked: Asked) => MaybePromise<Door>;
+
+function createRouter(options: RequestHandlerOptions): Router {
+  const { admission, siteEvents, origins } = options;
+  const house = createBuiltinRoutes({ ...options, openapi: options.rest.openapi });
+  const answer = createDoors(options);
+  const enter = (visit: RequestInfo, asked: Asked, own: BuiltinRoute | undefined): MaybePromise<Door> =>
+    thenDo(own?.open ? null : admission(visit), (requester) => {
+      asked.access.requester = requester;
+      if (!own) options.unread.requireRoom(requester);
+      if (!own) return answer(visit, asked);
+      return thenDo(own.handle(visit, requester), () => 'house');
+    });
+  return (visit, asked) => {
+    const { request, path } = visit;
+    requireHost(visit);
+    const own = path === null ? undefined : house.get(path);
+    // These responses need the default headers now; all others send them together with the response (`reply.json`).
+    if (own || request.headers.origin !== undefined || path?.endsWith('/events')) asked.reply.open();
+    if (crossOrigin(visit, origins)) return 'preflight';
+    if (path === null) notFound();
+    if (own) requireReading(visit);
+    const page = own?.open || (path === '/graphql' && wantsPage(request));
+    if (!page) requireOwnPage(visit, origins);
+    return thenDo(siteEvents(visit, asked.access), (taken) => (taken ? 'events' : enter(visit, asked, own)));
+  };
+}
+
+/** Routes authenticated requests to GraphQL or REST. */
+function createDoors({ core, graphql, rest, maxBodyBytes, inbound, meter }: RequestHandlerOptions): Router {
+  const bodies = createParsedBodyCache();
+  const anonymous = createAnonymousGate(core.clock, maxBodyBytes);
+  const read = <T>(
+    { request, method }: RequestInfo,
+    requester: Principal | null,
+    parse: (bytes: Buffer) => T,
+  ): MaybePromise<T | undefined> => {
+    if (isReading(method) || !mayHaveBody(request)) return undefined;
+    const rate = rateOf(inbound, requester);
+    if (rate) admitBody(rate, request, { maxBytes: maxBodyBytes, metrics: meter });
+    const unannounced = rate && isChunked(request) ? (bytes: number) => void rate.charge(bytes) : undefined;
+    return readBody(request, requester ? maxBodyBytes : anonymous.bodyBytes, { parse, unannounced });
+  };
+  const toGraphql: Router = (visit, { access, reply }) => {
+    const { request, response } = visit;
+    const { requester } = access;
+    if (!requester && !wantsPage(request)) anonymous.admit(request, networkOf(visit.address));
+    let parsed: { readonly bytes: Buffer; readonly body: unknown } | null = null;
+    const parse = (bytes: Buffer): unknown =>
+      bodies.recall(bytes) ?? (parsed = { bytes, body: readRequestBody(parseBody(bytes)) }).body;
+    return thenDo(read(visit, requester, parse), (body) =>
+      thenDo(graphql.handle(request, response, { requester, body, reply, notes: access }), () => {
+        if (parsed && graphql.knows(parsed.body)) bodies.keep(parsed.bytes, parsed.body);
+        return 'graphql';
+      }),
+    );
+  };
+  return (visit, asked) => {
+    const { request, response, path, query } = visit;
+    if (path === null) notFound();
+    if (isGraphql(path)) return toGraphql(visit, asked);
+    const { requester } = asked.access;
+    const unread = requester === null && mayHaveBody(request);
+    if (unread) {
+      // Every route needs a token and answers 401 whatever the body says, so none of it is read.
+      asked.reply.open();
+      response.setHeader('connection', 'close');
+    }
+    return thenDo(unread ? undefined : read(visit, requester, parseBody), (body) =>
+      thenDo(
+        rest.handle(request, response, { requester, path, query, body, reply: asked.reply, notes: asked.access }),
+        (found) => (found ? 'rest' : notFound()),
+      ),
+    );
+  };
+}
+
+/** Masks an unexpected error: the log has it under the request's id, and the response has only that id. */
+function explain(error: unknown, { id, path }: RequestInfo, { log, meter }: RequestHandlerOptions): CallboardError {
+  if (error instanceof CallboardError) return error;
+  meter.count('errors_masked');
+  log.error({ id, path, error }, 'unexpected error');
+  return new CallboardError('internal', `Internal error; the relay logged it with the id ${id}.`);
+}
+
+function refuse(
+  { request, response, path }: RequestInfo,
+  error: CallboardError,
+  { graphql, rest }: RequestHandlerOptions,
+): void {
+  if (response.headersSent) return void response.destroy();
+  if (error.status === 401) response.setHeader('www-authenticate', 'Bearer');
+  if (error.details.retryAfterMs !== undefined) {
+    response.setHeader('retry-after', String(Math.max(1, Math.ceil(error.details.retryAfterMs / 1000))));
+  }
+  // The next request on this connection would start only after the rest of the body, which is not worth reading.
+  if (!request.complete) response.setHeader('connection', 'close');
+  if (isGraphql(path)) graphql.refuse(response, error);
+  else rest.refuse(response, error);
+}

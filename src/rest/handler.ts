@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GraphQLSchema } from 'graphql';
+import type { CallboardError } from '../core/errors.ts';
+import type { Mask } from '../graphql/execution/mask.ts';
+import type { Plans } from '../graphql/execution/plan.ts';
+import { compileRoutes, type Route } from './compile.ts';
+import type { Access, Method } from './directive.ts';
+import { readOperations, type DocumentText } from './documents.ts';
+import { createExplain } from './explain.ts';
+import { describeRoutes, type Described } from './openapi.ts';
+import { explainError, problem } from './problem.ts';
+import { createRouter } from './router.ts';
+import { send } from './send.ts';
+import { serve, type Exchange, type Serving } from './serve.ts';
+
+export type Operation = {
+  readonly method: Method;
+  readonly path: string;
+  readonly id: string;
+  readonly access: Access;
+};
+
+export type RestHandler = {
+  /**
+   * Returns false when no route has this path; nothing was sent then. Answers every other request, including 405 for a
+   * method that the path does not have. Never throws.
+   */
+  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): boolean;
+  /** Sends an error that the HTTP layer found, in the problem format of the routes. */
+  refuse(res: ServerResponse, error: CallboardError): void;
+  /** The OpenAPI 3.1 document of every route, and of what is served beside them. */
+  readonly openapi: object;
+  readonly operations: readonly Operation[];
+};
+
+export type RestOptions = {
+  /** The schema that returns enums as wire words. */
+  readonly schema: GraphQLSchema;
+  /** Plans of the same schema. */
+  readonly plans: Plans;
+  /** Maps errors of execution to what the requester may see, and logs the rest. */
+  readonly mask: Mask;
+  readonly contextOf: Serving['contextOf'];
+  /** The prefix of every path: empty, or `/...` without a trailing slash. */
+  readonly basePath?: string;
+  readonly version?: string;
+  readonly documents?: readonly DocumentText[];
+  /** Operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
+  readonly besides?: readonly Described[];
+};
+
+/** Serves the documents as routes. Throws `internal` with every fault when a document does not fit the schema. */
+export function createRestHandler(options: RestOptions): RestHandler {
+  const { basePath = '', version = '0.0.0' } = options;
+  const routes = routesOf(options);
+  const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
+  const find = createRouter(routes, basePath);
+  return {
+    handle(req, res, exchange) {
+      const match = find(exchange.path);
+      if (match !== null) serve(serving, { req, res, exchange }, match);
+      return match !== null;
+    },
+    refuse: (res, error) => send(res, problem(explainError(error))),
+    openapi: describeRoutes(routes, { title: 'callboard', version, basePath }, options.besides),
+    operations: routes.map(({ method, path, id, access }) => ({ method, path, id, access })),
+  };
+}
+
+/** The routes that ship with callboard, compiled once per process and schema, however many handlers are created. */
+const shipped = new WeakMap<GraphQLSchema, readonly Route[]>();
+
+function routesOf({ schema, plans, documents }: RestOptions): readonly Route[] {
+  if (documents) return compileRoutes(schema, documents, plans);
+  const routes = shipped.get(schema) ?? compileRoutes(schema, readOperations(), plans);
+  shipped.set(schema, routes);
+  return routes;
+}

@@ -1,0 +1,53 @@
+import type { ServerResponse } from 'node:http';
+
+/**
+ * How a handler sends its response. The headers of the HTTP layer are part of every response, whichever method sends
+ * it.
+ */
+export type Reply = {
+  /**
+   * Sends a complete response with status 200, unless the client has disconnected. `type`: the content type. `text`:
+   * JSON. `wide` false: every character is ASCII, so the length in bytes need not be counted.
+   */
+  json(type: string, text: string, nonAscii?: boolean): void;
+  /** Prepares the response for being written in any other way. */
+  open(): void;
+  /**
+   * Returns true when a response of this many bytes is refused because the requester has left too much unread; the
+   * refusal has then been sent.
+   */
+  refuses(bytes: number): boolean;
+};
+
+/** The reply of a response without headers of the HTTP layer. */
+export function plainReply(response: ServerResponse): Reply {
+  return {
+    json: (type, text, nonAscii = true) => sendJson(response, { head: [], type, text, nonAscii }),
+    open() {},
+    refuses: () => false,
+  };
+}
+
+export type JsonAnswer = {
+  /** Further headers: names and values, alternating. */
+  readonly head: readonly string[];
+  readonly type: string;
+  readonly text: string;
+  readonly nonAscii: boolean;
+};
+
+/**
+ * From this size in bytes on, Node writes a buffer with less work than a string: it joins a string with the head and
+ * encodes both once more.
+ */
+const LARGE = 8 * 1024;
+
+/** Sends the head and the text together. */
+export function sendJson(response: ServerResponse, { head, type, text, nonAscii }: JsonAnswer): void {
+  if (response.destroyed) return;
+  const bytes = nonAscii ? Buffer.byteLength(text) : text.length;
+  response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
+  // When each character is one byte, nothing needs to be encoded.
+  if (bytes === text.length) response.end(text, 'latin1');
+  else response.end(bytes < LARGE ? text : Buffer.from(text));
+}

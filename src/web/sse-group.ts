@@ -1,0 +1,233 @@
+import type { Cancel } from '../core/clock.ts';
+import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../core/limits.ts';
+import type { LiveEvent, SharedSubscription, Lifetime } from '../core/live.ts';
+import { Chunk, type Envelope } from './sse-chunk.ts';
+import type { StreamMember, SseStream } from './sse-stream.ts';
+
+/** How the events of a group are encoded. */
+export type EventEncoder<T> = {
+  /** Encodes one event. All members receive this text, each in its own envelope. */
+  readonly encode: (live: LiveEvent<T>) => string;
+  /** The envelope of a member. `id`: as in `envelopeOf`. */
+  readonly envelope: (id: string | null) => Envelope;
+  /**
+   * The last frames of one member. `error`: why it ended (a CallboardError or any other failure), or null when it is
+   * complete.
+   */
+  readonly last: (id: string | null, error: unknown) => string;
+};
+
+/**
+ * An event that a group has encoded. The event is kept because it is encoded again, with the count, for a member that
+ * missed earlier events.
+ */
+type Frame<T> = { readonly event: T; readonly text: string };
+
+export type MemberOptions = {
+  readonly wire: SseStream;
+  /** The member's operation id on a stream that carries several; null on a stream of its own. */
+  readonly id: string | null;
+  readonly lifetime: Lifetime;
+  /** Called once, when the member has ended for any reason. A stream of its own ends with it. */
+  readonly onEnd: () => void;
+};
+
+/**
+ * The members that receive the same events: one source, one encoding of each event, and one buffer for members with
+ * streams of their own. Events that arrive within one tick are sent in one write; a write is sent earlier once it holds
+ * SSE_MERGE_CHARS characters. The first member opens the group; it closes when the last one leaves.
+ */
+export class Group<T> {
+  readonly face: EventEncoder<T>;
+  readonly #members = new Set<Member<T>>();
+  readonly #onEmpty: () => void;
+  readonly #stop: Cancel;
+  #pending: Frame<T>[] = [];
+  #pendingChars = 0;
+  #scheduled = false;
+
+  constructor(
+    face: EventEncoder<T>,
+    { hear, onEmpty }: Pick<SharedSubscription<T>, 'hear'> & { readonly onEmpty: () => void },
+  ) {
+    this.face = face;
+    this.#onEmpty = onEmpty;
+    this.#stop = hear((event) => this.#push(event));
+  }
+
+  /** Adds a member, which receives the events published from now on. */
+  add(options: MemberOptions): Member<T> {
+    this.#flush();
+    const member = new Member(this, options);
+    this.#members.add(member);
+    member.enter();
+    return member;
+  }
+
+  remove(member: Member<T>): void {
+    if (!this.#members.delete(member) || this.#members.size > 0) return;
+    this.#stop();
+    this.#onEmpty();
+  }
+
+  #push(event: T): void {
+    const text = this.#encode(event);
+    if (text === null) return;
+    this.#pending.push({ event, text });
+    this.#pendingChars += text.length;
+    if (this.#pendingChars >= SSE_MERGE_CHARS) this.#flush();
+    else if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => {
+        this.#scheduled = false;
+        this.#flush();
+      });
+    }
+  }
+
+  /** An event that cannot be encoded ends every member, as it would end each of them alone. */
+  #encode(event: T): string | null {
+    try {
+      return this.face.encode({ event, missed: 0 });
+    } catch (error) {
+      this.#flush();
+      for (const member of [...this.#members]) member.fail(error);
+      return null;
+    }
+  }
+
+  #flush(): void {
+    const frames = this.#pending;
+    if (frames.length === 0) return;
+    this.#pending = [];
+    this.#pendingChars = 0;
+    const merged = new Chunk(inEnvelope(frames, this.face.envelope(null)));
+    for (const member of this.#members) member.take(frames, merged);
+  }
+}
+
+/** One reader in a group, with a bounded queue. Readers that fall behind do not delay the others. */
+export class Member<T> implements StreamMember {
+  readonly #group: Group<T>;
+  readonly #wire: SseStream;
+  readonly #id: string | null;
+  readonly #lifetime: Lifetime;
+  readonly #onEnd: () => void;
+  /** Frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE. */
+  #queue: Frame<T>[] | null = null;
+  /** The number of events dropped before the first of the queue. */
+  #missed = 0;
+  #over = false;
+
+  constructor(group: Group<T>, { wire, id, lifetime, onEnd }: MemberOptions) {
+    this.#group = group;
+    this.#wire = wire;
+    this.#id = id;
+    this.#lifetime = lifetime;
+    this.#onEnd = onEnd;
+  }
+
+  /** Starts the member. It may end at once, because its tenure may be over already. */
+  enter(): void {
+    this.#wire.admit(this);
+    this.#lifetime.endWith(this);
+  }
+
+  /** Sends or queues frames. `merged`: the same frames as one chunk, for members with streams of their own. */
+  take(frames: readonly Frame<T>[], merged: Chunk): void {
+    if (this.#queue !== null || this.#wire.blocked) this.#keep(frames);
+    else if (this.#id === null) this.#wire.write(merged);
+    else this.#wire.send(inEnvelope(frames, this.#group.face.envelope(this.#id)));
+  }
+
+  drained(): void {
+    while (this.#queue !== null && !this.#wire.blocked) {
+      const first = this.#queue.shift();
+      if (this.#queue.length === 0) this.#queue = null;
+      if (first) this.#wire.send(inEnvelope([this.#told(first)], this.#group.face.envelope(this.#id)));
+    }
+  }
+
+  gone(): void {
+    this.#leave();
+  }
+
+  /** Ends the member with a `complete` frame. */
+  complete(): void {
+    this.fail(null);
+  }
+
+  /** Ends the member at once with the error; its queued frames are dropped. */
+  fail(error: unknown): void {
+    if (this.#over) return;
+    this.#wire.send(this.#group.face.last(this.#id, error));
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#queue = null;
+    this.#lifetime.close();
+    this.#wire.dismiss(this);
+    this.#group.remove(this);
+    if (this.#id === null) this.#wire.end();
+    this.#onEnd();
+  }
+
+  #keep(frames: readonly Frame<T>[]): void {
+    const queue = (this.#queue ??= []);
+    queue.push(...frames);
+    const dropped = queue.length - SUBSCRIPTION_QUEUE;
+    if (dropped <= 0) return;
+    queue.splice(0, dropped);
+    this.#missed += dropped;
+  }
+
+  /** Only a member that missed events costs an encoding of its own. */
+  #told(frame: Frame<T>): Frame<T> {
+    if (this.#missed === 0) return frame;
+    const missed = this.#missed;
+    this.#missed = 0;
+    return { ...frame, text: this.#group.face.encode({ event: frame.event, missed }) };
+  }
+}
+
+function inEnvelope(frames: readonly { readonly text: string }[], { head, tail }: Envelope): string {
+  let text = '';
+  for (const frame of frames) text += head + frame.text + tail;
+  return text;
+}
+
+/** The open groups of one encoding, by the key that their members share. */
+export type Groups<T> = {
+  /**
+   * Joins the group with the key of `of`, or opens it. The key contains everything that the events and their encoding
+   * depend on.
+   */
+  join(of: Joining<T>, member: Omit<MemberOptions, 'lifetime'>): Member<T>;
+  /** The number of open groups. */
+  readonly size: number;
+};
+
+export type Joining<T> = { readonly shared: SharedSubscription<T>; readonly face: () => EventEncoder<T> };
+
+/** `sharing` false: each member gets a group of its own. */
+export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
+  const groups = new Map<string, Group<T>>();
+  const opened = ({ shared: { key, hear }, face }: Joining<T>): Group<T> => {
+    const known = sharing ? groups.get(key) : undefined;
+    if (known) return known;
+    const name = sharing ? key : `${++alone}`;
+    const group = new Group(face(), { hear, onEmpty: () => groups.delete(name) });
+    groups.set(name, group);
+    return group;
+  };
+  let alone = 0;
+  return {
+    join: (of, member) => opened(of).add({ ...member, lifetime: of.shared.lifetime }),
+    get size() {
+      return groups.size;
+    },
+  };
+}
