@@ -46,7 +46,7 @@ export function createCore(deps: Deps): Core {
     rpc: createRpc(calls),
     sites: createSites(calls),
     delivery: createDeliveries(deps, dispatcher),
-    links: createLinks({ deps, dispatcher, acts, outbox, isDraining }),
+    links: createLinks({ deps, dispatcher, acts, retryQueue: outbox, isDraining }),
     ...life,
     get draining() {
       return isDraining();

@@ -39,7 +39,7 @@ type Kind = SessionOperation['kind'];
 const KINDS: readonly Kind[] = ['read', 'share', 'subscribe', 'invoke'];
 
 function ask(deed: SessionOperation, over: Partial<SessionPolicyInput> = {}): string {
-  const verdict = sessionPolicy.allows({ grant, session, site, now: NOW, deed, ...over });
+  const verdict = sessionPolicy.allows({ grant, session, site, now: NOW, operation: deed, ...over });
   return verdict.allowed ? 'allowed' : verdict.code;
 }
 

@@ -32,7 +32,7 @@ function numbers() {
     join(wire: SseStream, id: string | null = null) {
       const lifetime = { endWith() {}, close() {} };
       return groups.join(
-        { shared: { key: 'k', hear, lifetime: lifetime }, encoder: () => face },
+        { shared: { key: 'k', listen: hear, lifetime: lifetime }, encoder: () => face },
         { stream: wire, id, onEnd: () => {} },
       );
     },

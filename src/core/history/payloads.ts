@@ -1,3 +1,4 @@
+/** Reads the payloads of messages, including those in the spill store. */
 import type { Deps } from '../deps.ts';
 import type { Message, ShownPayload } from './message.ts';
 import type { SpillRead } from './spill.ts';

@@ -1,3 +1,4 @@
+/** Matches replies to the callers that wait on this node. */
 import type { Command } from '../delivery/command.ts';
 import type { Reply, WaitFor } from '../delivery/waiter.ts';
 import type { Metrics } from '../metrics.ts';

@@ -1,3 +1,4 @@
+/** The interface of cooperative sites. Types only. */
 import type { GrantPrincipal, Principal } from '../auth/principal.ts';
 import type { Cancel } from '../clock.ts';
 import type { PageArgs } from '../cursor.ts';

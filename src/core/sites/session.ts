@@ -1,3 +1,4 @@
+/** A session of a site, its grants, and when they are live. */
 import type { SiteKey } from './site.ts';
 
 /** `suspended`: the host is not connected, so nothing can be invoked; viewers keep listening. */
