@@ -1,6 +1,6 @@
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { randomQuery } from '../../test/graphql/kit/random.ts';
-import { readQuestions } from '../../test/relay/documents.ts';
+import { readQuestions } from '../../test/relay/kit/rest-documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText } from './json-text.ts';
 import { mutate } from './mutate.ts';

@@ -1,4 +1,4 @@
-import { readQuestions } from '../../test/relay/documents.ts';
+import { readQuestions } from '../../test/relay/kit/rest-documents.ts';
 import { bodyOf as documentBody, documentInput } from './documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText, objectText } from './json-text.ts';

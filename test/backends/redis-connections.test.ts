@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../src/core/limits.ts';
-import { ALL, hello, ids } from '../contract/connections-kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { lease, raw, trips } from './redis-look-kit.ts';
+import { ALL, hello, ids } from '../contract/kit/connections.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { lease, raw, trips } from './kit/redis-raw.ts';
 
 const TAB = { userId: 'alice', clientId: 'tab' };
 const PAGE = { first: 1000, after: null };

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/connections-kit.ts';
+import { hello } from '../contract/kit/connections.ts';
 import {
   ANY_CONTEXT,
   ANY_WINDOW,
@@ -13,9 +13,9 @@ import {
   snapshot,
   windowIds,
   worker,
-} from '../contract/contexts-kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { keysOf, lease, raw, trips } from './redis-look-kit.ts';
+} from '../contract/kit/contexts.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { keysOf, lease, raw, trips } from './kit/redis-raw.ts';
 
 const TAB = { userId: 'alice', clientId: 'tab' };
 const PAGE = { first: 1000, after: null };

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { lookAtNodes } from '../../src/backends/redis/nodes-look.ts';
 import { NODE_GONE_MS } from '../../src/core/limits.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { beats, LEASE, linkUp, Node, REPORT } from './redis-nodes-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { beats, LEASE, linkUp, Node, REPORT } from './kit/test-node.ts';
 
 const ALL = { first: 10, after: null };
 

@@ -2,10 +2,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/backends/redis/wire.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, ending, keyFor } from '../contract/kit.ts';
+import { admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { beats, LEASE, Node, REPORT } from './redis-nodes-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { beats, LEASE, Node, REPORT } from './kit/test-node.ts';
 
 const WAIT = { waitFor: 'completed', withinMs: null } as const;
 const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };

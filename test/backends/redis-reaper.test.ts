@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
-import { admission, ALICE, keyFor } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { beats, LEASE, linkUp, Node, REPORT } from './redis-nodes-kit.ts';
+import { admission, ALICE, keyFor } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { beats, LEASE, linkUp, Node, REPORT } from './kit/test-node.ts';
 
 describe('the reaper', () => {
   const benches: RedisBench[] = [];

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
 import { createLinkCaller } from '../../src/clients/caller/index.ts';
-import { caller, client, type Doorway, type Peer } from '../gateway/kit.ts';
-import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit.ts';
+import { caller, client, type Doorway, type Peer } from '../gateway/kit/test-gateway.ts';
+import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit/http-relay.ts';
 
 const peers: Peer[] = [];
 afterEach(() => {

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { browserWindow, context, report, snapshot, worker } from '../contract/contexts-kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
-import { stage, until, type Stage } from '../relay/kit.ts';
+import { stage, until, type Stage } from '../relay/kit/test-relay.ts';
 
 const FEW = 5;
 const MANY = 50;
 const CLIENTS = 4;
 
 /** The one that README shows. */
-const SHOWN = readFileSync(join(import.meta.dirname, '../relay/nested.graphql'), 'utf8');
+const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
 /** One way down at a time, so that the count is exact; what each costs at most, the list of users included. */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
   ['users alone', 'id connectionCount streamCount', 2],

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { createSiteEventPublisher } from '../../src/clients/host/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { startRealRelay, type RealRelay } from '../clients/real-relay.ts';
-import { layCable } from '../kit/cable.ts';
-import { launchChromium } from './chromium.ts';
+import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
+import { layCable } from '../kit/tcp-proxy.ts';
+import { launchChromium } from './kit/chromium.ts';
 
 // Chromium waits some seconds before an EventSource comes back.
 vi.setConfig({ testTimeout: 60_000 });

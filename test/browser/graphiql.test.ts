@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
-import { openDoor } from '../graphql/kit/door.ts';
-import { launchChromium } from './chromium.ts';
+import { openDoor } from '../graphql/kit/graphql-server.ts';
+import { launchChromium } from './kit/chromium.ts';
 
 async function typeQuery(page: Page, text: string): Promise<void> {
   await page.locator('[data-uri$="operation.graphql"] .view-lines').click();

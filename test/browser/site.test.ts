@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { buildClients, type Built } from '../../src/clients/build.ts';
 import { startBoard, type BoardPage } from '../../src/demo/board/start.ts';
-import { startRealRelay } from '../clients/real-relay.ts';
-import { layCable, type Cable } from '../kit/cable.ts';
-import { launchChromium } from './chromium.ts';
+import { startRealRelay } from '../clients/kit/real-relay.ts';
+import { layCable, type Cable } from '../kit/tcp-proxy.ts';
+import { launchChromium } from './kit/chromium.ts';
 
 // Seconds on an idle machine; on a busy one, starting processes and pages takes its time.
 vi.setConfig({ testTimeout: 60_000 });

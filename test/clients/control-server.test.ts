@@ -6,7 +6,7 @@ import { startCooperativeSiteControlServer, type ControlServer } from '../../src
 import { refusalOf } from '../../src/clients/host/request-guard.ts';
 import { settle } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { json, startBench, type Bench } from './kit.ts';
+import { json, startBench, type Bench } from './kit/runtime-bench.ts';
 
 const TOKEN = 'the token of this test';
 const token = TOKEN.replaceAll(' ', '-');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ActionCancelled, ActionError, type Call } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { gate, json, startBench } from './kit.ts';
+import { gate, json, startBench } from './kit/runtime-bench.ts';
 
 async function refusal(link: FakeLink, commandId: string): Promise<string> {
   const { command_id, code } = await link.next('error');

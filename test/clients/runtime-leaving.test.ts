@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';
 import { startFakeRelay } from '../kit/fake-relay.ts';
-import { gate, startBench, type Bench } from './kit.ts';
+import { gate, startBench, type Bench } from './kit/runtime-bench.ts';
 
 /** Whether the promise is settled by now. */
 function watch(promise: Promise<void>): { readonly done: boolean } {

@@ -5,7 +5,7 @@ import { renewInMs } from '../../src/clients/link/token.ts';
 import { CLOSE, type CloseReason } from '../../src/protocol/close.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
-import { gate, json, startBench, untilState } from './kit.ts';
+import { gate, json, startBench, untilState } from './kit/runtime-bench.ts';
 
 describe('the wait before coming back', () => {
   test('is fully random below a bound that doubles up to 30 s', () => {

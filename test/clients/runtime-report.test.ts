@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReportedContext, ReportedWindow } from '../../src/clients/runtime/index.ts';
 import { readReport } from '../../src/gateway/contexts.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { startBench, type Bench } from './kit.ts';
+import { startBench, type Bench } from './kit/runtime-bench.ts';
 
 const tab: ReportedContext = { contextId: 'tab', status: 'active', ownership: 'user-owned' };
 const work: ReportedContext = { contextId: 'work', status: 'idle', ownership: 'worker', windowId: 'w', taskId: null };

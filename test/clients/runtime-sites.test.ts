@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { json, startBench } from './kit.ts';
+import { json, startBench } from './kit/runtime-bench.ts';
 
 const board = {
   siteId: 'board',

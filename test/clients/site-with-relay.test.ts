@@ -2,9 +2,9 @@ import { expect, test, vi } from 'vitest';
 import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../../src/clients/host/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { CooperativeSiteBrowserClient, type SiteEvent, type SiteGap } from '../../src/clients/site/index.ts';
-import { layCable } from '../kit/cable.ts';
-import { untilState } from './kit.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { layCable } from '../kit/tcp-proxy.ts';
+import { untilState } from './kit/runtime-bench.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const DEFINITION = {
   title: 'The board',

@@ -12,7 +12,7 @@ import {
   read,
   type Bench,
   type MakeBench,
-} from './kit.ts';
+} from './kit/bench.ts';
 
 /** What every CommandStore keeps, whatever it is made of. */
 export function commandContract(name: string, make: MakeBench): void {

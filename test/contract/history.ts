@@ -4,8 +4,8 @@ import type { Message } from '../../src/core/history/message.ts';
 import type { HistoryStore, MessageFilter, MessagePage } from '../../src/core/history/store.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
-import { historyActs, HistoryModel, MODEL_BOUNDS, newMessage } from './history-model.ts';
-import type { Bench } from './kit.ts';
+import { historyActs, HistoryModel, MODEL_BOUNDS, newMessage } from './kit/history-model.ts';
+import type { Bench } from './kit/bench.ts';
 
 /** The bounds of a backend under test, where they differ from those of core/limits.ts. */
 export type HistoryBounds = {

@@ -6,7 +6,7 @@ import { connectionContract } from './connections.ts';
 import { contextContract } from './contexts.ts';
 import { dedupContract } from './dedup.ts';
 import { historyContract, type HistoryBounds } from './history.ts';
-import type { Bench } from './kit.ts';
+import type { Bench } from './kit/bench.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { admin } from '../kit/core.ts';
-import { caller, client, house, type House } from './kit.ts';
+import { caller, client, house, type House } from './kit/test-gateway.ts';
 
 const INVOKE = { type: 'invoke', client_id: 'tab', action: 'open' } as const;
 

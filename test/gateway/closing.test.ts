@@ -6,7 +6,7 @@ import { CLOSE } from '../../src/protocol/close.ts';
 import { changed } from '../kit/changed.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, Peer } from './kit.ts';
+import { caller, client, house, invoke, Peer } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 

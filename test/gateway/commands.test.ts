@@ -5,7 +5,7 @@ import type { LinkSession } from '../../src/core/delivery/link.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { changed } from '../kit/changed.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, type House } from './kit.ts';
+import { caller, client, house, invoke, type House } from './kit/test-gateway.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };

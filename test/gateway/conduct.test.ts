@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BadFrames, Bucket } from '../../src/gateway/rate.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { caller, client, house } from './kit.ts';
+import { caller, client, house } from './kit/test-gateway.ts';
 
 describe('frames that are not understood', () => {
   test.each([

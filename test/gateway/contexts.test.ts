@@ -5,7 +5,7 @@ import { CLIENT_CONTEXTS, CLIENT_WINDOWS, METADATA_BYTES } from '../../src/core/
 import { readReport } from '../../src/gateway/contexts.ts';
 import { CONTEXTS_MAX, METADATA_MAX_BYTES, WINDOWS_MAX } from '../../src/protocol/report.ts';
 import { admin } from '../kit/core.ts';
-import { caller, client, house, type House, type Peer } from './kit.ts';
+import { caller, client, house, type House, type Peer } from './kit/test-gateway.ts';
 
 const context = { context_id: 'c1', status: 'active', ownership: 'worker' };
 const window = {

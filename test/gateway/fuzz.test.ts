@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UP } from '../../src/protocol/frames.ts';
-import { ALICE, caller, client, house, Peer, type House } from './kit.ts';
+import { ALICE, caller, client, house, Peer, type House } from './kit/test-gateway.ts';
 
 let at: House & AsyncDisposable;
 let neighbour: Peer;

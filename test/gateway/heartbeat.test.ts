@@ -4,7 +4,7 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { changed } from '../kit/changed.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { caller, client, house, Peer, type House } from './kit.ts';
+import { caller, client, house, Peer, type House } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 const shown = (at: House) => at.core.connections.get(user('alice'), KEY);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { user } from '../kit/core.ts';
-import { ALICE, caller, client, house, Peer } from './kit.ts';
+import { ALICE, caller, client, house, Peer } from './kit/test-gateway.ts';
 
 describe('opening a link', () => {
   test('a client is welcomed with all that it must know', async () => {

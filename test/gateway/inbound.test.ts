@@ -3,8 +3,8 @@ import { ByteRates } from '../../src/core/shares/byte-rate.ts';
 import { Inbound } from '../../src/gateway/inbound.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { until } from '../relay/kit.ts';
-import { caller, client, house, invoke } from './kit.ts';
+import { until } from '../relay/kit/test-relay.ts';
+import { caller, client, house, invoke } from './kit/test-gateway.ts';
 
 const PER_SECOND = 100_000;
 

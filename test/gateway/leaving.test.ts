@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { IN_FLIGHT, REPLACED_GRACE_MS } from '../../src/core/limits.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, type House, type Peer } from './kit.ts';
+import { caller, client, house, invoke, type House, type Peer } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 const done = (peer: Peer, command_id: string) => peer.send({ type: 'result', command_id }, { ok: true });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { caller, client, house, type House, type Peer } from './kit.ts';
+import { caller, client, house, type House, type Peer } from './kit/test-gateway.ts';
 
 const BIG = toJson({ text: 'x'.repeat(900_000) });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { user } from '../kit/core.ts';
-import { client, house, invoke } from './kit.ts';
+import { client, house, invoke } from './kit/test-gateway.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };

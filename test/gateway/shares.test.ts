@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
-import { ALICE, caller, client, house, Peer } from './kit.ts';
+import { ALICE, caller, client, house, Peer } from './kit/test-gateway.ts';
 
 const BOB = 'user:bob:connect,invoke';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { caller, client, house, Peer, upgrade } from './kit.ts';
+import { caller, client, house, Peer, upgrade } from './kit/test-gateway.ts';
 
 describe('the origin of a page', () => {
   test('no origin means no browser: let in', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { client, house, invoke } from './kit.ts';
+import { client, house, invoke } from './kit/test-gateway.ts';
 
 describe('the window', () => {
   test('holds 32 commands; the next goes out when one ends, in the order admitted', async () => {

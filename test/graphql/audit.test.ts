@@ -1,7 +1,7 @@
 import { auditServer } from 'graphql-http';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { openDoor } from './kit/door.ts';
+import { openDoor } from './kit/graphql-server.ts';
 
 describe('the audit of GraphQL over HTTP', () => {
   it.each([

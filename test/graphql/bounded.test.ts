@@ -11,8 +11,8 @@ import {
 import { mergeSteps } from '../../src/graphql/execution/limits-merge.ts';
 import { shapeFaults } from '../../src/graphql/execution/limits-shape.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
-import { openDoor, type TestDoor } from './kit/door.ts';
-import { smallSchema } from './kit/small.ts';
+import { openDoor, type TestDoor } from './kit/graphql-server.ts';
+import { smallSchema } from './kit/small-schema.ts';
 
 const repeat = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openDoor, type TestDoor } from './kit/door.ts';
+import { openDoor, type TestDoor } from './kit/graphql-server.ts';
 
 const authorization = 'Bearer alice';
 const json = { 'content-type': 'application/json', authorization };

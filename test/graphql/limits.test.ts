@@ -9,7 +9,7 @@ import {
   QUERY_TOKENS,
 } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
-import { openDoor, type TestDoor } from './kit/door.ts';
+import { openDoor, type TestDoor } from './kit/graphql-server.ts';
 
 const times = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
-import { openDoor } from './kit/door.ts';
-import { SECRET } from './kit/small.ts';
+import { openDoor } from './kit/graphql-server.ts';
+import { SECRET } from './kit/small-schema.ts';
 
 const wrap = (origin: Error, path?: string[]): GraphQLError =>
   new GraphQLError(origin.message, { originalError: origin, path });

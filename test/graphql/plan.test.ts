@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { admin } from '../kit/core.ts';
-import { createWires, smallSchema as schema, type SmallContext } from './kit/small.ts';
+import { createWires, smallSchema as schema, type SmallContext } from './kit/small-schema.ts';
 
 type Case = readonly [document: string, variables?: Record<string, unknown>];
 

@@ -1,7 +1,7 @@
 import { NetworkError, createClient, type Client, type ExecutionResult } from 'graphql-sse';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDoor, type TestDoor } from './kit/door.ts';
-import { SECRET } from './kit/small.ts';
+import { openDoor, type TestDoor } from './kit/graphql-server.ts';
+import { SECRET } from './kit/small-schema.ts';
 
 type Iteration = AsyncIterableIterator<ExecutionResult>;
 

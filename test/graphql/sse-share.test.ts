@@ -1,7 +1,7 @@
 import { createClient } from 'graphql-sse';
 import { describe, expect, it } from 'vitest';
-import { openDoor, type TestDoor } from './kit/door.ts';
-import { createNewsroom, type Newsroom } from './kit/shared.ts';
+import { openDoor, type TestDoor } from './kit/graphql-server.ts';
+import { createNewsroom, type Newsroom } from './kit/newsroom.ts';
 import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 import { settle } from '../kit/clock.ts';
 

@@ -9,7 +9,7 @@ import {
   SSE_STALL_MS,
 } from '../../src/core/limits.ts';
 import { user } from '../kit/core.ts';
-import { openDoor, principals, type TestDoor } from './kit/door.ts';
+import { openDoor, principals, type TestDoor } from './kit/graphql-server.ts';
 import { openPaused } from './kit/slow.ts';
 import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 

@@ -14,7 +14,7 @@ import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
 import { randomQuery } from './kit/random.ts';
-import { createWires, smallSchema } from './kit/small.ts';
+import { createWires, smallSchema } from './kit/small-schema.ts';
 
 const RULES = specifiedRules.filter((rule) => rule !== NoUnusedVariablesRule);
 const known = {

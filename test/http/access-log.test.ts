@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ADMIN } from './kit.ts';
-import { stage, type Stage, type Welcomed } from '../relay/kit.ts';
+import { ADMIN } from './kit/http-relay.ts';
+import { stage, type Stage, type Welcomed } from '../relay/kit/test-relay.ts';
 
 const PATH = '/connections/alice/tab/actions/open';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../../src/core/limits.ts';
 import { createAnonymousRate } from '../../src/http/anonymous-rate.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { postJson, relay } from './kit.ts';
+import { postJson, relay } from './kit/http-relay.ts';
 
 const times = (n: number, act: () => void): void => Array.from({ length: n }).forEach(act);
 

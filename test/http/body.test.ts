@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN, postJson, raw, relay, type Relay } from './kit.ts';
+import { ADMIN, postJson, raw, relay, type Relay } from './kit/http-relay.ts';
 
 const MAX = 4096;
 let house: Relay;

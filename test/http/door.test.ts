@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { FAILURES_A_MINUTE } from '../../src/http/auth-rate-limit.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { ADMIN, postJson, raw, relay, SECRET, tokenOf, type Ask, type Relay } from './kit.ts';
+import { ADMIN, postJson, raw, relay, SECRET, tokenOf, type Ask, type Relay } from './kit/http-relay.ts';
 
 let house: Relay;
 beforeAll(async () => void (house = await relay()));

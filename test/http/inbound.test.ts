@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
-import { postJson, relay, tokenOf, type Ask } from './kit.ts';
+import { postJson, relay, tokenOf, type Ask } from './kit/http-relay.ts';
 
 const PER_SECOND = 100_000;
 const path = '/connections/alice/c1/actions/go';

@@ -13,7 +13,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { ADMIN, SECRET, ask, postJson, relay, tokenOf } from './kit.ts';
+import { ADMIN, SECRET, ask, postJson, relay, tokenOf } from './kit/http-relay.ts';
 
 const memory = () => createMemoryBackend({ clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { postJson, relay, type Relay } from './kit.ts';
+import { postJson, relay, type Relay } from './kit/http-relay.ts';
 
 const APP = 'https://app.example';
 let house: Relay;

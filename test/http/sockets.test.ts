@@ -9,9 +9,9 @@ import { Sockets, type SocketsOptions } from '../../src/http/sockets.ts';
 import { readDescriptorLimit } from '../../src/platform/descriptors.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { until } from '../relay/kit.ts';
-import { ask, relay, tokenOf, type Relay } from './kit.ts';
-import { client } from '../gateway/kit.ts';
+import { until } from '../relay/kit/test-relay.ts';
+import { ask, relay, tokenOf, type Relay } from './kit/http-relay.ts';
+import { client } from '../gateway/kit/test-gateway.ts';
 
 const opened = new Set<Socket>();
 afterEach(() => opened.forEach((socket) => socket.destroy()));

@@ -8,7 +8,7 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { UnreadBytes } from '../../src/http/unread.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { relay, tokenOf } from './kit.ts';
+import { relay, tokenOf } from './kit/http-relay.ts';
 
 const alice = user('alice');
 const bob = user('bob');

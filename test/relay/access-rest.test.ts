@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBuiltinRoutes } from '../../src/http/builtin-routes.ts';
-import { postJson, type Answer } from '../http/kit.ts';
-import { HOUSE, ROUTES, type Route } from './access-routes.ts';
-import { codeOf } from './kit.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import { HOUSE, ROUTES, type Route } from './kit/access-routes.ts';
+import { codeOf } from './kit/test-relay.ts';
 import {
   ABSENT,
   MARK,
@@ -15,7 +15,7 @@ import {
   world,
   type Ids,
   type World,
-} from './planted.ts';
+} from './kit/planted.ts';
 
 let at: World;
 beforeAll(async () => {

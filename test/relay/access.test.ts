@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FIELDS, type Row, type Verdict } from './access-rows.ts';
-import type { GraphqlAnswer } from './kit.ts';
+import { FIELDS, type Row, type Verdict } from './kit/access-fields.ts';
+import type { GraphqlAnswer } from './kit/test-relay.ts';
 import {
   ABSENT,
   MARK,
@@ -13,8 +13,8 @@ import {
   world,
   type Ids,
   type World,
-} from './planted.ts';
-import { documentOf, rootFields } from './selection.ts';
+} from './kit/planted.ts';
+import { documentOf, rootFields } from './kit/selection.ts';
 
 const fields = rootFields().filter(({ operation }) => operation !== 'subscription');
 const rows = fields.flatMap((field) => (FIELDS[field.name] ?? []).map((row) => ({ field, row, call: row.call })));

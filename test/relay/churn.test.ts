@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
-import { stage, until, type Stage } from './kit.ts';
+import { stage, until, type Stage } from './kit/test-relay.ts';
 import { numRuns } from '../kit/topology.ts';
 
 /** Rows of one listing: made, taken away again where that can be, and told apart by a text. */

@@ -4,7 +4,7 @@ import { silentLog } from '../../src/core/log.ts';
 import type { SiteDefinition } from '../../src/core/sites/api.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { CODES, type Code } from '../../src/protocol/codes.ts';
-import { postJson, relay, tokenOf, type Answer, type Relay } from '../http/kit.ts';
+import { postJson, relay, tokenOf, type Answer, type Relay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 

@@ -11,7 +11,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { canonicalUser } from '../../src/core/ids.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { postJson, relay, tokenOf, type Relay } from '../http/kit.ts';
+import { postJson, relay, tokenOf, type Relay } from '../http/kit/http-relay.ts';
 
 /** Texts on which an expression that goes back, a normal form or a list of parts costs the square of their length. */
 const hostile = (chars: number): readonly string[] => [

@@ -6,7 +6,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { stage, type Stage } from './kit.ts';
+import { stage, type Stage } from './kit/test-relay.ts';
 
 const INVOKE = '/connections/alice/tab/actions/open';
 const LARGE = { text: 'x'.repeat(20_000) };

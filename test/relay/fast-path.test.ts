@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signToken } from '../../src/http/token.ts';
-import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit.ts';
+import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
 import { FakeClock, meanwhile } from '../kit/clock.ts';
 import { connect, user } from '../kit/core.ts';
-import { ROUTES } from './access-routes.ts';
-import { readQuestions, variablesOf } from './documents.ts';
-import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './planted.ts';
-import { slowTwin } from './twin.ts';
+import { ROUTES } from './kit/access-routes.ts';
+import { readQuestions, variablesOf } from './kit/rest-documents.ts';
+import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './kit/planted.ts';
+import { slowTwin } from './kit/slow-relay.ts';
 
 /** One relay, asked through its own faces and through others over the same core that know no shorter way. */
 let at: World;

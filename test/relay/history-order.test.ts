@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, type Stage } from './kit.ts';
+import { stage, type Stage } from './kit/test-relay.ts';
 
 const STREAM = 'alice/clients/tab';
 const KINDS = ['command', 'progress', 'progress', 'progress', 'result'];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { advertisement, connect, user } from '../kit/core.ts';
-import { stage, until, type Stage } from './kit.ts';
+import { stage, until, type Stage } from './kit/test-relay.ts';
 
 let at: Stage;
 beforeEach(async () => {

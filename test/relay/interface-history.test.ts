@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, type Stage, type Welcomed } from './kit.ts';
+import { stage, type Stage, type Welcomed } from './kit/test-relay.ts';
 
 let at: Stage;
 let tab: Welcomed;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { advertisement, connect, user } from '../kit/core.ts';
-import { codeOf, stage, type Stage } from './kit.ts';
+import { codeOf, stage, type Stage } from './kit/test-relay.ts';
 
 let at: Stage;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
-import { postJson, type Answer } from '../http/kit.ts';
-import { ROUTES, type Route } from './access-routes.ts';
-import { readQuestions, variablesOf, worded, type Question } from './documents.ts';
-import { codeOf } from './kit.ts';
-import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './planted.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import { ROUTES, type Route } from './kit/access-routes.ts';
+import { readQuestions, variablesOf, worded, type Question } from './kit/rest-documents.ts';
+import { codeOf } from './kit/test-relay.ts';
+import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';
 
 /** Two relays to which the same things happened, so that what changes something can be asked of each once. */
 let at: World;

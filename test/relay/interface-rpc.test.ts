@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, until, type Stage } from './kit.ts';
+import { stage, until, type Stage } from './kit/test-relay.ts';
 
 let at: Stage;
 beforeEach(async () => {

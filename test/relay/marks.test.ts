@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
-import { stage, type Stage } from './kit.ts';
+import { stage, type Stage } from './kit/test-relay.ts';
 
 const INVOKE = '/connections/alice/tab/actions/open';
 const EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' };

@@ -4,11 +4,11 @@ import type { Backend } from '../../src/core/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { FIELDS } from './access-rows.ts';
-import { ROUTES } from './access-routes.ts';
-import { stage, until } from './kit.ts';
-import { PLANTED, world, type World } from './planted.ts';
-import { documentOf, rootFields } from './selection.ts';
+import { FIELDS } from './kit/access-fields.ts';
+import { ROUTES } from './kit/access-routes.ts';
+import { stage, until } from './kit/test-relay.ts';
+import { PLANTED, world, type World } from './kit/planted.ts';
+import { documentOf, rootFields } from './kit/selection.ts';
 
 /** Methods of the stores that change anything. */
 const ACTS = new Set([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { stage } from './kit.ts';
+import { stage } from './kit/test-relay.ts';
 
 const PATH = '/connections/alice/tab/actions/open';
 const READ = '/commands/alice/tab/c1';

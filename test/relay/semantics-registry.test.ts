@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { stage, until, type Stage } from './kit.ts';
+import { stage, until, type Stage } from './kit/test-relay.ts';
 
 let at: Stage;
 beforeEach(async () => {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { gate } from '../clients/kit.ts';
-import { codeOf, stage, until, type Stage } from './kit.ts';
+import { gate } from '../clients/kit/runtime-bench.ts';
+import { codeOf, stage, until, type Stage } from './kit/test-relay.ts';
 
 const rules = [{ name: 'no-wiping', effect: 'deny', actions: ['disk.wipe'] }] as const;
 let at: Stage;

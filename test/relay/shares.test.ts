@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createCallboard } from '../../src/callboard.ts';
-import { ADMIN, ask, postJson, relay, SECRET, tokenOf, type Relay } from '../http/kit.ts';
+import { ADMIN, ask, postJson, relay, SECRET, tokenOf, type Relay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
 

@@ -4,8 +4,8 @@ import { READ_NOTHING_MS } from '../../src/core/limits.ts';
 import { eventFrame } from '../../src/web/event-frame.ts';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { settle } from '../kit/clock.ts';
-import { until, type Asker } from './kit.ts';
-import { board, framesOf, leave, SITE, type Board } from './sites-kit.ts';
+import { until, type Asker } from './kit/test-relay.ts';
+import { board, framesOf, leave, SITE, type Board } from './kit/board-relay.ts';
 
 const names = (stream: RawStream): string[] => framesOf(stream).map(({ event }) => event);
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../src/callboard.ts';
-import { postJson, type Answer } from '../http/kit.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
 import { settle } from '../kit/clock.ts';
-import { codeOf, until, type Asker } from './kit.ts';
-import { board, DEFINITION, framesOf, leave, SITE, type Board } from './sites-kit.ts';
+import { codeOf, until, type Asker } from './kit/test-relay.ts';
+import { board, DEFINITION, framesOf, leave, SITE, type Board } from './kit/board-relay.ts';
 
 /** What a face tells of an invocation: its HTTP status where it has one, the code (null: it completed), and the result. */
 type Told = { readonly status: number | null; readonly code: string | null; readonly result?: any };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
-import { until } from './kit.ts';
-import { board, framesOf, type Board, type Opened } from './sites-kit.ts';
+import { until } from './kit/test-relay.ts';
+import { board, framesOf, type Board, type Opened } from './kit/board-relay.ts';
 
 const EVENTS =
   'subscription ($id: ID!, $names: [String!]) { siteEvents(sessionId: $id, names: $names) { name data missed } }';

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRelay } from './kit/rest-server.ts';
 
 const invokePath = '/connections/alice/tab/actions/open';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { STALE_MS } from '../../src/core/limits.ts';
-import { browserWindow, context, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRelay } from './kit/rest-server.ts';
 
 type Relay = Awaited<ReturnType<typeof startRelay>>;
 

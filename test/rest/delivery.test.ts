@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { meanwhile } from '../kit/clock.ts';
 import { connect, user, type TestClient } from '../kit/core.ts';
-import { startRelay, type TestDoor } from './kit.ts';
+import { startRelay, type TestDoor } from './kit/rest-server.ts';
 
 const alice = user('alice');
 const STATUS = '/delivery/status?user_id=alice&client_id=tab';

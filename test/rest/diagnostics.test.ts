@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRelay } from './kit/rest-server.ts';
 
 const invokePath = '/connections/alice/tab/actions/open';
 

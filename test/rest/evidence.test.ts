@@ -6,7 +6,7 @@ import { toJson } from '../../src/core/json.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { connect, user } from '../kit/core.ts';
 import { numRuns } from '../kit/topology.ts';
-import { startRelay } from './kit.ts';
+import { startRelay } from './kit/rest-server.ts';
 
 type Started = Awaited<ReturnType<typeof startRelay>>;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { startRelay, type Reply } from './kit.ts';
-import { startSmall } from './small.ts';
+import { startRelay, type Reply } from './kit/rest-server.ts';
+import { startSmall } from './kit/small-schema.ts';
 
 /** Text as it may stand on a request line: what is not ASCII is sent escaped, and some escapes are wrong. */
 const rawText = fc.oneof(

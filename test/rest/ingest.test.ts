@@ -5,7 +5,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CODES, isCode } from '../../src/protocol/codes.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay, type Reply } from './kit.ts';
+import { startRelay, type Reply } from './kit/rest-server.ts';
 
 type Started = Awaited<ReturnType<typeof startRelay>>;
 

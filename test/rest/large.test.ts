@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ANSWER_PAGE_BYTES, METADATA_BYTES } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRelay } from './kit/rest-server.ts';
 
 const CLIENTS = 400;
 

@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect, test } from 'vitest';
-import { startRelay } from './kit.ts';
+import { startRelay } from './kit/rest-server.ts';
 
 type Parameter = { readonly name: string; readonly schema: Readonly<Record<string, number>> };
 type Operation = {

@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
-import { startRelay } from './kit.ts';
-import { startSmall } from './small.ts';
+import { startRelay } from './kit/rest-server.ts';
+import { startSmall } from './kit/small-schema.ts';
 
 test('the description of the shipped routes is valid OpenAPI 3.1', async () => {
   await using relay = await startRelay();

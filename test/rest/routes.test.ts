@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { meanwhile } from '../kit/clock.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
-import { askSites } from './sites-answers.ts';
+import { startRelay } from './kit/rest-server.ts';
+import { askSites } from './kit/site-requests.ts';
 
 const invokePath = '/connections/alice/tab/actions/open';
 

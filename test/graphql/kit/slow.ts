@@ -1,5 +1,5 @@
 import { request, type IncomingMessage } from 'node:http';
-import type { TestDoor } from './door.ts';
+import type { TestDoor } from './graphql-server.ts';
 
 /** A reader that takes nothing until it is told to. */
 export type SlowReader = {
