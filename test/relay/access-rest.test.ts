@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBuiltinRoutes } from '../../src/http/builtin-routes.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
-import { HOUSE, ROUTES, type Route } from './kit/access-routes.ts';
+import type { Route } from './kit/access-route.ts';
+import { HOUSE, ROUTES } from './kit/access-routes.ts';
 import { codeOf } from './kit/test-relay.ts';
 import {
   ABSENT,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FIELDS, type Row, type Verdict } from './kit/access-fields.ts';
+import type { FieldAccess, Verdict } from './kit/access-field.ts';
+import { FIELDS } from './kit/access-fields.ts';
 import type { GraphqlAnswer } from './kit/test-relay.ts';
 import {
   ABSENT,
@@ -57,8 +58,8 @@ async function expectAlike(requester: string, given: Given, expected: Verdict): 
 }
 
 /** What a user's token must hold; the scope to make something does not read it. */
-const right = ({ scope }: Row): string => (scope === 'host' ? 'host:invoke' : 'invoke');
-const forOther = ({ rule, other = '' }: Row): Verdict => (rule === 'admin' ? 'forbidden' : other);
+const right = ({ scope }: FieldAccess): string => (scope === 'host' ? 'host:invoke' : 'invoke');
+const forOther = ({ rule, other = '' }: FieldAccess): Verdict => (rule === 'admin' ? 'forbidden' : other);
 
 describe('the access of GraphQL', () => {
   it('has a row for each query and mutation', () => {

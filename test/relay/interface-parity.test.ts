@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
-import { ROUTES, type Route } from './kit/access-routes.ts';
+import type { Route } from './kit/access-route.ts';
+import { ROUTES } from './kit/access-routes.ts';
 import { readQuestions, variablesOf, worded, type Question } from './kit/rest-documents.ts';
 import { codeOf } from './kit/test-relay.ts';
 import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';

@@ -14,6 +14,15 @@ export type Bench = {
 };
 export type MakeBench = () => Promise<Bench>;
 
+/** The bounds of a backend under test, where they differ from those of core/limits.ts. */
+export type HistoryBounds = {
+  readonly streamMessages?: number;
+  readonly retentionMs?: number;
+  readonly streamsPerUser?: number;
+  readonly bytes?: number;
+};
+export type MakeHistoryBench = (bounds?: HistoryBounds) => Promise<Bench>;
+
 export const ALICE: ClientKey = { userId: 'alice', clientId: 'tab' };
 export const BOUND: Binding = { nodeId: 'n1', instanceId: 'i1', epoch: 1 };
 

@@ -5,8 +5,7 @@ import { toJson } from '../../../src/core/json.ts';
 import type { MessageFilter } from '../../../src/core/history/store.ts';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';
-import type { HistoryBounds } from '../history.ts';
-import type { Bench } from './bench.ts';
+import type { Bench, HistoryBounds } from './bench.ts';
 
 type Act =
   | { kind: 'retain'; userId: string; suffix: string; messageKind: MessageKind; commandId: string | null }

@@ -1,7 +1,7 @@
-import type { Row } from './access-fields.ts';
+import type { FieldAccess } from './access-field.ts';
 
 /** The root fields of sites and of their sessions. */
-export const SITE_FIELDS: Readonly<Record<string, readonly Row[]>> = {
+export const SITE_FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
   'Query.sites': [
     { rule: 'mine', call: 'sites', found: 'shows', other: 'empty' },
     { rule: 'owned', call: 'sites(userId: $user)', found: 'shows', other: 'not_found', absent: 'empty' },

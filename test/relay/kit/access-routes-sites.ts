@@ -1,4 +1,4 @@
-import type { Route } from './access-routes.ts';
+import type { Route } from './access-route.ts';
 import type { Ids } from './planted.ts';
 
 const site = ({ site: id }: Ids): string => `/sites/${id}`;
