@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-export type Cable = AsyncDisposable & {
+export type TcpProxy = AsyncDisposable & {
   /** The address of the proxy, which forwards to the server. */
   readonly url: string;
   /** Breaks all connections, and rejects new ones until `mend` is called. */
@@ -10,7 +10,7 @@ export type Cable = AsyncDisposable & {
 };
 
 /** Starts a TCP proxy to the server at `url`. Its connections can be cut. */
-export async function layCable(url: string): Promise<Cable> {
+export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const { port } = new URL(url);
   const sockets = new Set<Socket>();
   let whole = true;

@@ -6,11 +6,11 @@ import { Peer } from '../gateway/kit/test-gateway.ts';
 import { raw, SECRET, type Answer } from '../http/kit/http-relay.ts';
 import { GRAPHQL, REST, STREAMS } from './kit/hostile-requests.ts';
 import { codeOf } from './kit/test-relay.ts';
-import { neighbourhood, type Neighbourhood } from './kit/attacked-relay.ts';
+import { startAttackedRelay, type AttackedRelay } from './kit/attacked-relay.ts';
 
-let at: Neighbourhood;
+let at: AttackedRelay;
 beforeAll(async () => {
-  at = await neighbourhood();
+  at = await startAttackedRelay();
 });
 afterEach(() => at.sound());
 afterAll(async () => {

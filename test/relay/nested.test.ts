@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
-import { stage, until, type Stage } from './kit/test-relay.ts';
+import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 const USERS = 50;
 const CLIENTS = 20;
@@ -16,9 +16,9 @@ const two = (n: number): string => String(n).padStart(2, '0');
 const names = Array.from({ length: USERS }, (_, i) => `user-${two(i)}`);
 const admin = { kind: 'admin', name: 't', expiresAt: null } as const;
 
-let at: Stage;
+let at: TestRelay;
 beforeAll(async () => {
-  at = await stage();
+  at = await startTestRelay();
   const { core } = at.callboard;
   for (const name of names) {
     const clients: TestClient[] = [];

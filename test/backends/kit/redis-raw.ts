@@ -5,18 +5,21 @@ import type { Store } from '../../../src/backends/redis/store.ts';
 import type { RedisBench } from '../../contract/kit/redis-bench.ts';
 
 /** Runs one command against a key. */
-export async function raw({ store }: RedisBench, command: readonly [string, ...(string | number)[]]): Promise<unknown> {
+export async function runRaw(
+  { store }: RedisBench,
+  command: readonly [string, ...(string | number)[]],
+): Promise<unknown> {
   return (await store.read([command]))[0];
 }
 
 /** Sets by when a node's lease ends, in every partition. */
-export async function lease(bench: RedisBench, nodeId: string, ends: number): Promise<void> {
+export async function setLeaseEnd(bench: RedisBench, nodeId: string, ends: number): Promise<void> {
   for (let p = 0; p < bench.store.partitions; p++)
-    await raw(bench, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);
+    await runRaw(bench, ['ZADD', bench.store.key(p, 'nodes'), ends, nodeId]);
 }
 
 /** How many round trips it took. */
-export async function trips(store: Store, run: () => unknown): Promise<number> {
+export async function countRoundTrips(store: Store, run: () => unknown): Promise<number> {
   const before = store.roundTrips;
   await run();
   return store.roundTrips - before;

@@ -14,7 +14,7 @@ export const REPORT: NodeReport = {
   counters: new Map(),
 };
 /** A node that says what comes to it; what it waits for can be awaited. */
-export class Node {
+export class TestNode {
   readonly rows: MailboxRow[] = [];
   readonly losses: string[] = [];
   readonly linksLost: Connection[] = [];
@@ -51,7 +51,7 @@ export class Node {
 }
 
 /** The nodes beat for so long, and what their beats begin comes to its end. */
-export async function beats(nodes: readonly Node[], ms: number): Promise<void> {
+export async function beats(nodes: readonly TestNode[], ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 2_000) {
     await nodes[0]?.bench.clock.advance(2_000);
     for (const node of nodes) await node.bench.backend.nodes.beat(node.id, REPORT);
@@ -60,7 +60,7 @@ export async function beats(nodes: readonly Node[], ms: number): Promise<void> {
 }
 
 /** A link of a client to a node, as a hello makes it; its epoch. */
-export async function linkUp({ bench, id }: Node, clientId: string): Promise<number> {
+export async function linkUp({ bench, id }: TestNode, clientId: string): Promise<number> {
   const client = { userId: 'alice', clientId };
   const { connection } = await bench.backend.connections.connect({
     ...client,

@@ -1,6 +1,6 @@
 import type { Callboard, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
-import { openHouse } from '../../kit/topology.ts';
+import { openRelays } from '../../kit/topology.ts';
 
 const secret = 'a secret of the tests, long enough for HS256';
 
@@ -13,7 +13,7 @@ export type RealRelay = AsyncDisposable & {
 
 /** A whole relay in this process, or as many as the run's topology asks for, on free ports, by the real clock. */
 export async function startRealRelay(settings: Partial<Settings> = {}): Promise<RealRelay> {
-  const { callboard, url, linkUrl } = await openHouse({ config: { ...settings, auth: { secret } } });
+  const { callboard, url, linkUrl } = await openRelays({ config: { ...settings, auth: { secret } } });
   return {
     callboard,
     url,

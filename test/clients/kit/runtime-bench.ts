@@ -9,7 +9,7 @@ import { startFakeRelay, type Admission, type FakeLink, type FakeRelay } from '.
 
 type Given = Partial<RuntimeOptions> & { readonly admit?: () => Admission };
 
-export type Bench = AsyncDisposable & {
+export type RuntimeBench = AsyncDisposable & {
   readonly relay: FakeRelay;
   readonly runtime: Runtime;
   readonly clock: FakeClock;
@@ -24,7 +24,7 @@ export type Bench = AsyncDisposable & {
 };
 
 /** A fake relay, a runtime on a clock that stands still, and no jitter: waits are as long as they can be. */
-export async function startBench({ admit, ...options }: Given = {}): Promise<Bench> {
+export async function startRuntimeBench({ admit, ...options }: Given = {}): Promise<RuntimeBench> {
   const relay = await startFakeRelay(admit);
   const clock = new FakeClock();
   const errors: unknown[] = [];
@@ -41,7 +41,7 @@ export async function startBench({ admit, ...options }: Given = {}): Promise<Ben
     onDrop: ({ commandId, reason }) => dropped.push(`${commandId} ${reason}`),
     ...options,
   });
-  const until: Bench['until'] = (state) => untilState(runtime, state);
+  const until: RuntimeBench['until'] = (state) => untilState(runtime, state);
   async function up(): Promise<FakeLink> {
     runtime.connect();
     const link = await relay.link();

@@ -31,7 +31,7 @@ export const authenticator: Authenticator = {
 
 export type Logged = { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string };
 
-export type House = {
+export type TestGateway = {
   readonly core: Core;
   readonly clock: FakeClock;
   readonly gateway: Gateway;
@@ -43,15 +43,15 @@ export type House = {
   readonly sockets: Socket[];
 };
 
-export type HouseOptions = Partial<Omit<GatewayOptions, 'core'>> & {
+export type TestGatewayOptions = Partial<Omit<GatewayOptions, 'core'>> & {
   readonly wrap?: (core: Core) => Core;
   /** One for all cores of the deployment. */
   readonly shares?: Shares;
 };
 
 /** A real core, or two of one deployment, behind a gateway on a real port; time stands still until the test moves it. */
-export async function house({ wrap, shares = createShares(), ...over }: HouseOptions = {}): Promise<
-  House & AsyncDisposable
+export async function startGateway({ wrap, shares = createShares(), ...over }: TestGatewayOptions = {}): Promise<
+  TestGateway & AsyncDisposable
 > {
   const { core, clock, counts, [Symbol.asyncDispose]: stop } = await openCore({ shares });
   const logged: Logged[] = [];
@@ -103,7 +103,7 @@ export async function house({ wrap, shares = createShares(), ...over }: HouseOpt
 }
 
 /** Where a peer connects to, and by whom it is closed in the end. */
-export type Doorway = Pick<House, 'port' | 'peers'>;
+export type GatewayAddress = Pick<TestGateway, 'port' | 'peers'>;
 export type DownOf<T extends DownFrame['type']> = Extract<DownFrame, { type: T }>;
 export type Closed = { readonly code: number; readonly reason: string };
 
@@ -118,7 +118,7 @@ export class Peer {
   #wake: () => void = () => {};
   #over = false;
 
-  constructor({ port, peers }: Doorway, options: ClientOptions & { readonly protocols?: string[] } = {}) {
+  constructor({ port, peers }: GatewayAddress, options: ClientOptions & { readonly protocols?: string[] } = {}) {
     const { protocols = [SUBPROTOCOL], ...rest } = options;
     this.ws = new WebSocket(`ws://127.0.0.1:${port}/connect`, protocols, rest);
     peers.push(this);
@@ -185,7 +185,11 @@ export class Peer {
 export const ALICE = 'user:alice:connect,invoke,host';
 
 /** A call on Alice's client `tab`, asked of core itself. */
-export function invoke({ core }: House, commandId: string, over: Partial<InvokeRequest> = {}): Promise<Invocation> {
+export function invoke(
+  { core }: TestGateway,
+  commandId: string,
+  over: Partial<InvokeRequest> = {},
+): Promise<Invocation> {
   const request = { userId: 'alice', clientId: 'tab', action: 'open', params: null, commandId, ...over };
   return core.rpc.invoke(user('alice'), request);
 }
@@ -193,7 +197,7 @@ export function invoke({ core }: House, commandId: string, over: Partial<InvokeR
 export type HelloOver = { token?: string; client_id?: string; instance_id?: string; payload?: unknown };
 
 /** A client with one action, welcomed. */
-export async function client(at: Doorway, over: HelloOver = {}): Promise<Peer & { welcome: DownOf<'welcome'> }> {
+export async function client(at: GatewayAddress, over: HelloOver = {}): Promise<Peer & { welcome: DownOf<'welcome'> }> {
   const { payload = { actions: [{ name: 'open' }] }, ...header } = over;
   const peer = new Peer(at);
   await peer.opened;
@@ -205,7 +209,10 @@ export async function client(at: Doorway, over: HelloOver = {}): Promise<Peer & 
 }
 
 /** A caller alone, welcomed. */
-export async function caller(at: Doorway, token = 'user:alice:invoke'): Promise<Peer & { welcome: DownOf<'welcome'> }> {
+export async function caller(
+  at: GatewayAddress,
+  token = 'user:alice:invoke',
+): Promise<Peer & { welcome: DownOf<'welcome'> }> {
   const peer = new Peer(at);
   await peer.opened;
   peer.send({ type: 'hello', token });
@@ -214,7 +221,7 @@ export async function caller(at: Doorway, token = 'user:alice:invoke'): Promise<
 
 /** The answer to an upgrade request written by hand, or `101` and the open socket. */
 export async function upgrade(
-  { port, sockets }: House,
+  { port, sockets }: TestGateway,
   headers: Record<string, string>,
 ): Promise<{ readonly status: number; readonly body: string; readonly socket: Socket }> {
   const socket = connectTcp(port, '127.0.0.1');

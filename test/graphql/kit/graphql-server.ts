@@ -7,15 +7,15 @@ import type { Log } from '../../../src/core/log.ts';
 import { createGraphqlHandler, type GraphqlHandlerOptions } from '../../../src/graphql/http/handler.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { admin, testCore, user } from '../../kit/core.ts';
-import { createWires, smallSchema, type Wires } from './small-schema.ts';
+import { createFeeds, smallSchema, type Feeds } from './small-schema.ts';
 
-export type Line = { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string };
+export type LogLine = { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string };
 
-export type TestDoor = AsyncDisposable & {
+export type GraphqlServer = AsyncDisposable & {
   readonly url: string;
   readonly clock: FakeClock;
-  readonly wires: Wires;
-  readonly lines: Line[];
+  readonly wires: Feeds;
+  readonly lines: LogLine[];
   readonly counts: ReadonlyMap<string, number>;
   /** Closes the door alone; the server goes on. */
   closeDoor(): Promise<void>;
@@ -45,12 +45,12 @@ export function principals(): Map<string, Principal> {
   ]);
 }
 
-export async function openDoor(
+export async function startGraphqlServer(
   options: Partial<GraphqlHandlerOptions> & { requester?: Map<string, Principal>; schema?: GraphQLSchema } = {},
-): Promise<TestDoor> {
+): Promise<GraphqlServer> {
   const { core, clock, counts, ...life } = await testCore();
-  const wires = createWires();
-  const lines: Line[] = [];
+  const wires = createFeeds();
+  const lines: LogLine[] = [];
   const known = options.requester ?? principals();
   const own = options.schema === undefined;
   const door = createGraphqlHandler({
@@ -124,7 +124,7 @@ async function readBody(req: IncomingMessage): Promise<unknown> {
   }
 }
 
-function recordLog(lines: Line[]): Log {
+function recordLog(lines: LogLine[]): Log {
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push({ level, fields, message });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

@@ -8,19 +8,19 @@ import { createFeed, type Feed } from '../../../src/core/live.ts';
 export const SECRET = 'redis://hunter2@10.0.0.7';
 
 /** What the small schema's subscriptions listen to; tests push into it. */
-export type Wires = {
+export type Feeds = {
   readonly feeds: Set<Feed<number>>;
   readonly aborted: PromiseWithResolvers<void>;
   opened: PromiseWithResolvers<void>;
 };
 export type SmallContext = {
   readonly requester: Principal | null;
-  readonly wires: Wires;
+  readonly wires: Feeds;
   readonly seen: Set<string>;
   readonly signal?: AbortSignal | undefined;
 };
 
-export function createWires(): Wires {
+export function createFeeds(): Feeds {
   return { feeds: new Set(), aborted: Promise.withResolvers(), opened: Promise.withResolvers() };
 }
 
@@ -214,7 +214,7 @@ builder.subscriptionType({
   }),
 });
 
-function openFeed(wires: Wires, times: number | null) {
+function openFeed(wires: Feeds, times: number | null) {
   const feed = createFeed<number>(() => wires.feeds.delete(feed));
   wires.feeds.add(feed);
   announce(wires);
@@ -224,7 +224,7 @@ function openFeed(wires: Wires, times: number | null) {
 }
 
 /** Tells whoever waits on `opened` that a resolver was reached. */
-function announce(wires: Wires): void {
+function announce(wires: Feeds): void {
   wires.opened.resolve();
   wires.opened = Promise.withResolvers();
 }

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Callboard, CallboardOptions, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { createLog } from '../../../src/platform/log.ts';
-import { openHouse, type House } from '../../kit/topology.ts';
+import { openRelays, type OpenedRelays } from '../../kit/topology.ts';
 
 export const ADMIN = 'planted-admin-token-of-this-test';
 export const SECRET = 'planted secret of more than thirty-two bytes';
@@ -24,26 +24,29 @@ export type Ask = {
   readonly token?: string | null;
 };
 
-export type Relay = AsyncDisposable & {
+export type HttpRelay = AsyncDisposable & {
   /** Of two relays the one that is called; its `core.links` are those of the other. */
   readonly callboard: Callboard;
   /** Where calls go. */
   readonly url: string;
   /** Where clients connect: of two relays, to the other. */
   readonly linkUrl: string;
-  readonly backend: House['backend'];
+  readonly backend: OpenedRelays['backend'];
   /** Everything that was logged so far, one line each. */
   readonly lines: readonly string[];
   ask(path: string, options?: Ask): Promise<Answer>;
 };
 
 /** A real relay on a free port, or as many as the run's topology asks for; the log is kept at its most talkative. */
-export async function relay(config: Partial<Settings> = {}, options: Partial<CallboardOptions> = {}): Promise<Relay> {
+export async function startHttpRelay(
+  config: Partial<Settings> = {},
+  options: Partial<CallboardOptions> = {},
+): Promise<HttpRelay> {
   const lines: string[] = [];
   const secrets = [ADMIN, SECRET];
   const log = createLog({ level: 'debug', secrets, sink: { write: (line) => void lines.push(line) } });
   const auth = { adminTokens: [ADMIN], secret: SECRET };
-  const { callboard, url, linkUrl, backend } = await openHouse({ log, ...options, config: { auth, ...config } });
+  const { callboard, url, linkUrl, backend } = await openRelays({ log, ...options, config: { auth, ...config } });
   return {
     callboard,
     url,

@@ -190,7 +190,7 @@ export const ROUTES: Readonly<Record<string, readonly Route[]>> = {
 };
 
 /** What the server answers by itself: to everybody, to administrators, or by an upgrade alone. `file`: to everybody, where it was built. */
-export const HOUSE: Readonly<Record<string, 'open' | 'admin' | 'upgrade' | 'file'>> = {
+export const BUILTIN_ROUTES: Readonly<Record<string, 'open' | 'admin' | 'upgrade' | 'file'>> = {
   '/': 'open',
   '/healthz': 'open',
   '/readyz': 'open',

@@ -3,13 +3,13 @@ import { CODES, type Code } from '../../../src/protocol/codes.ts';
 import type { RawStream } from '../../graphql/kit/stream.ts';
 import { SECRET } from '../../http/kit/http-relay.ts';
 import { admin } from '../../kit/core.ts';
-import { stage, until, type Stage, type Welcomed } from './test-relay.ts';
+import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
 /** Stands in payloads and tokens, and never in a log. */
 export const SECRETS = ['planted-payload', 'planted-result', 'planted-metadata', 'planted-broken-token', SECRET];
 
 /** A relay under attack, and two who live there: a client, and a subscriber of its events. */
-export type Neighbourhood = Stage & {
+export type AttackedRelay = TestRelay & {
   /** Lets time pass in steps, in each of which the client answers pings. */
   pass(ms: number): Promise<void>;
   /** That both go on as if nothing had happened, and that nothing in the process went unhandled. */
@@ -18,12 +18,12 @@ export type Neighbourhood = Stage & {
   clean(): void;
 };
 
-export async function neighbourhood(): Promise<Neighbourhood> {
+export async function startAttackedRelay(): Promise<AttackedRelay> {
   const unhandled: unknown[] = [];
   const note = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', note);
   process.on('uncaughtException', note);
-  const at = await stage({}, {});
+  const at = await startTestRelay({}, {});
   const calm = await at.client({
     user: 'neighbour',
     client_id: 'calm',
@@ -66,7 +66,7 @@ export async function neighbourhood(): Promise<Neighbourhood> {
   };
 }
 
-async function works(at: Stage, calm: Welcomed, turn: number): Promise<void> {
+async function works(at: TestRelay, calm: Welcomed, turn: number): Promise<void> {
   const path = '/connections/neighbour/calm/actions/open';
   const invoked = at.post(path, { params: { secret: 'planted-payload', turn } }, 'neighbour');
   const { command_id } = await calm.next('command');

@@ -8,7 +8,7 @@ import { createCrypto } from '../../../src/platform/crypto.ts';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { postJson, type Answer } from '../../http/kit/http-relay.ts';
 import { FakeClock } from '../../kit/clock.ts';
-import { stage, until, type Asker, type Stage } from './test-relay.ts';
+import { startTestRelay, until, type Requester, type TestRelay } from './test-relay.ts';
 
 export const SITE = '/sites/board';
 export const DEFINITION = {
@@ -23,34 +23,34 @@ export type Opened = { readonly session_id: string; readonly grant_id: string; r
 export type Frame = { readonly event: string; readonly id: string | undefined; readonly data: any };
 
 /** A relay with alice's board, whose host is a real runtime, and a session with one viewer, known as `viewer`. */
-export type Board = Stage & {
+export type BoardRelay = TestRelay & {
   readonly backend: Backend;
   readonly runtime: Runtime;
   readonly session: Opened;
-  put(over?: object, requester?: Asker): Promise<Answer>;
-  open(body?: object, requester?: Asker): Promise<Opened>;
-  publish(payload: unknown, over?: object, requester?: Asker): Promise<Answer>;
-  remove(path: string, requester?: Asker): Promise<Answer>;
+  put(over?: object, requester?: Requester): Promise<Answer>;
+  open(body?: object, requester?: Requester): Promise<Opened>;
+  publish(payload: unknown, over?: object, requester?: Requester): Promise<Answer>;
+  remove(path: string, requester?: Requester): Promise<Answer>;
   /** The plain event stream. */
-  listen(requester: Asker | null, query?: string, sessionId?: string): Promise<RawStream>;
+  listen(requester: Requester | null, query?: string, sessionId?: string): Promise<RawStream>;
 };
 
-export async function board({
+export async function startBoardRelay({
   config,
   ...more
 }: Partial<Omit<CallboardOptions, 'clock' | 'backend' | 'config'>> & {
   readonly config?: Partial<Settings>;
-} = {}): Promise<Board> {
+} = {}): Promise<BoardRelay> {
   const clock = new FakeClock(Date.now());
   const memory = (): Backend => createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
   const direct = inject('topology') === 'direct' ? { backend: memory() } : {};
-  const house = await stage(config, { clock, ...direct, ...more });
+  const house = await startTestRelay(config, { clock, ...direct, ...more });
   const { backend } = house;
   if (!backend) throw new Error('no backend to reach into');
   const runtime = await hostOf(house);
-  const put: Board['put'] = async (over = {}, requester = 'alice') =>
+  const put: BoardRelay['put'] = async (over = {}, requester = 'alice') =>
     house.rest(SITE, { ...postJson({ ...DEFINITION, ...over }), method: 'PUT', requester });
-  const open: Board['open'] = async (body = {}, requester = 'alice') =>
+  const open: BoardRelay['open'] = async (body = {}, requester = 'alice') =>
     JSON.parse((await house.post(`${SITE}/sessions`, body, requester)).text);
   await put();
   const session = await open();
@@ -95,7 +95,7 @@ const HANDLERS: readonly (readonly [string, ActionSpec, Handler])[] = [
   ],
 ];
 
-async function hostOf(house: Stage): Promise<Runtime> {
+async function hostOf(house: TestRelay): Promise<Runtime> {
   const runtime = createRuntime({
     url: `${house.linkUrl.replace('http', 'ws')}/connect`,
     token: async () => (await house.token('alice')) ?? '',
@@ -110,7 +110,7 @@ async function hostOf(house: Stage): Promise<Runtime> {
 }
 
 /** Closes the host's link and waits until the relay knows. */
-export async function leave({ runtime, backend }: Board): Promise<void> {
+export async function disconnectHost({ runtime, backend }: BoardRelay): Promise<void> {
   await runtime.close({ withinMs: 0 });
   const key = { userId: 'alice', clientId: 'desk' };
   await until(async () => (await backend.connections.get([key]))[0]?.disconnectedAt !== null);

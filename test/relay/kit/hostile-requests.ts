@@ -2,7 +2,7 @@ import { MAX_BODY_BYTES } from '../../../src/core/limits.ts';
 import type { Ask } from '../../http/kit/http-relay.ts';
 
 /** A request and how it is answered: always the same status and code. */
-export type Nasty = {
+export type HostileRequest = {
   readonly name: string;
   readonly path: string;
   readonly ask?: Ask;
@@ -78,7 +78,7 @@ const bodies: readonly (readonly [string, Ask, number, string])[] = [
   ],
 ];
 
-const methods = ['DELETE', 'PUT', 'PATCH', 'OPTIONS', 'PURGE'].map((method): Nasty => ({
+const methods = ['DELETE', 'PUT', 'PATCH', 'OPTIONS', 'PURGE'].map((method): HostileRequest => ({
   name: `${method} of what can only be read`,
   path: '/users',
   ask: { method },
@@ -86,15 +86,15 @@ const methods = ['DELETE', 'PUT', 'PATCH', 'OPTIONS', 'PURGE'].map((method): Nas
 }));
 
 /** Of REST. */
-export const REST: readonly Nasty[] = [
-  ...reads.map(([path, ...answer]): Nasty => ({ name: path.slice(0, 60), path, answer })),
-  ...bodies.map(([name, ask, ...answer]): Nasty => ({ name, path: INVOKE, ask, answer })),
+export const REST: readonly HostileRequest[] = [
+  ...reads.map(([path, ...answer]): HostileRequest => ({ name: path.slice(0, 60), path, answer })),
+  ...bodies.map(([name, ask, ...answer]): HostileRequest => ({ name, path: INVOKE, ask, answer })),
   ...methods,
 ];
 
 const graphql = (body: unknown): Ask =>
   post(JSON.stringify(body), { ...json, accept: 'application/graphql-response+json' });
-const query = (name: string, text: string, code: string, more: object = {}): Nasty => ({
+const query = (name: string, text: string, code: string, more: object = {}): HostileRequest => ({
   name,
   path: '/graphql',
   ask: graphql({ query: text, ...more }),
@@ -104,7 +104,7 @@ const many = (count: number, one: (n: number) => string): string =>
   Array.from({ length: count }, (_, n) => one(n)).join(' ');
 
 /** Of GraphQL, over POST. */
-export const GRAPHQL: readonly Nasty[] = [
+export const GRAPHQL: readonly HostileRequest[] = [
   {
     name: 'an argument out of range, within an answer',
     path: '/graphql',
@@ -160,7 +160,7 @@ export const GRAPHQL: readonly Nasty[] = [
 ];
 
 /** Of event streams. */
-export const STREAMS: readonly Nasty[] = [
+export const STREAMS: readonly HostileRequest[] = [
   {
     name: 'a made-up token',
     path: '/graphql/stream?token=made-up',

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { ADMIN, type Answer } from '../../http/kit/http-relay.ts';
-import { stage, type Asker, type Stage, type Welcomed } from './test-relay.ts';
+import { startTestRelay, type Requester, type TestRelay, type Welcomed } from './test-relay.ts';
 
 /** Objects in JSON that no program would write so, and no double or object of JavaScript could hold. */
 const HOSTILE: readonly string[] = [
@@ -48,26 +48,26 @@ export function literalOf(text: string): string | null {
   return text.replace(/"([_A-Za-z]\w*)"(\s*:)/g, '$1$2');
 }
 
-export type Through = Stage & {
+export type JsonRelay = TestRelay & {
   /** The client that is called. */
   readonly peer: Welcomed;
   readonly requester: Welcomed;
   /** A POST of this very text. */
-  send(path: string, body: string, requester?: Asker): Promise<Answer>;
+  send(path: string, body: string, requester?: Requester): Promise<Answer>;
   /** One GraphQL request, by POST: the document, and the text of its variables. */
-  query(query: string, variables?: string, requester?: Asker): Promise<Answer>;
+  query(query: string, variables?: string, requester?: Requester): Promise<Answer>;
   /** The same by GET. */
-  get(query: string, variables: string, requester?: Asker): Promise<Answer>;
-  listen(query: string, variables: string, requester?: Asker): Promise<RawStream>;
+  get(query: string, variables: string, requester?: Requester): Promise<Answer>;
+  listen(query: string, variables: string, requester?: Requester): Promise<RawStream>;
   /** Runs the next command: what its client was given, once it answered with this result, after this progress. */
   serve(result: string, progress?: string): Promise<string>;
 };
 
-export async function through(fastPath: boolean): Promise<Through> {
-  const at = await stage({ rawMessages: true, fastPath });
+export async function startJsonRelay(fastPath: boolean): Promise<JsonRelay> {
+  const at = await startTestRelay({ rawMessages: true, fastPath });
   const peer = await at.client({ payload: { actions: [{ name: 'open' }] } });
   const requester = await at.caller('alice');
-  const send: Through['send'] = (path, body, requester = 'alice') =>
+  const send: JsonRelay['send'] = (path, body, requester = 'alice') =>
     at.rest(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body, requester });
   const asked = (query: string, variables = '{}'): string =>
     `{"variables" : ${variables}, "query":${JSON.stringify(query)}}`;
@@ -78,11 +78,11 @@ export async function through(fastPath: boolean): Promise<Through> {
     peer,
     requester,
     send,
-    query: (query: string, variables?: string, requester: Asker = 'admin') =>
+    query: (query: string, variables?: string, requester: Requester = 'admin') =>
       send('/graphql', asked(query, variables), requester),
-    get: (query: string, variables: string, requester: Asker = 'admin') =>
+    get: (query: string, variables: string, requester: Requester = 'admin') =>
       at.rest(search(query, variables), { requester }),
-    async listen(query: string, variables: string, requester: Asker = 'admin') {
+    async listen(query: string, variables: string, requester: Requester = 'admin') {
       const bearer = requester === 'admin' ? ADMIN : await at.token(requester);
       const headers = { accept: 'text/event-stream', authorization: `Bearer ${bearer}` };
       return openRaw(at.url + search(query, variables), { headers });

@@ -2,7 +2,7 @@ import type { CallboardOptions } from '../../../src/callboard.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { postJson } from '../../http/kit/http-relay.ts';
 import { admin } from '../../kit/core.ts';
-import { stage, until, type Stage, type Welcomed } from './test-relay.ts';
+import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
 /** Every id, text and payload of the user whose things are tried holds this word, so that a leak of any of it is seen. */
 export const MARK = 'planted';
@@ -59,7 +59,7 @@ export function withoutGiven(text: string, { params, ...names }: Ids): string {
 /** Shows the token of the owner's session. */
 export const VIEWER = 'viewer';
 
-export type World = Stage & {
+export type World = TestRelay & {
   readonly tab: Welcomed;
   readonly otherTab: Welcomed;
   /** With the ids that the relay made. */
@@ -68,7 +68,7 @@ export type World = Stage & {
 
 /** Two users with the same kind of things: one's are marked, so that the other must never see them. */
 export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
-  const house = await stage({ rawMessages: true }, options);
+  const house = await startTestRelay({ rawMessages: true }, options);
   const tab = await furnish(house, PLANTED, MARK);
   const otherTab = await furnish(house, ofOther, 'plain');
   const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();
@@ -83,7 +83,7 @@ export async function world(options: Partial<CallboardOptions> & { readonly cloc
 type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
 
 /** A site with everything allowed, and a session of it. */
-async function openSession(house: Stage, { user, client, site, action }: Ids): Promise<Opened> {
+async function openSession(house: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
   const requester = `${user}:host`;
   const definition = {
     client_id: client,
@@ -101,7 +101,7 @@ async function openSession(house: Stage, { user, client, site, action }: Ids): P
 }
 
 /** A client with a context and a window, and three commands of it: one completed, one failed, and one that is still waited for. */
-async function furnish(house: Stage, ids: Ids, word: string): Promise<Welcomed> {
+async function furnish(house: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
   const tab = await open(house, ids, word);
   const path = `/connections/${ids.user}/${ids.client}/actions/${ids.action}`;
   const trace = { trace_id: `${word}-trace`, parent_span_id: `${word}-span`, params: ids.params };
@@ -124,7 +124,7 @@ async function furnish(house: Stage, ids: Ids, word: string): Promise<Welcomed> 
   return tab;
 }
 
-async function open(house: Stage, ids: Ids, word: string): Promise<Welcomed> {
+async function open(house: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
   const action = {
     name: ids.action,
     summary: `${word}-summary`,

@@ -22,7 +22,7 @@ import { schema } from '../../../src/graphql/schema/schema.ts';
 import { readOperations } from '../../../src/rest/documents.ts';
 
 /** A document of REST as anybody could send it to GraphQL, and what its route says of itself. */
-export type Question = {
+export type RestDocument = {
   readonly text: string;
   readonly operation: OperationDefinitionNode;
   readonly document: DocumentNode;
@@ -33,7 +33,7 @@ export type Question = {
   readonly bodyAs: string | null;
 };
 
-export function readQuestions(): readonly Question[] {
+export function readRestDocuments(): readonly RestDocument[] {
   const whole = parse(
     readOperations()
       .map(({ text }) => text)
@@ -42,7 +42,7 @@ export function readQuestions(): readonly Question[] {
   return Object.values(separateOperations(whole)).map(questionOf);
 }
 
-function questionOf(document: DocumentNode): Question {
+function questionOf(document: DocumentNode): RestDocument {
   const operation = document.definitions.find((one) => one.kind === Kind.OPERATION_DEFINITION);
   if (!operation) throw new Error('a document without an operation');
   const given = new Map<string, string>();
@@ -68,7 +68,7 @@ function undescribed(operation: OperationDefinitionNode): OperationDefinitionNod
 }
 
 /** The variables by which GraphQL is asked what a request of REST asks: enums by their names, numbers and flags as such. */
-export function variablesOf(question: Question, target: string, body: unknown): Record<string, unknown> {
+export function variablesOf(question: RestDocument, target: string, body: unknown): Record<string, unknown> {
   const url = new URL(target, 'http://relay');
   const names = [...question.name.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
   const pattern = question.name.split(' ')[1]?.replaceAll(/\{\w+\}/g, '([^/]+)') ?? '';
@@ -108,7 +108,7 @@ function camelled(value: unknown): unknown {
 }
 
 /** GraphQL's answer with its enums as REST writes them, and nothing else changed. */
-export function worded({ document, operation }: Question, data: unknown): unknown {
+export function withRestEnums({ document, operation }: RestDocument, data: unknown): unknown {
   const root = operation.operation === 'query' ? schema.getQueryType() : schema.getMutationType();
   const fragments = new Map<string, { readonly on: string; readonly set: SelectionSetNode }>();
   for (const one of document.definitions)

@@ -3,10 +3,13 @@ import { createApp } from '../../../src/http/app.ts';
 import { createHttpServer } from '../../../src/http/server.ts';
 import { createMetrics } from '../../../src/platform/metrics.ts';
 import { VERSION } from '../../../src/version.ts';
-import type { Stage } from './test-relay.ts';
+import type { TestRelay } from './test-relay.ts';
 
 /** The faces of a relay once more, over the same core, with every shorter way switched off. */
-export async function slowTwin({ callboard, clock }: Stage): Promise<AsyncDisposable & { readonly url: string }> {
+export async function startSlowRelay({
+  callboard,
+  clock,
+}: TestRelay): Promise<AsyncDisposable & { readonly url: string }> {
   const { core, authenticator } = callboard;
   const meter = createMetrics();
   let requests = 0;

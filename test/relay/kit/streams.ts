@@ -1,5 +1,5 @@
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
-import type { Asker, Query, Stage } from './test-relay.ts';
+import type { Requester, Query, TestRelay } from './test-relay.ts';
 
 /** The ways in which a subscription can be read. */
 export const MODES = {
@@ -11,7 +11,7 @@ export const MODES = {
     await single.run('1', query, variables);
     return single.stream;
   },
-} as const satisfies Record<string, (at: Stage, query: string, asked?: Query) => Promise<RawStream>>;
+} as const satisfies Record<string, (at: TestRelay, query: string, asked?: Query) => Promise<RawStream>>;
 
 export type Single = {
   readonly token: string;
@@ -20,7 +20,7 @@ export type Single = {
 };
 
 /** A reserved and opened stream of several operations. */
-export async function openSingle(at: Stage, requester: Asker): Promise<Single> {
+export async function openSingle(at: TestRelay, requester: Requester): Promise<Single> {
   const authorization = `Bearer ${await at.token(requester)}`;
   const url = `${at.url}/graphql/stream`;
   const token = await (await fetch(url, { method: 'PUT', headers: { authorization } })).text();

@@ -2,11 +2,19 @@ import type { CallboardOptions, Settings } from '../../../src/callboard.ts';
 import { signToken } from '../../../src/http/token.ts';
 import { caller, client, type DownOf, type HelloOver, type Peer } from '../../gateway/kit/test-gateway.ts';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
-import { ADMIN, postJson, relay, SECRET, type Answer, type Ask, type Relay } from '../../http/kit/http-relay.ts';
+import {
+  ADMIN,
+  postJson,
+  startHttpRelay,
+  SECRET,
+  type Answer,
+  type Ask,
+  type HttpRelay,
+} from '../../http/kit/http-relay.ts';
 import { FakeClock, turns } from '../../kit/clock.ts';
 
 /** `admin`, `nobody` (no token), a user with every scope, or `<user>:<scope>` with that one. */
-export type Asker = string;
+export type Requester = string;
 export type Welcomed = Peer & { welcome: DownOf<'welcome'> };
 
 export type GraphqlAnswer = Answer & {
@@ -17,45 +25,45 @@ export type GraphqlAnswer = Answer & {
 };
 
 export type Query = {
-  readonly requester?: Asker;
+  readonly requester?: Requester;
   readonly variables?: Readonly<Record<string, unknown>>;
 };
 
 /** A whole relay on a free port whose time stands still, with real links, and askers by name. */
-export type Stage = Relay & {
+export type TestRelay = HttpRelay & {
   readonly clock: FakeClock;
   readonly port: number;
   readonly peers: Peer[];
-  token(requester: Asker): Promise<string | null>;
+  token(requester: Requester): Promise<string | null>;
   /** From now on this asker shows this token. */
-  know(requester: Asker, token: string): void;
+  know(requester: Requester, token: string): void;
   /** One REST request, as administrator unless told otherwise. */
-  rest(path: string, options?: Omit<Ask, 'token'> & { readonly requester?: Asker }): Promise<Answer>;
-  post(path: string, body?: unknown, requester?: Asker): Promise<Answer>;
+  rest(path: string, options?: Omit<Ask, 'token'> & { readonly requester?: Requester }): Promise<Answer>;
+  post(path: string, body?: unknown, requester?: Requester): Promise<Answer>;
   graphql(query: string, options?: Query): Promise<GraphqlAnswer>;
   /** The answer's data; throws when there is any error. */
   data(query: string, options?: Query): Promise<Record<string, any>>;
   subscribe(query: string, options?: Query & { readonly path?: string }): Promise<RawStream>;
   /** A welcomed client; of `alice`, unless told otherwise. */
   client(over?: HelloOver & { readonly user?: string }): Promise<Welcomed>;
-  caller(requester: Asker): Promise<Welcomed>;
+  caller(requester: Requester): Promise<Welcomed>;
 };
 
-export async function stage(
+export async function startTestRelay(
   config: Partial<Settings> = {},
   { clock = new FakeClock(Date.now()), ...options }: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {},
-): Promise<Stage> {
-  const house = await relay(config, { ...options, clock });
+): Promise<TestRelay> {
+  const house = await startHttpRelay(config, { ...options, clock });
   const port = Number(new URL(house.url).port);
   const linkPort = Number(new URL(house.linkUrl).port);
   const peers: Peer[] = [];
-  const known = new Map<Asker, Promise<string>>();
+  const known = new Map<Requester, Promise<string>>();
   const token = createTokens(clock, known);
-  const headers = async (requester: Asker): Promise<Record<string, string>> => {
+  const headers = async (requester: Requester): Promise<Record<string, string>> => {
     const bearer = await token(requester);
     return bearer === null ? {} : { authorization: `Bearer ${bearer}` };
   };
-  const stage: Stage = {
+  const stage: TestRelay = {
     ...house,
     clock,
     port,
@@ -100,9 +108,9 @@ export async function stage(
 
 function createTokens(
   clock: FakeClock,
-  known: Map<Asker, Promise<string>>,
-): (requester: Asker) => Promise<string | null> {
-  const make = (requester: Asker): Promise<string> => {
+  known: Map<Requester, Promise<string>>,
+): (requester: Requester) => Promise<string | null> {
+  const make = (requester: Requester): Promise<string> => {
     const [user = '', ...scopes] = requester.split(':');
     const held = scopes.length > 0 ? scopes : ['connect', 'invoke', 'host'];
     return signToken({ secret: SECRET, user, scopes: held, ttlSeconds: 86_400, now: clock.now() });

@@ -22,7 +22,7 @@ export type Reply = {
   readonly body: any;
 };
 
-export type Asked = {
+export type RestRequest = {
   readonly method?: string;
   /** Written onto the request line as it is. */
   readonly path: string;
@@ -30,12 +30,12 @@ export type Asked = {
   readonly body?: unknown;
 };
 
-export type TestDoor = AsyncDisposable & {
+export type RestServer = AsyncDisposable & {
   readonly door: RestHandler;
   readonly port: number;
   /** `GET /users 200` for each operation and status that was answered. */
   readonly answered: ReadonlySet<string>;
-  ask(asked: Asked | string): Promise<Reply>;
+  ask(asked: RestRequest | string): Promise<Reply>;
 };
 
 /** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, `grant:<session>:<grant>`, and so on. */
@@ -52,7 +52,7 @@ export function requesterOf(name: string | null | undefined): Principal | null {
  * A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body.
  * Every answer is held against its own OpenAPI description.
  */
-export async function startDoor(door: RestHandler): Promise<TestDoor> {
+export async function startRestServer(door: RestHandler): Promise<RestServer> {
   const server = createServer((req, res) => {
     void readBody(req).then((body) => {
       const url = req.url ?? '';
@@ -88,7 +88,7 @@ export async function startDoor(door: RestHandler): Promise<TestDoor> {
 }
 
 /** The shipped documents over a real core, or two of one deployment. */
-export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<TestDoor & OpenedCore> {
+export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<RestServer & OpenedCore> {
   const cored = await openCore(options);
   const { core, backend, clock, counts } = cored;
   const door = createRestHandler({
@@ -98,7 +98,7 @@ export async function startRelay(options: Omit<TestOptions, 'wrap'> = {}): Promi
     contextOf: ({ requester, signal, asks }) => createContext({ core, requester, log: silentLog, signal, asks }),
     besides: [SITE_EVENTS_DESCRIPTION],
   });
-  const started = await startDoor(door);
+  const started = await startRestServer(door);
   return {
     ...started,
     core,
@@ -118,7 +118,7 @@ async function readBody(req: IncomingMessage): Promise<JsonText | undefined> {
   return text === '' ? undefined : (checkedJson(text) ?? undefined);
 }
 
-async function ask(port: number, { method = 'GET', path, requester = 'admin', body }: Asked): Promise<Reply> {
+async function ask(port: number, { method = 'GET', path, requester = 'admin', body }: RestRequest): Promise<Reply> {
   const headers = {
     ...(requester && { 'x-who': requester }),
     ...(body !== undefined && { 'content-type': 'application/json' }),

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { TestClient } from '../../kit/core.ts';
 import type { OpenedCore } from '../../kit/topology-core.ts';
-import type { TestDoor } from './rest-server.ts';
+import type { RestServer } from './rest-server.ts';
 
 /** An answer of every route of sites, in each status that it can succeed with. `client` is alice's `tab`, and advertises `open`. */
-export async function askSites(relay: TestDoor & OpenedCore, client: TestClient): Promise<void> {
+export async function askSites(relay: RestServer & OpenedCore, client: TestClient): Promise<void> {
   const ask = async (method: string, path: string, body?: unknown, requester = 'alice') => {
     const reply = await relay.ask({ method, path, requester, ...(body !== undefined && { body }) });
     expect([method, path, reply.status < 300 || reply.status === 504]).toEqual([method, path, true]);

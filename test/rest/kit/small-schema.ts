@@ -5,7 +5,7 @@ import { createMask } from '../../../src/graphql/execution/mask.ts';
 import { createPlans } from '../../../src/graphql/execution/plan.ts';
 import { createRestHandler } from '../../../src/rest/handler.ts';
 import type { HangUpSignal } from '../../../src/web/hang-up.ts';
-import { startDoor, type TestDoor } from './rest-server.ts';
+import { startRestServer, type RestServer } from './rest-server.ts';
 
 const SDL = `
   scalar DateTime
@@ -100,7 +100,7 @@ export function smallSchema(small: Small): GraphQLSchema {
   return schema;
 }
 
-export async function startSmall(basePath = ''): Promise<TestDoor & { readonly small: Small }> {
+export async function startSmall(basePath = ''): Promise<RestServer & { readonly small: Small }> {
   const small: Small = { seen: [], logged: [], answer: {}, signal: undefined };
   const log: Log = { ...silentLog, error: (fields) => void small.logged.push(fields) };
   const schema = smallSchema(small);
@@ -112,7 +112,7 @@ export async function startSmall(basePath = ''): Promise<TestDoor & { readonly s
     basePath,
     documents: [{ name: 'small.graphql', text: DOCUMENTS }],
   });
-  return { ...(await startDoor(door)), small };
+  return { ...(await startRestServer(door)), small };
 }
 
 function thing(id: string) {
