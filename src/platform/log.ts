@@ -1,3 +1,4 @@
+/** Implements core's Log with pino. Secrets and user data are redacted here. */
 import pino from 'pino';
 import type { Log } from '../core/log.ts';
 import { createScrubber } from './scrub.ts';

@@ -1,3 +1,5 @@
+/** Redacts credentials and user data in what is logged. */
+
 const GONE = '[redacted]';
 /** Names of fields that contain credentials or user data. Compared in lower case and without separators. */
 const CLOSED = new Set([

@@ -32,8 +32,8 @@ function numbers() {
     join(wire: SseStream, id: string | null = null) {
       const lifetime = { endWith() {}, close() {} };
       return groups.join(
-        { shared: { key: 'k', hear, lifetime: lifetime }, face: () => face },
-        { wire, id, onEnd: () => {} },
+        { shared: { key: 'k', hear, lifetime: lifetime }, encoder: () => face },
+        { stream: wire, id, onEnd: () => {} },
       );
     },
   };

@@ -62,7 +62,10 @@ export async function streaming(): Promise<Streaming> {
         return write(chunk);
       };
       const house = { clock, direct, onClose: () => {} };
-      const wire = new SseStream(res, { house, terms: { onClose: () => {}, expiresAt: null, farewell: null } });
+      const wire = new SseStream(res, {
+        host: house,
+        options: { onClose: () => {}, expiresAt: null, lastChunk: null },
+      });
       const until = async (part: string): Promise<void> => {
         while (!text.includes(part)) await new Promise<void>((done) => waiting.add(done));
       };

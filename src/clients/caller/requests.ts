@@ -1,3 +1,4 @@
+/** The requests that a caller sends over its link: their frames, and what the answers mean. Does no I/O. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
 import { jsonOf } from '../link/raw.ts';
@@ -11,7 +12,7 @@ export type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
 export type AnswerFrame = Extract<LinkFrame, { type: 'outcome' | 'receipt' }>;
 
 /** A request to the relay that has not been answered. */
-export type Ask = {
+export type PendingRequest = {
   readonly handle: Handle;
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
@@ -35,12 +36,12 @@ export type Ask = {
   readonly reject: (error: unknown) => void;
 };
 
-export type Frames = Pick<Ask, 'frame' | 'again'>;
+export type Frames = Pick<PendingRequest, 'frame' | 'again'>;
 
 const LONGEST_WAIT_MS = 600_000;
 
 /** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
-export function isEarly({ waitFor, endsAt }: Ask, frame: AnswerFrame, now: number): frame is OutcomeFrame {
+export function isEarly({ waitFor, endsAt }: PendingRequest, frame: AnswerFrame, now: number): frame is OutcomeFrame {
   if (frame.type !== 'outcome' || frame.outcome !== undefined || now >= endsAt) return false;
   return waitFor === 'completed' || (waitFor === 'acknowledged' && frame.stage !== 'acknowledged');
 }
@@ -52,8 +53,13 @@ export function invokeFrames(
 ): Frames {
   const budgets = { connect_within_ms: more.connectWithinMs, respond_within_ms: more.respondWithinMs };
   const trace = { trace_id: more.traceId, parent_span_id: more.parentSpanId };
-  const asked = { action: target.action, instance_id: target.instanceId, wait_for: more.waitFor, ...stagesOf(more) };
-  const fields = { ...idsOf(handle), ...asked, ...budgets, ...trace };
+  const invocation = {
+    action: target.action,
+    instance_id: target.instanceId,
+    wait_for: more.waitFor,
+    ...stagesOf(more),
+  };
+  const fields = { ...idsOf(handle), ...invocation, ...budgets, ...trace };
   const payload = jsonOf(more.params) ?? null;
   return {
     frame: (ref) => upFrame({ type: 'invoke', ref, ...fields }, payload),
@@ -89,7 +95,7 @@ export function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<
  * The outcome of a command that the relay admitted but no longer knows after a broken link: the relay lost its data, so
  * the command may have run.
  */
-export function forgotten({ handle }: Ask): OutcomeFrame {
+export function forgotten({ handle }: PendingRequest): OutcomeFrame {
   return {
     type: 'outcome',
     payload: null,

@@ -1,3 +1,4 @@
+/** Keeps the reported rows of one kind, and which changes the relay does not have yet. Sends nothing. */
 import { ID } from '../../protocol/fields.ts';
 import type { Row } from './report-rows.ts';
 
@@ -7,7 +8,7 @@ export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?:
 /** The part of a report about one kind of rows. `set` holds JSON texts. */
 export type Part = { readonly snapshot: boolean; readonly set: readonly string[]; readonly removed: readonly string[] };
 
-export type ShelfOptions<T> = {
+export type ReportStateOptions<T> = {
   /** The name in error messages. */
   readonly kind: string;
   readonly max: number;
@@ -15,16 +16,16 @@ export type ShelfOptions<T> = {
 };
 
 /** The current rows of one kind, and which of them have not been reported to the relay. */
-export class Shelf<T> {
-  readonly #options: ShelfOptions<T>;
+export class ReportState<T> {
+  readonly #options: ReportStateOptions<T>;
   #rows = new Map<string, string>();
   readonly #changed = new Set<string>();
   /** Whether the client has reported this kind. If not, nothing is sent about it. */
   #reported = false;
   /** Whether the relay has a snapshot, so that changes are enough. */
-  #told = false;
+  #hasSnapshot = false;
 
-  constructor(options: ShelfOptions<T>) {
+  constructor(options: ReportStateOptions<T>) {
     this.#options = options;
   }
 
@@ -46,16 +47,16 @@ export class Shelf<T> {
 
   /** The relay has no snapshot any more, so the next report is a snapshot. */
   forget(): void {
-    this.#told = false;
+    this.#hasSnapshot = false;
   }
 
   /** Returns what is to be reported now and marks it as reported; null when there is nothing. */
   take(): Part | null {
-    if (!this.#reported || (this.#told && this.#changed.size === 0)) return null;
+    if (!this.#reported || (this.#hasSnapshot && this.#changed.size === 0)) return null;
     const changed = [...this.#changed];
     this.#changed.clear();
-    if (this.#told) return this.#delta(changed);
-    this.#told = true;
+    if (this.#hasSnapshot) return this.#delta(changed);
+    this.#hasSnapshot = true;
     return { snapshot: true, set: [...this.#rows.values()], removed: [] };
   }
 

@@ -1,18 +1,19 @@
+/** Sends one GraphQL query to the relay and turns refusals into AdminError. Knows no particular query. */
 import type { TypedDocumentString } from '../../generated/admin.ts';
-import { requestRelay, textOf, type AskOptions, type HttpAnswer } from '../link/ask.ts';
+import { requestRelay, textOf, type RelayRequestOptions, type HttpAnswer } from '../link/relay-request.ts';
 import { AdminError } from './errors.ts';
 
 /** How long the relay may take to answer a query, on top of GRACE_MS. Milliseconds. */
 const BUDGET_MS = 10_000;
 
 /** Runs one query. Rejects with AdminError, also when the answer contains errors beside partial data. */
-export type Ask = <Data, Variables extends object>(
+export type RunQuery = <Data, Variables extends object>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
 ) => Promise<Data>;
 
 /** Runs queries over the relay's GraphQL. Queries only read, so a request whose connection breaks is sent again. */
-export function createAsk(options: AskOptions): Ask {
+export function createQueryRunner(options: RelayRequestOptions): RunQuery {
   return async (document, variables) => {
     const answer = await requestRelay(options, {
       method: 'POST',

@@ -1,9 +1,10 @@
+/** One HTTP request to the relay, with token, timeout and retries. Used by all client libraries. */
 import { writeJson } from '../../protocol/json-value.ts';
 import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
 import { sleep, systemClock, type Clock } from './clock.ts';
 import { takeToken, type TokenSource } from './token.ts';
 
-export type AskOptions = {
+export type RelayRequestOptions = {
   /** The relay's base address, such as `http://127.0.0.1:4400`. */
   readonly url: string;
   /** A function is called before each request, and once more when the relay answers 401. */
@@ -16,9 +17,9 @@ export type AskOptions = {
   readonly random?: (() => number) | undefined;
 };
 
-export type AskFault = (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
+export type RequestFault = (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
 
-export type AskRequest = {
+export type RelayRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: object;
@@ -26,7 +27,7 @@ export type AskRequest = {
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
   /** Creates the error to throw when there is no answer. */
-  readonly fault: AskFault;
+  readonly fault: RequestFault;
 };
 
 /** A response. `body` is its JSON object; `{}` when it is not one. */
@@ -47,14 +48,14 @@ export const GRACE_MS = 15_000;
  * the `unauthenticated` fault when the token function fails, and with the signal's reason as soon as the signal is
  * aborted.
  */
-export async function requestRelay(options: AskOptions, request: AskRequest): Promise<HttpAnswer> {
+export async function requestRelay(options: RelayRequestOptions, request: RelayRequest): Promise<HttpAnswer> {
   const clock = options.clock ?? systemClock;
   const random = options.random ?? Math.random;
   let refused = false;
   for (let attempt = 0; ; attempt++) {
     request.signal?.throwIfAborted();
     const token = await tokenFor(options, request);
-    const answer = await askOnce(options, request, token).catch((error: unknown) => {
+    const answer = await sendOnce(options, request, token).catch((error: unknown) => {
       request.signal?.throwIfAborted();
       return new Error('The connection broke.', { cause: error });
     });
@@ -97,22 +98,22 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | n
   }
 }
 
-async function tokenFor({ token }: AskOptions, { fault }: AskRequest): Promise<string> {
+async function tokenFor({ token }: RelayRequestOptions, { fault }: RelayRequest): Promise<string> {
   return takeToken(token).catch((cause: unknown) => {
     throw fault('unauthenticated', 'The token source gave no token.', cause);
   });
 }
 
-async function askOnce(options: AskOptions, request: AskRequest, token: string): Promise<HttpAnswer> {
+async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {
   const { method, path, body, signal, budgetMs } = request;
-  const silence = new AbortController();
-  const late = new Error('The relay did not answer in time.');
-  const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => silence.abort(late));
+  const timeout = new AbortController();
+  const timeoutError = new Error('The relay did not answer in time.');
+  const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => timeout.abort(timeoutError));
   try {
     const response = await (options.fetch ?? globalThis.fetch)(trimUrl(options.url) + path, {
       method,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...typeOf(body) },
-      signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       ...(body ? { body: writeJson(body) ?? '{}' } : {}),
     });
     return read(response, await response.text());
