@@ -139,6 +139,17 @@ describe('paths', () => {
   });
 
   it.each([
+    ['/graphql?query=%7B__typename%7D', 'application/json', '{"data":{"__typename":"Query"}}'],
+    ['/graphql/stream?query=%7B__typename%7D', 'text/event-stream', 'data: {"data":{"__typename":"Query"}}'],
+    ['/users?limit=1', 'application/json', '"items":[]'],
+  ])('the absolute form reaches the route of its path: %s', async (target, accept, expected) => {
+    const lines = ['Host: x', `Authorization: Bearer ${ADMIN}`, `Accept: ${accept}`, 'Connection: close', '', ''];
+    const text = await raw(house.url, [`GET http://elsewhere${target} HTTP/1.1`, ...lines].join('\r\n'));
+    expect(text).toMatch(/^HTTP\/1\.1 200/);
+    expect(text).toContain(expected);
+  });
+
+  it.each([
     ['what is not HTTP', 'hello\r\n\r\n', /^HTTP\/1\.1 400/],
     ['too large a header', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431/],
     [
