@@ -150,6 +150,7 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
       ],
       ...[
         'spill',
+        'start-check',
         'store',
         'target',
         'wire',
