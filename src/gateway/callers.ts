@@ -1,4 +1,5 @@
 import { requireScope, type Principal } from '../core/auth/principal.ts';
+import { ChurnMap } from '../core/churn.ts';
 import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
@@ -40,7 +41,7 @@ class Leaving implements HangUp {
 /** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
 export class Callers {
   readonly #options: CallersOptions;
-  readonly #unanswered = new Map<string, Leaving>();
+  readonly #unanswered = new ChurnMap<string, Leaving>();
 
   constructor(options: CallersOptions) {
     this.#options = options;

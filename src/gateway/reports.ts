@@ -1,3 +1,4 @@
+import { ChurnMap } from '../core/churn.ts';
 import type { Command } from '../core/delivery/command.ts';
 import type { FinishResult } from '../core/delivery/commands.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
@@ -44,7 +45,7 @@ export class Reports {
   readonly #wire: FrameWriter;
   readonly #conduct: FrameLimits;
   /** Created with the first command. */
-  #window: Map<string, 'written' | 'acknowledged'> | null = null;
+  #window: ChurnMap<string, 'written' | 'acknowledged'> | null = null;
 
   constructor(wire: FrameWriter, conduct: FrameLimits) {
     this.#wire = wire;
@@ -56,13 +57,11 @@ export class Reports {
    * solicited.
    */
   expect({ commandId }: Command): void {
-    const window = (this.#window ??= new Map());
+    const window = (this.#window ??= new ChurnMap());
     window.set(commandId, 'written');
     if (window.size <= REMEMBERED) return;
-    for (const oldest of window.keys()) {
-      window.delete(oldest);
-      break;
-    }
+    const [oldest] = window.first() ?? [];
+    if (oldest !== undefined) window.delete(oldest);
   }
 
   /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */

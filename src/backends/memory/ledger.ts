@@ -1,4 +1,5 @@
 import { ByClient } from '../../core/by-client.ts';
+import { ChurnSet } from '../../core/churn.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { CommandMark } from '../../core/delivery/command.ts';
 import { clientStream } from '../../core/history/message.ts';
@@ -17,7 +18,7 @@ import { createSortedMap } from './sorted.ts';
 export { NO_WAITERS, type ClientQueue, type Entry, type WaiterRow } from './ledger-entry.ts';
 
 /** The reservations of one admission scope. */
-export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
+export type Scope = { readonly scopeId: string; readonly holders: ChurnSet<Entry> };
 
 /**
  * The state that the command, waiter and node ports share, with its bounds. It contains no rule of the state machine.
@@ -75,7 +76,7 @@ export class Ledger {
     this.#entries.set(command, entry);
     const scope = this.#scopes.get(scopeId);
     if (scope) scope.holders.add(entry);
-    else this.#scopes.set(scopeId, { scopeId, holders: new Set([entry]) });
+    else this.#scopes.set(scopeId, { scopeId, holders: new ChurnSet<Entry>().add(entry) });
     entry.client.waiting.add(entry);
     this.#due.set(entry, dueAt);
   }

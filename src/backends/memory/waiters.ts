@@ -1,4 +1,5 @@
 import { ByClient } from '../../core/by-client.ts';
+import { ChurnMap } from '../../core/churn.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
@@ -17,11 +18,11 @@ import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/pa
 import { keyOf, NO_WAITERS, type Entry, type Ledger, type WaiterRow } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
 
-type Rows = Map<string, WaiterRow>;
+type Rows = ChurnMap<string, WaiterRow>;
 
 /** Unresolved waiters, with indexes by user and by client; each map is in the order of registration. */
 export class WaiterIndex {
-  readonly all: Rows = new Map();
+  readonly all: Rows = new ChurnMap();
   readonly #users = new Map<string, Rows>();
   readonly #clients = new ByClient<Rows>();
   readonly #clock: Clock;
@@ -140,7 +141,7 @@ function attachToMark(ledger: Ledger, key: CommandKey): AttachResult {
   return mark === null || mark === 'conflict' ? { kind: 'unknown' } : { kind: 'ended', mark };
 }
 
-const NONE: Rows = new Map();
+const NONE: Rows = new ChurnMap();
 
 function view({ waiter, entry }: WaiterRow): PendingWait {
   return { waiter, command: entry.command };
@@ -163,7 +164,7 @@ type Index<K> = { get(key: K): Rows | undefined; set(key: K, rows: Rows): unknow
 function rowsOf<K>(index: Index<K>, key: K): Rows {
   const known = index.get(key);
   if (known) return known;
-  const rows: Rows = new Map();
+  const rows: Rows = new ChurnMap();
   index.set(key, rows);
   return rows;
 }
