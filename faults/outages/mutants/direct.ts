@@ -33,9 +33,9 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
     name: 'swapped-result',
     says: 'a waiter gets the result of the command before',
     file: 'backends/memory/waiters.ts',
-    find: 'reply: { rpcId, command: entry.command, result: entry.result },',
+    find: 'reply: { rpcId, command, result: entry.result },',
     replace:
-      'reply: { rpcId, command: entry.command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
+      'reply: { rpcId, command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
     plan: 'F0',
     caughtBy: ['I9'],
   },
