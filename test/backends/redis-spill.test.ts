@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
-import { createRedisSpill } from '../../src/backends/redis/spill.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
 import type { SpillRef } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
