@@ -16,7 +16,8 @@ import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../../../core/limits.ts';
 import { commandHash, keptArgs, type CommandParts } from './parts.ts';
 import { markHash } from '../history/store.ts';
-import { decodeCommand, jsonOr, listOf, type Fields } from './record.ts';
+import { decodeCommand } from './record.ts';
+import { jsonOr, listOf, type Fields } from '../replies.ts';
 
 type Args = readonly (string | number | null)[];
 

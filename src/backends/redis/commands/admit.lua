@@ -4,6 +4,8 @@
 --    waits for, 13 for how long (ms); 14 settings; 15 what was asked for, as the record has it.
 -- Returns {'admitted', record}, {'attached', record, result, now}, or {'refused', code}.
 -- class: grow
+-- needs: lib-commands, lib-record, lib-waiters
+-- grouped: yes
 lib.commands_attach = function(rec, wait)
   if rec.digest ~= wait.digest then return { 'refused', 'command_conflict' } end
   local result = lib.commands_result(rec, lib.commands_settings.retentionMs)
@@ -61,7 +63,6 @@ lib.commands_add = function(rec, params, binding)
   put(key('scopes'), '0', rec.scopeId)
 end
 
-grouped['commands-admit'] = true
 acts['commands-admit'] = function(a)
   local rec = lib.commands_asked({ asked = a[15] })
   lib.commands_use(a[14])

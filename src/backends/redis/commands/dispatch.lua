@@ -3,8 +3,9 @@
 -- a: 1 command's hash, 2 node, 3 epoch of the link, 4 instance, 5 name of the attempt among those of the link or '',
 --    6 client's hash.
 -- Returns {'dispatch', record, params, ms left}, or {'skip'}.
--- class: settle
-grouped['commands-dispatch'] = true
+-- class: allow_oom
+-- needs: lib-commands, lib-record
+-- grouped: yes
 acts['commands-dispatch'] = function(a)
   local rec, ch = lib.commands_load(a[1]), a[6]
   if not rec or now >= tonumber(rec.deadline) then return { 'skip' } end

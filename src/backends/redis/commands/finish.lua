@@ -3,7 +3,9 @@
 --    bytes; 8 error (JSON), 9 '1' where the client refused; 10 id of the message, 11 hash of its mark, 12 the asker's word for it (see
 --    dedup_see); 13 digest of the end, 14 most sightings that are kept, 15 settings.
 -- Returns {'finished' | 'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-commands, lib-dedup, lib-record
+-- grouped: yes
 lib.commands_outcomes = { result = 'completed', error = 'failed', cancelled = 'cancelled' }
 lib.commands_row_kinds = { result = 'result', error = 'error', cancelled = 'cancel' }
 
@@ -49,7 +51,6 @@ lib.commands_reported = function(rec, sightings, a)
   }, given(a[4]))
 end
 
-grouped['commands-finish'] = true
 acts['commands-finish'] = function(a)
   lib.commands_use(a[15])
   local rec = lib.commands_load(a[1])

@@ -1,6 +1,7 @@
 -- Records of commands. a: their hashes. Returns {now, then for each a record; false where there is none}.
--- class: settle
-grouped['commands-get'] = true
+-- class: allow_oom
+-- needs: lib-commands, lib-record
+-- grouped: yes
 acts['commands-get'] = function(a)
   local found = { text(now) }
   for i, kh in ipairs(a) do

@@ -2,7 +2,8 @@ import type { Command } from '../../../core/delivery/command.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { commandHash } from './parts.ts';
 import type { RedisParts } from '../parts.ts';
-import { decodeCommandOr, listOf, retained } from './record.ts';
+import { decodeCommandOr, retained } from './record.ts';
+import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 

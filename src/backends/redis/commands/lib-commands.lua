@@ -1,4 +1,5 @@
 -- Commands: what every act on one shares. Their records: lib-record.lua.
+-- needs: lib-history, lib-nodes, lib-record, lib-waiters
 
 -- Writes a record as it is now, with a new expiry (ms) or the one that it has: once in a call of grouped acts.
 lib.commands_write = function(rec, ttl)

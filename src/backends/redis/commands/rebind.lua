@@ -4,7 +4,8 @@
 -- a: 1 client's hash, 2 node, 3 instance, 4 epoch of the link, 5 'up', 'down' or 'again', 6 settings, 7 '' or the place that the last part came to.
 -- Returns {how many were queued anew, records that the instance runs, records that another one ran, the place that this part came to, or
 -- false: it was the last}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-commands, lib-record
 lib.commands_bind = function(a)
   local name, bound = key('binding', a[1]), hash(key('binding', a[1]))
   local epoch, told = bound and tonumber(bound.epoch), tonumber(a[4])

@@ -2,7 +2,9 @@
 -- a: 1 command's hash, 2 instance, 3 'ack' or 'progress', 4 '1' where a row shall be kept, 5 its payload, 6 its spill (JSON), 7 the
 --    spill's bytes, 8 least time between two rows (ms), 9 settings.
 -- Returns {'recorded', record}, or {'ignored', record}: the record is false where there is none.
--- class: settle
+-- class: allow_oom
+-- needs: lib-commands, lib-record, lib-waiters
+-- grouped: yes
 lib.commands_progress = function(rec, a)
   if rec.progressRowAt and now - tonumber(rec.progressRowAt) < tonumber(a[8]) then return end
   local rows = text(tonumber(rec.progressRows or 0) + 1)
@@ -11,7 +13,6 @@ lib.commands_progress = function(rec, a)
   lib.commands_retain(rec, { id = id, kind = 'progress', payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]) })
 end
 
-grouped['commands-report'] = true
 acts['commands-report'] = function(a)
   lib.commands_use(a[9])
   local rec = lib.commands_load(a[1])

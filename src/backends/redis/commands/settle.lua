@@ -2,7 +2,8 @@
 -- a: 1 command's hash, 2 its name (user NUL client NUL command), 3 its client's hash; 4 'cancel', 'expire' or 'give_up'; 5 settings;
 --    of cancel: 6 who asked, 7 '1' where there is a reason, 8 the reason; of give_up: 6 code, 7 instance that it must be bound to.
 -- Returns {'settled' | 'requested' | 'unchanged', record}, or {'unknown'}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-commands, lib-record
 lib.commands_due_code = function(rec)
   local late = now >= tonumber(rec.deadline)
   if rec.dispatchedAt then return late and 'response_timeout' or nil end

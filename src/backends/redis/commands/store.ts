@@ -5,7 +5,8 @@ import type { RedisParts } from '../parts.ts';
 import { dispatch, finish, rebind, report, settle } from './acts.ts';
 import { getCommands, getLive } from './get.ts';
 import { commandHash, commandParts, keptArgs, type CommandParts } from './parts.ts';
-import { decodeCommand, encodeAsked, jsonOr, listOf, retained } from './record.ts';
+import { decodeCommand, encodeAsked, retained } from './record.ts';
+import { jsonOr, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 /** core's CommandStore over Redis: one act of the program for each of its own. */

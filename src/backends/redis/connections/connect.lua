@@ -3,6 +3,7 @@
 -- Returns {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors}; what is absent is null.
 -- Asked again, it binds anew: the last epoch counts.
 -- class: grow
+-- needs: lib-connections
 acts['connections-connect'] = function(a)
   local ch = a[1]
   lib.connections_sweep(8)

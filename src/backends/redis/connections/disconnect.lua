@@ -1,7 +1,8 @@
 -- Marks a link as down, only under this epoch; one that is down already stays as it is.
 -- a: 1 client hash, 2 epoch, 3 cause
 -- Returns the row as a flat list; null where there is none, or another epoch's, or the reaper of its node had marked it.
--- class: settle
+-- class: allow_oom
+-- needs: lib-connections
 acts['connections-disconnect'] = function(a)
   lib.connections_lose(a[1], a[2], a[3])
   local row = lib.connections_load(a[1])

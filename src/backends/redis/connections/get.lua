@@ -2,8 +2,8 @@
 -- a: for each client: its hash, then the epoch and the revision of the actions that the asker knows, or ''
 -- Returns {now, nodes whose lease is over with its end, then for each: false, where there is no row; {'same', node, lastSeenAt, disconnectedAt,
 -- disconnectCause} where the asker knows the rest; or {'row', the row as a flat list}}
--- class: settle
-grouped['connections-get'] = true
+-- class: allow_oom
+-- grouped: yes
 acts['connections-get'] = function(a)
   local reply = { text(now), call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES') }
   for i = 1, #a, 3 do

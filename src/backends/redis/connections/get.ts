@@ -3,7 +3,7 @@ import type { ClientKey } from '../../../core/ids.ts';
 import type { Known } from './known.ts';
 import { asOf, decodeConnection } from './rows.ts';
 import { standingOf, type Standing } from './look.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import { scattered } from '../store/scatter.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';

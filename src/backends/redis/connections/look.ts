@@ -1,5 +1,5 @@
 import type { KeyKind } from '../keys.ts';
-import { fieldsOf, listOf } from '../commands/record.ts';
+import { fieldsOf, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 

@@ -8,7 +8,7 @@ import type {
 import { trustJson, type JsonText } from '../../../core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../../core/limits.ts';
 import type { Standing } from './look.ts';
-import { fieldsOf, type Fields } from '../commands/record.ts';
+import { fieldsOf, type Fields } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
 /** Stamps of a row as Redis holds them. */
@@ -38,7 +38,7 @@ export function decodeConnection(fields: Fields): Connection | null {
 
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
-/** As `connections_predecessors` of lua/lib-connections.lua writes them; none where there is no text. */
+/** As `connections_predecessors` of connections/lib-connections.lua writes them; none where there is no text. */
 export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] {
   if (typeof text !== 'string' || text === '') return NO_PREDECESSORS;
   return text.split('\n').map((one) => {

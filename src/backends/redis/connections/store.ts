@@ -14,7 +14,7 @@ import { createKnown } from './known.ts';
 import { createLooker, partOf, type Looker } from './look.ts';
 import { decodeConnection, predecessorsOf } from './rows.ts';
 import { mergedMembers, scanPage, type Listing } from './scan.ts';
-import { listOf, type Fields } from '../commands/record.ts';
+import { listOf, type Fields } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };

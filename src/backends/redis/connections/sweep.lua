@@ -1,7 +1,8 @@
 -- Forgets rows that are due, a bounded number, and then answers parts of indexes by name, so that no answer counts what is past its time.
 -- a: 1 how many rows to forget at most; then, for each part: kind of the index, lower bound, upper bound, how many members, '1' to count
 -- Returns {now, '1' when more is due, nodes whose lease is over with its end, {members, count or -1} of each part}
--- class: settle
+-- class: allow_oom
+-- needs: lib-connections
 acts['connections-sweep'] = function(a)
   local more = lib.connections_sweep(tonumber(a[1]))
   local over = call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES')

@@ -1,7 +1,8 @@
 -- Notes a sign of life of a link that is up under this epoch.
 -- a: 1 client hash, 2 epoch, 3 revision of the actions that the asker knows
 -- Returns null: it is not; now: it is, and the asker knows the rest; or the row as a flat list.
--- class: settle
+-- class: allow_oom
+-- needs: lib-connections
 acts['connections-touch'] = function(a)
   local ch = a[1]
   local row = lib.connections_up(ch, a[2], { 'rev', 'renewedAt' })

@@ -1,5 +1,6 @@
 -- What a client reported is kept as `<reported at>|<task assigned at>|<place>|<task>|<row>`; task and place as contexts-report has them,
 -- without a bar.
+-- needs: lib-connections
 
 -- A part of a report, read: `before` holds what is kept of the ids that it names, `size` how many rows the client would hold.
 lib.contexts_part = function(json, at)

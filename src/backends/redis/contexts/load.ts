@@ -4,17 +4,9 @@ import type { CountedWindow } from '../../../core/contexts/store.ts';
 import { clientKeyText } from '../../../core/ids.ts';
 import type { Looker } from '../connections/look.ts';
 import type { Member } from '../connections/scan.ts';
-import {
-  contextOf,
-  countsOf,
-  placeName,
-  REPORTER_FIELDS,
-  reporterOf,
-  windowOf,
-  type Reporter,
-} from './rows.ts';
+import { contextOf, countsOf, placeName, REPORTER_FIELDS, reporterOf, windowOf, type Reporter } from './rows.ts';
 import type { KeyKind } from '../keys.ts';
-import { fieldsOf, listOf } from '../commands/record.ts';
+import { fieldsOf, listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 /** Reads the rows that an index names: what a client reported, beside the client's own row, in one round trip for all. */

@@ -4,6 +4,7 @@
 --    window in which it counts as a worker or '', led by '1' where it has a task and '0' where not; neither with a bar in it
 -- Returns 'taken', 'full' or 'fenced'.
 -- class: grow
+-- needs: lib-connections, lib-contexts
 acts['contexts-report'] = function(a)
   local ch = a[1]
   local row = lib.connections_up(ch, a[2], {})

@@ -1,5 +1,6 @@
 -- Counters of the last buckets, the present one included. a: 1 how many buckets. Returns {seen, unique, duplicates}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-dedup
 acts['dedup-stats'] = function(a)
   local present = math.floor(now / lib.dedup_grain)
   local sums = { 0, 0, 0 }

@@ -1,6 +1,6 @@
 import type { DedupStore } from '../../../core/dedup/store.ts';
 import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../../core/limits.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 /** The deduplicator over Redis, whose marks the acts set that ingest and that record ends. No mark goes early, so its counters are exact. */

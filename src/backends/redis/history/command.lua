@@ -1,7 +1,8 @@
 -- Where messages of a command stand. a: 1 retention (ms); 2 user; 3 its hash; 4 command; 5 how many at most; 6 exclusive: the place to go on
 -- from, or ''; 7 '1': newest first. Returns {now, time of what was dropped early or false, 1 or 0: the oldest were left out, place...}, a place being
 -- `<time> NUL <suffix> NUL <seq>`.
--- class: settle
+-- class: allow_oom
+-- needs: lib-history, lib-history-reads
 acts['history-command'] = function(a)
   lib.history_sweep(tonumber(a[1]), lib.history_due)
   local name = key('cmdrows', a[3] .. ':' .. redis.sha1hex(a[4]))

@@ -1,7 +1,8 @@
 -- Appends a message unless it was ingested before. a: 1 hash of its mark; 2 token of this asking; 3... names and values of the row
 -- (lib-history). Returns {'retained', seq, at} or {'duplicate'}.
 -- class: grow
-grouped['history-ingest'] = true
+-- needs: lib-dedup, lib-history, lib-history-reads
+-- grouped: yes
 acts['history-ingest'] = function(a)
   local first, mark = lib.dedup_see(a[1], a[2])
   if not first then return { 'duplicate' } end

@@ -95,7 +95,7 @@ end
 
 -- A user's longest unwritten stream goes for a new one; what it still showed is noted as lost for want of room.
 lib.history_make_room = function(row)
-  settle()
+  flush()
   local oldest = call('ZRANGE', key('streamage', row.uh), 0, 0)[1]
   if not oldest then return end
   local suffix, sth = string.match(oldest, '^(.*)%z(.*)$')

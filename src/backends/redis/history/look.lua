@@ -1,6 +1,7 @@
 -- How a stream stands. a: 1 retention (ms); 2 user; 3 hash of the stream. Returns {now, 1 or 0: there is such a stream, time of the newest
 -- message that was dropped early or false}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-history, lib-history-reads
 acts['history-look'] = function(a)
   lib.history_sweep(tonumber(a[1]), lib.history_due)
   local info = call('HMGET', key('streaminfo', a[3]), 'live', 'at', 'evictedAt')

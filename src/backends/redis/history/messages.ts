@@ -8,15 +8,8 @@ import {
   type Position,
   type Scan,
 } from '../../../core/page.ts';
-import {
-  decodeEntries,
-  gapsOf,
-  streamHash,
-  type HistoryParts,
-  type StoredMessage,
-  type StreamName,
-} from './rows.ts';
-import { listOf } from '../commands/record.ts';
+import { decodeEntries, gapsOf, streamHash, type HistoryParts, type StoredMessage, type StreamName } from './rows.ts';
+import { listOf } from '../replies.ts';
 import type { ReadCommand } from '../types.ts';
 
 /** Entries that a filtered scan reads at once. */

@@ -1,6 +1,7 @@
 -- The newest messages of all streams, newest first. a: 1 retention (ms); 2 how many at most; 3 '1': only those with a payload. Returns {now,
 -- time of what was dropped early or false, 1 or 0: more were left out, then user, suffix, hash of the stream, entry...}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-history, lib-history-reads
 acts['history-newest'] = function(a)
   lib.history_sweep(tonumber(a[1]), lib.history_due)
   local evicted = call('ZREVRANGE', key('evicted'), 0, 0, 'WITHSCORES')

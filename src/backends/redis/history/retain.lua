@@ -1,7 +1,8 @@
 -- Appends a message. a: 1 hash of the mark by which it is known when it is asked again; 2... names and values of the row (lib-history).
 -- Returns {seq, at}.
 -- class: grow
-grouped['history-retain'] = true
+-- needs: lib-dedup, lib-history, lib-history-reads
+-- grouped: yes
 acts['history-retain'] = function(a)
   local mark = lib.dedup_mark(a[1])
   if mark and mark.place ~= '-' then return lib.history_placed(mark.place) end

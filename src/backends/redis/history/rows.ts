@@ -8,7 +8,7 @@ import {
 } from '../../../core/history/message.ts';
 import { trustJson, utf8Length } from '../../../core/json.ts';
 import type { EvidenceSource, ObservedSource } from '../../../core/page.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 

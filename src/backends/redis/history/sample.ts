@@ -11,7 +11,7 @@ import {
   type StoredMessage,
   type StreamName,
 } from './rows.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import type { ReadCommand } from '../types.ts';
 
 /** The newest messages of one stream, or of all: those of the same millisecond and of different streams stand in any order. */

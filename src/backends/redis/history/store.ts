@@ -4,7 +4,7 @@ import type { HistoryStore } from '../../../core/history/store.ts';
 import { STREAMS_PER_USER } from '../../../core/limits.ts';
 import { createMessageReads } from './messages.ts';
 import { payloadBytesOf, rowArgs, type HistoryParts } from './rows.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import { createSample } from './sample.ts';
 import { createStreamListings } from './streams.ts';
 import type { Store } from '../store/store.ts';

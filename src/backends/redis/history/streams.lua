@@ -1,7 +1,8 @@
 -- Streams of users. a: 1 retention (ms); 2 how many of each user; 3... user, its hash, and the bounds of the suffixes (as ZRANGEBYLEX has
 -- them), in turn. Returns {now, {streams in all, time of what was dropped or false, suffix...}...}; false where more is due to be forgotten
 -- than one act takes: ask again.
--- class: settle
+-- class: allow_oom
+-- needs: lib-history, lib-history-reads
 acts['history-streams'] = function(a)
   if lib.history_sweep(tonumber(a[1]), lib.history_due) then return false end
   local found = { text(now) }

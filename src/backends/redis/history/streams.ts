@@ -1,7 +1,7 @@
 import type { HistoryStore, StreamSummary } from '../../../core/history/store.ts';
 import { scanSorted, type PageRequest } from '../../../core/page.ts';
 import { gapsOf, placeOf, streamHash, type HistoryParts } from './rows.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
 type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;

@@ -1,6 +1,7 @@
 -- Users with a stream. a: 1 retention (ms); 2 how many at most; 3 exclusive: the user to go on from, or ''. Returns {now, time of what was
 -- dropped early of any user or false, user, how many streams...}; false where more is due to be forgotten than one act takes: ask again.
--- class: settle
+-- class: allow_oom
+-- needs: lib-history, lib-history-reads
 acts['history-users'] = function(a)
   if lib.history_sweep(tonumber(a[1]), lib.history_due) then return false end
   local evicted = call('ZREVRANGE', key('evicted'), 0, 0, 'WITHSCORES')

@@ -3,7 +3,7 @@ import type { DeliveryFilter, DeliveryInspector } from '../../../core/delivery/i
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../../core/page.ts';
 import { getCommands } from '../commands/get.ts';
 import type { RedisParts } from '../parts.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 
 /** Names that a filtered listing reads at once. */

@@ -3,7 +3,8 @@ import { DELIVERY_SAMPLE, SCOPE_HOLDERS } from '../../../core/limits.ts';
 import type { PageRequest, Scan } from '../../../core/page.ts';
 import type { RedisParts } from '../parts.ts';
 import { createInspectorList } from './list.ts';
-import { decodeCommandOr, listOf } from '../commands/record.ts';
+import { decodeCommandOr } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { Reply } from '../types.ts';
 

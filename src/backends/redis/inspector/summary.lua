@@ -1,7 +1,8 @@
 -- Counts of commands, and those that fall due soonest.
 -- a: 1 at most how many of these.
 -- Returns {now, commands with a record, commands that are due, then the hashes of the soonest, each followed by when}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-commands
 acts['inspector-summary'] = function(a)
   lib.commands_sweep()
   local over = call('ZCOUNT', key('ended'), '-inf', text(now))

@@ -3,6 +3,7 @@
 -- Returns {'attached', epoch, lost}; or {'taken'}: another live process holds the id; or {'reap', 0, lost}: what an earlier boot held is to be
 -- cleared away first. `lost` is 1 where the store forgot that epoch.
 -- class: grow
+-- needs: lib-nodes-reap
 acts['nodes-attach'] = function(a)
   local node, boot, lease = a[1], a[2], tonumber(a[3])
   local name = key('node', node)

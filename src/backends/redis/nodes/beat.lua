@@ -2,7 +2,8 @@
 -- a: node; boot; lease, ms; report, JSON, or '' where another partition has it; how long history is kept, ms.
 -- Returns false: this boot holds the id no more; or '1' where the lease had run out and holds again, else '', and then the nodes to be reaped. None are named before the beats of this node came without a
 -- gap for as long as a lease: a pause of Redis ends every lease at once, and must not make the first to wake the end of all others.
--- class: settle
+-- class: allow_oom
+-- needs: lib-nodes, lib-nodes-reap
 acts['nodes-beat'] = function(a)
   local node, boot, lease = a[1], a[2], tonumber(a[3])
   local name = key('node', node)

@@ -1,7 +1,8 @@
 -- Commands past their connect deadline or deadline, oldest first. Changes nothing of them; what names a record that is gone goes.
 -- a: how many at most.
 -- Returns for each: {since when, user, client, command}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-commands
 acts['nodes-due'] = function(a)
   local found = {}
   local due = call('ZRANGEBYSCORE', key('due'), '-inf', text(now), 'WITHSCORES', 'LIMIT', 0, a[1])

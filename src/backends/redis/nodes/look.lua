@@ -1,6 +1,6 @@
 -- The nodes of the partition.
 -- Returns {now, {node, end of its lease (0: it is cleared away; 1: it leaves), ...}, {node that died and is still listed, ...}}.
--- class: settle
+-- class: allow_oom
 acts['nodes-look'] = function()
   return {
     text(now),

@@ -1,6 +1,6 @@
 import { NODE_SILENT_MS } from '../../../core/limits.ts';
 import type { RedisParts } from '../parts.ts';
-import { fieldsOf, listOf } from '../commands/record.ts';
+import { fieldsOf, listOf } from '../replies.ts';
 
 /** What `nodes-reap` sets as the lease of a node that gives its id back. */
 const LEAVING = 1;

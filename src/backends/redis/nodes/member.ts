@@ -6,7 +6,7 @@ import type { RedisParts } from '../parts.ts';
 import { readMailbox } from './mailbox.ts';
 import { createReaper, type Reaper } from './reaper.ts';
 import { decodeRow, encodeReport, type RawRow } from './rows.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import type { Verdict } from '../types.ts';
 
 /** The partition that holds what the nodes say of themselves; they stand in each with their lease and their mailbox. */

@@ -1,7 +1,8 @@
 -- Puts a row into a node's mailbox.
 -- a: node; kind; then name and value of each field.
 -- Returns 1; 0: no such node is attached.
--- class: settle
+-- class: allow_oom
+-- needs: lib-nodes
 acts['nodes-post'] = function(a)
   local fields = {}
   for i = 3, #a, 2 do fields[a[i]] = a[i + 1] end

@@ -3,7 +3,8 @@
 -- time; what its links were running is left to the same instance and to the deadline.
 -- a: node; boot, '' for one of another process: that is cleared away only when its lease is over.
 -- Returns {1: more is left, or 0: nothing is, or it lives; the rows, as flat lists, of the links that this act found lost}.
--- class: settle
+-- class: allow_oom
+-- needs: lib-nodes-reap
 acts['nodes-reap'] = function(a)
   local node, boot = a[1], given(a[2])
   local lease = call('ZSCORE', key('nodes'), node)

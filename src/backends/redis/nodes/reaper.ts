@@ -1,7 +1,7 @@
 import type { Connection } from '../../../core/connections/connection.ts';
 import { decodeConnection } from '../connections/rows.ts';
 import type { RedisParts } from '../parts.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 
 export type ReaperOptions = {
   readonly parts: Pick<RedisParts, 'store' | 'log'>;

@@ -1,6 +1,7 @@
 import type { DispatcherNode, MailboxRow, NodeReport } from '../../../core/delivery/nodes.ts';
 import type { JsonText } from '../../../core/json.ts';
-import { decodeCommand, encodeCommand, fieldsOf } from '../commands/record.ts';
+import { decodeCommand, encodeCommand } from '../commands/record.ts';
+import { fieldsOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
 /** A row as it stands in a mailbox, before a large result is fetched. */

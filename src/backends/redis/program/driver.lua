@@ -27,7 +27,7 @@ while at <= #ARGV do
     arguments = {}
     for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
   end
-  if grouping and not grouped[ARGV[at]] then settle() end
+  if grouping and not grouped[ARGV[at]] then flush() end
   grouping = grouped[ARGV[at]] or false
   local ok, reply = pcall(act, arguments)
   if ok then
@@ -39,5 +39,5 @@ while at <= #ARGV do
   end
   at = at + 2 + count
 end
-settle()
+flush()
 return replies

@@ -34,7 +34,7 @@ local function write(name)
 end
 
 -- Everything is written now, and what was read is not believed any more.
-local function settle()
+local function flush()
   local last = ends
   ends = {}
   for _, run in ipairs(last) do run() end
@@ -106,7 +106,7 @@ local function fact(name, read)
   return value
 end
 
--- Runs at the end of the call, or now. Everything that is put off so is written by `settle`.
+-- Runs at the end of the call, or now. Everything that is put off so is written by `flush`.
 local function atEnd(run)
   if grouping then ends[#ends + 1] = run else run() end
 end

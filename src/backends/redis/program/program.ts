@@ -1,68 +1,94 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-
-/**
- * `grow`: the act may need memory that Redis has not: a full Redis refuses it whole. `settle`: it ends or frees something, and runs even
- * then.
- */
-export type ActClass = 'grow' | 'settle';
+import { readdirSync } from 'node:fs';
+import { readLuaFile, type ActClass, type LuaFile } from './lua-file.ts';
 
 export type Program = { readonly source: string; readonly sha: string };
 
 /**
- * The acts by name, and the one program of each class: both hold every act, and differ in what Redis lets them do when it is full. `small`:
- * the same with the acts of `grouped` alone, for calls of no others: a call pays for each function that its program defines.
+ * The acts by name, and the programs that run them. Redis pays for each function that a script defines, so a call runs
+ * the smallest program that has its acts.
  */
 export type Programs = {
   readonly classOf: ReadonlyMap<string, ActClass>;
-  readonly grouped: ReadonlySet<string>;
-  readonly of: Readonly<Record<ActClass, Program>>;
-  readonly small: Readonly<Record<ActClass, Program>>;
+  /** The program for a call of these acts, all of one class: of the one act, of all grouped acts, or of every act. */
+  programFor(names: readonly string[]): Program;
 };
 
-const FOLDER = new URL('./lua/', import.meta.url);
-/** What acts in `grouped` need of what the rooms share. */
-const SMALL = /^lib-(commands|dedup|history|history-reads|nodes|record|waiters)\.lua$/;
-const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', settle: '#!lua flags=allow-oom' };
+const OWN = new URL('../', import.meta.url);
+const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', allow_oom: '#!lua flags=allow-oom' };
 
 /**
- * Puts the program together: prelude, what groups the writes of a call, what the rooms share (`lib-*.lua`), the acts (`<room>-<verb>.lua`, each with a line
- * `-- class: grow` or `-- class: settle`), and the frame that runs them. All but the libraries and acts are always ours.
+ * Reads the acts from the room folders of `root` (`<room>/<verb>.lua` is the act `<room>-<verb>`). Libraries
+ * (`lib-*.lua`) come from there too, and from this backend's own folders. Throws if a header is not understood.
  */
-export function loadPrograms(folder: URL = FOLDER): Programs {
-  const own = (name: string): URL => new URL(name, name.includes('-') ? folder : FOLDER);
-  const read = (name: string): string => readFileSync(own(name), 'utf8');
-  const names = readdirSync(folder)
-    .filter((name) => name.endsWith('.lua'))
-    .sort();
-  const libraries = names.filter((name) => name.startsWith('lib-'));
-  const acts = names.filter((name) => name.includes('-') && !name.startsWith('lib-'));
-  const classOf = new Map<string, ActClass>();
-  for (const name of acts) classOf.set(nameOf(name), classIn(name, read(name)));
-  const grouped = acts.filter((name) => read(name).includes(`grouped['${nameOf(name)}'] = true`));
-  const programs = (parts: readonly string[]): Programs['of'] => {
-    const body = ['prelude.lua', 'group.lua', ...parts, 'driver.lua'].map(read).join('\n');
-    return { grow: program(FLAGS.grow, body), settle: program(FLAGS.settle, body) };
+export function loadPrograms(root: URL = OWN): Programs {
+  const files =
+    root.href === OWN.href ? readFolders(OWN) : [...readFolders(OWN).filter(isLibrary), ...readFolders(root)];
+  const libraries = new Map(files.filter(isLibrary).map((file) => [file.name, file]));
+  const acts = new Map(files.filter((file) => !isLibrary(file)).map((file) => [file.name, file]));
+  const classOf = new Map([...acts].map(([name, { actClass }]) => [name, actClass ?? fail(`${name} states no class`)]));
+  const grouped = [...acts.values()].filter((act) => act.grouped);
+  const known = new Map<string, Program>();
+  const build = (key: string, wanted: readonly LuaFile[], actClass: ActClass): Program => {
+    const found = known.get(key) ?? compile(FLAGS[actClass], [...neededBy(wanted, libraries), ...wanted]);
+    known.set(key, found);
+    return found;
   };
   return {
     classOf,
-    grouped: new Set(grouped.map(nameOf)),
-    of: programs([...libraries, ...acts]),
-    small: programs([...libraries.filter((name) => SMALL.test(name)), ...grouped]),
+    programFor(names) {
+      const [first = ''] = names;
+      const actClass = classOf.get(first) ?? fail(`There is no act "${first}".`);
+      const act = acts.get(first);
+      if (act && names.every((name) => name === first)) return build(first, [act], actClass);
+      if (names.every((name) => acts.get(name)?.grouped)) return build(`${actClass} grouped`, grouped, actClass);
+      return build(`${actClass} all`, [...acts.values()], actClass);
+    },
   };
 }
 
-function nameOf(file: string): string {
-  return file.replace(/\.lua$/, '');
+/** The libraries that these files need, directly or through another, in order of name. */
+function neededBy(files: readonly LuaFile[], libraries: ReadonlyMap<string, LuaFile>): readonly LuaFile[] {
+  const found = new Map<string, LuaFile>();
+  const add = (name: string): void => {
+    if (found.has(name)) return;
+    const library = libraries.get(name) ?? fail(`There is no Lua library "${name}".`);
+    found.set(name, library);
+    library.needs.forEach(add);
+  };
+  for (const { needs } of files) needs.forEach(add);
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function classIn(name: string, text: string): ActClass {
-  const found = /^-- class: (grow|settle)$/m.exec(text)?.[1];
-  if (found !== 'grow' && found !== 'settle') throw new Error(`${name} names no class`);
-  return found;
-}
-
-function program(flags: string, body: string): Program {
-  const source = `${flags}\n${body}`;
+function compile(flags: string, files: readonly LuaFile[]): Program {
+  const frame = (name: string): string => readLuaFile(new URL(`./${name}.lua`, import.meta.url), name).text;
+  const marks = files.filter((file) => file.grouped).map(({ name }) => `grouped['${name}'] = true`);
+  const body = [frame('prelude'), frame('group'), ...files.map(({ text }) => text), ...marks, frame('driver')];
+  const source = `${flags}\n${body.join('\n')}`;
   return { source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+function readFolders(root: URL): readonly LuaFile[] {
+  const rooms = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== 'program')
+    .map(({ name }) => name)
+    .sort();
+  return rooms.flatMap((room) =>
+    readdirSync(new URL(`${room}/`, root))
+      .filter((file) => file.endsWith('.lua'))
+      .sort()
+      .map((file) => {
+        const base = file.slice(0, -'.lua'.length);
+        const name = base.startsWith('lib-') ? base : `${room}-${base}`;
+        return readLuaFile(new URL(`${room}/${file}`, root), name);
+      }),
+  );
+}
+
+function isLibrary({ name }: LuaFile): boolean {
+  return name.startsWith('lib-');
+}
+
+function fail(message: string): never {
+  throw new Error(message);
 }

@@ -2,6 +2,7 @@
 -- a: 1 session hash; 2 grants of a session; the grant: 3 id; 4 parent or ''; 5 ttl (ms) or ''; 6 token hash; 7 what it lets (JSON)
 -- Returns its life and what it lets, 'gone' (the session or the parent is over, or there is none), or 'full'.
 -- class: grow
+-- needs: lib-sites
 acts['sites-add-grant'] = function(a)
   local sh, id = a[1], a[3]
   local row = lib.sites_session(sh)

@@ -1,7 +1,8 @@
 -- Closes a session; the time of the first close stays.
 -- a: 1 session hash; 2 how long one that is over is kept (ms)
 -- Returns its row; false when there is none.
--- class: settle
+-- class: allow_oom
+-- needs: lib-sites
 acts['sites-close'] = function(a)
   local row = lib.sites_session(a[1])
   if not row then return false end

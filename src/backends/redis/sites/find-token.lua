@@ -1,7 +1,8 @@
 -- Finds the grant of a token.
 -- a: 1 token hash
 -- Returns the grant's id and the row of its session; false when there is none.
--- class: settle
+-- class: allow_oom
+-- needs: lib-sites
 acts['sites-find-token'] = function(a)
   local found = call('GET', key('token', a[1]))
   if not found then return false end

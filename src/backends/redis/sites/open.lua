@@ -3,6 +3,7 @@
 --    the grant: 9 id; 10 parent or ''; 11 ttl (ms) or ''; 12 token hash; 13 what it lets (JSON)
 -- Returns the session's row, 'gone' (there is no such site), or 'full'.
 -- class: grow
+-- needs: lib-sites
 acts['sites-open'] = function(a)
   local sh, site, kept, most = a[1], a[5], tonumber(a[7]), tonumber(a[8])
   local known = lib.sites_session(sh)

@@ -2,6 +2,7 @@
 -- a: 1 ticket hash; 2 session hash; 3 session; 4 grant; 5 when its holder's own right ends (ms) or ''; 6 ttl (ms); 7 tickets of a session
 -- Returns when it expires, 'gone' (the session is over, or there is none), or 'full'.
 -- class: grow
+-- needs: lib-sites
 acts['sites-put-ticket'] = function(a)
   local row = lib.sites_session(a[2])
   if not row or not lib.sites_open(row) then return 'gone' end

@@ -1,7 +1,8 @@
 -- Reads sessions.
 -- a: session hashes
 -- Returns for each its row, or false.
--- class: settle
+-- class: allow_oom
+-- needs: lib-sites
 acts['sites-read-sessions'] = function(a)
   local rows = {}
   for i, sh in ipairs(a) do

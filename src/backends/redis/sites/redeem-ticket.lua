@@ -1,7 +1,8 @@
 -- Takes a ticket: the first time before it expires, and from then on for as long as its session is kept.
 -- a: 1 ticket hash; 2 redeemed tickets of a session
 -- Returns its row; false when there is none, or it came too late.
--- class: settle
+-- class: allow_oom
+-- needs: lib-sites
 acts['sites-redeem-ticket'] = function(a)
   local ticket = hash(key('ticket', a[1]))
   if not ticket then return false end

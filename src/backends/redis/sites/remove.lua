@@ -1,7 +1,8 @@
 -- Removes a site and closes its sessions that are not over.
 -- a: 1 site hash; 2 its member: user NUL site; 3 how long sessions that are over are kept (ms)
 -- Returns definition, registeredAt, and the ids of the sessions closed, in no order; false when there is no such site.
--- class: settle
+-- class: allow_oom
+-- needs: lib-sites
 acts['sites-remove'] = function(a)
   local name, kept = key('site', a[1]), tonumber(a[3])
   local found = call('HMGET', name, 'definition', 'registeredAt')

@@ -1,7 +1,8 @@
 -- Revokes a grant and all that came from it.
 -- a: 1 session hash; 2 grant
 -- Returns the ids newly revoked, in the order given; false when there is no such grant.
--- class: settle
+-- class: allow_oom
+-- needs: lib-sites
 acts['sites-revoke-grant'] = function(a)
   local row = lib.sites_session(a[1])
   local lives = row and lib.sites_lives(row) or {}

@@ -1,7 +1,7 @@
 import type { Grant, SiteSession } from '../../../core/sites/session.ts';
 import type { Site } from '../../../core/sites/site.ts';
 import type { NewGrant, NewSite, Ticket } from '../../../core/sites/store.ts';
-import { fieldsOf } from '../commands/record.ts';
+import { fieldsOf } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
 const LIFE = 'life:';

@@ -1,6 +1,7 @@
 -- Keeps a payload. a: 1 name; 2 expiry; 3 bytes; 4 bytes of all at most; 5 text. Returns 1, or 0 where there is no room.
 -- class: grow
-acts['history-spill-put'] = function(a)
+-- needs: lib-spill
+acts['spill-put'] = function(a)
   local name, bytes = key('payload', a[1]), tonumber(a[3])
   if call('EXISTS', name) == 1 then return 1 end
   lib.spill_sweep(8)

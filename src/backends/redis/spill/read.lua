@@ -1,6 +1,6 @@
 -- A payload. a: 1 name; 2 expiry. Returns {'present', text}, {'expired'} or {'unavailable'}: there is none of this name and expiry.
--- class: settle
-acts['history-spill-read'] = function(a)
+-- class: allow_oom
+acts['spill-read'] = function(a)
   if tonumber(a[2]) <= now then return { 'expired' } end
   local value = call('GET', key('payload', a[1]))
   local lead = a[2] .. ' '

@@ -7,7 +7,7 @@ import { SPILL_BYTES } from '../../../core/limits.ts';
 import type { Shares } from '../../../core/shares/shares.ts';
 import { full } from '../../spill/full.ts';
 import { createCountedPuts } from './counted.ts';
-import { listOf } from '../commands/record.ts';
+import { listOf } from '../replies.ts';
 import { partitionOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
@@ -39,19 +39,19 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
       const bytes = utf8Length(text);
       counted.check(userId, bytes);
       const args = [name, expiresAt, bytes, bound, text];
-      const taken = await store.act(placeOf(name), 'history-spill-put', args).catch(unlessOutOfMemory);
+      const taken = await store.act(placeOf(name), 'spill-put', args).catch(unlessOutOfMemory);
       if (taken !== 1) throw full();
       counted.add({ name, userId, bytes, expiresAt });
       return { name, bytes, sha256: sha256(text), expiresAt };
     },
     async discard({ name, bytes }) {
       counted.remove(name);
-      if (NAME.test(name)) await store.act(placeOf(name), 'history-spill-discard', [name, bytes]);
+      if (NAME.test(name)) await store.act(placeOf(name), 'spill-discard', [name, bytes]);
     },
     async read(ref) {
       const { name, expiresAt } = ref;
       if (!NAME.test(name) || !Number.isFinite(expiresAt)) return { state: 'unavailable' };
-      const [state, text] = listOf(await store.act(placeOf(name), 'history-spill-read', [name, expiresAt]));
+      const [state, text] = listOf(await store.act(placeOf(name), 'spill-read', [name, expiresAt]));
       return state === 'present' ? whole(ref, String(text), sha256) : stateOf(state === 'expired');
     },
     async clean() {
@@ -72,7 +72,7 @@ function whole(ref: SpillRef, text: string, sha256: (text: string) => string): S
 
 async function cleanOne(store: Store, partition: number): Promise<number> {
   for (let removed = 0; ;) {
-    const some = Number(await store.act(partition, 'history-spill-clean', [CLEANED]));
+    const some = Number(await store.act(partition, 'spill-clean', [CLEANED]));
     removed += some;
     if (some < CLEANED) return removed;
   }

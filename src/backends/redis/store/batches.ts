@@ -1,5 +1,5 @@
 import { CallboardError } from '../../../core/errors.ts';
-import type { ActClass, Program, Programs } from '../program/program.ts';
+import type { Program, Programs } from '../program/program.ts';
 import { unavailable, type Client, type Identity, type Reply, type Verdict } from '../types.ts';
 
 /** Acts of one call, and characters of their arguments: so much runs in some 2 ms, and Redis serves nobody else meanwhile. */
@@ -32,7 +32,7 @@ export type Batches = {
 /** Gathers the acts of a tick: those of one partition and class go as one call of the program, or a few where they are many. */
 export function createBatches(options: BatchOptions): Batches {
   const { programs } = options;
-  const queues = new Map<string, { partition: number; of: ActClass; asked: Asked[] }>();
+  const queues = new Map<string, { partition: number; asked: Asked[] }>();
   const callers = new Map<number, Caller>();
   const listeners: ((partition: number, verdict: Verdict) => void)[] = [];
   let scheduled = false;
@@ -40,10 +40,9 @@ export function createBatches(options: BatchOptions): Batches {
     scheduled = false;
     const all = [...queues.values()];
     queues.clear();
-    for (const { partition, of, asked } of all)
+    for (const { partition, asked } of all)
       for (const part of parts(asked)) {
-        const small = part.every(({ name }) => programs.grouped.has(name));
-        const program = (small ? programs.small : programs.of)[of];
+        const program = programs.programFor(part.map(({ name }) => name));
         const call = { partition, program, asked: part, caller: callers.get(partition) };
         void run(options, call).then((verdict) => {
           if (verdict) for (const listener of listeners) listener(partition, verdict);
@@ -56,7 +55,7 @@ export function createBatches(options: BatchOptions): Batches {
       if (!of) throw new Error(`There is no act "${name}".`);
       const { promise, resolve, reject } = Promise.withResolvers<Reply>();
       const place = `${partition} ${of}`;
-      const queue = queues.get(place) ?? { partition, of, asked: [] };
+      const queue = queues.get(place) ?? { partition, asked: [] };
       queues.set(place, queue);
       queue.asked.push({ name, args: args.map((arg) => (arg === null ? '' : String(arg))), resolve, reject });
       if (!scheduled) setImmediate(flush);

@@ -3,7 +3,8 @@
 -- long results are shown, ms.
 -- Returns {'unknown'}; {'full'}; {'satisfied', record, result or false, now}; {'waiting', record, the wait's row}.
 -- class: grow
-grouped['waiters-attach'] = true
+-- needs: lib-commands, lib-record, lib-waiters
+-- grouped: yes
 acts['waiters-attach'] = function(a)
   local kh, rpcId, waitFor = a[1], a[2], a[4]
   local rec = lib.commands_load(kh)

@@ -2,7 +2,8 @@
 -- a: kind of the index; its hash, or ''; after which place, or ''; how many to find at most; how many to look at; then the filter, each
 --    '' for any: least age, ms; client; node of the target; node of the caller.
 -- Returns the place come to, or false at the end; then the places found.
--- class: settle
+-- class: allow_oom
+-- needs: lib-waiters
 acts['waiters-find'] = function(a)
   local first, budget = tonumber(a[4]), tonumber(a[5])
   local client, node, caller = given(a[7]), given(a[8]), given(a[9])

@@ -1,5 +1,6 @@
 -- Waiters: callers that wait on a command. A row stands in the hash of its command, and by its place (when it came, then in which order)
 -- in the indexes: so listings begin after a place, and no row moves.
+-- needs: lib-commands, lib-nodes, lib-record
 
 -- Whether the record has come as far as is waited for.
 lib.commands_satisfied = function(waitFor, rec)

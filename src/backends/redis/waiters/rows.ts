@@ -1,7 +1,8 @@
 import type { Command } from '../../../core/delivery/command.ts';
 import type { WaitFor, Waiter } from '../../../core/delivery/waiter.ts';
 import type { PendingWait } from '../../../core/delivery/waiters.ts';
-import { decodeCommandOr, fieldsOf, type Fields } from '../commands/record.ts';
+import { decodeCommandOr } from '../commands/record.ts';
+import { fieldsOf, type Fields } from '../replies.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadCommand, Reply } from '../types.ts';
 
@@ -60,7 +61,7 @@ export function texts(reply: Reply | undefined): readonly string[] {
   return Array.isArray(reply) ? (reply as readonly Reply[]).map(String) : [];
 }
 
-/** A row's text: `waiters_text` of lua/lib-waiters.lua writes it. */
+/** A row's text: `waiters_text` of waiters/lib-waiters.lua writes it. */
 function stored(row: string): Stored {
   const [place = '', , , callerNodeId = '', waitFor = '', createdAt = '', timesOutAt = ''] = row.split('\0');
   return { place, callerNodeId, waitFor: waitFor as WaitFor, createdAt, timesOutAt };

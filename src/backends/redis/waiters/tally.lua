@@ -2,7 +2,8 @@
 -- a: kind of the index; its hash, or ''; after which place, or ''; how many to look at; then the filter, each '' for any: least age, ms;
 --    client; node of the target; node of the caller.
 -- Returns how many were looked at; the place come to, or false at the end; then node ('' for none) and count in turn.
--- class: settle
+-- class: allow_oom
+-- needs: lib-waiters
 acts['waiters-tally'] = function(a)
   local limit = tonumber(a[4])
   local client, node, caller = given(a[6]), given(a[7]), given(a[8])
