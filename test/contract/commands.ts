@@ -53,6 +53,29 @@ export function commandContract(name: string, make: MakeBench): void {
         ]);
       });
 
+      it('records who invoked the command first, and the trace context that was given', async () => {
+        await bind();
+        const first = {
+          caller: { kind: 'admin', name: 'ops' },
+          traceFlags: '01',
+          traceState: 'vendor=1,other=2',
+        } as const;
+        await admit('c1', first);
+        await admit('c1', {
+          caller: { kind: 'user', name: 'alice' },
+          traceFlags: null,
+          traceState: null,
+          traceId: null,
+        });
+        expect(await read(bench, 'c1')).toMatchObject({ ...first, traceId: 't1', parentSpanId: 's1' });
+        await admit('c2', { caller: { kind: 'grant', name: 'g1' }, traceFlags: null, traceState: null });
+        expect(await read(bench, 'c2')).toMatchObject({
+          caller: { kind: 'grant', name: 'g1' },
+          traceFlags: null,
+          traceState: null,
+        });
+      });
+
       it('queues a command for a live client and posts it to its node once', async () => {
         const node = await openNode(bench);
         await bind();

@@ -177,6 +177,10 @@ describe('an action of a site', () => {
     const first = await act(at, { command_id: 'c1', params: { text: 'a' } });
     const again = await act(at, { command_id: 'c1', params: { text: 'a' } });
     expect([again.status, again.json?.['result']]).toEqual([200, first.json?.['result']]);
+    const recorded =
+      '{ command(userId: "alice", clientId: "desk", commandId: "c1") { delivery { caller { kind name } } } }';
+    const { data } = await at.graphql(recorded, { requester: 'admin' });
+    expect(data?.['command'].delivery.caller).toEqual({ kind: 'GRANT', name: at.session.grant_id });
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'viewer');
     at.know('guest', String(given.json?.['token']));
     for (const requester of ['guest', 'alice'])

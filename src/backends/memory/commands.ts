@@ -110,7 +110,8 @@ function refuse(acts: Acts, request: AdmitRequest, client: Entry['client']): Adm
 }
 
 function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
+  const { caller, traceId, parentSpanId, traceFlags, traceState } = request;
   const connectDeadline = now + request.connectWithinMs;
   return {
     userId,
@@ -120,8 +121,11 @@ function newCommand(request: AdmitRequest, binding: Binding | null, now: number)
     digest,
     scopeId,
     namedInstanceId,
+    caller,
     traceId,
     parentSpanId,
+    traceFlags,
+    traceState,
     version: 1,
     stage: binding ? 'queued' : 'admitted',
     lastProvenStage: binding ? 'queued' : 'admitted',

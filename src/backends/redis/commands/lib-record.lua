@@ -5,11 +5,12 @@
 -- the order of commands_parse, then what was asked for, all with a NUL behind them; so no field holds one. Absent is false, or nil.
 -- Every act reads and writes records: their fields are written out, since a loop over names costs several times as much.
 lib.commands_pattern = '^' .. string.rep('(%Z*)%z', 29) .. '()'
-lib.commands_asked_pattern = '^' .. string.rep('(%Z*)%z', 14) .. '$'
+lib.commands_asked_pattern = '^' .. string.rep('(%Z*)%z', 18) .. '$'
 -- What was asked for is looked into only where it is needed.
 lib.commands_later = {
   kh = true, ch = true, uh = true, sh = true, sth = true, userId = true, clientId = true, commandId = true, action = true,
   digest = true, scopeId = true, namedInstanceId = true, traceId = true, parentSpanId = true,
+  callerKind = true, callerName = true, traceFlags = true, traceState = true,
 }
 lib.commands_lazy = {
   __index = function(rec, field)
@@ -22,13 +23,16 @@ lib.commands_lazy = {
 lib.commands_asked = function(rec)
   setmetatable(rec, nil)
   local
-    kh, ch, uh, sh, sth, userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId
+    kh, ch, uh, sh, sth, userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId,
+    callerKind, callerName, traceFlags, traceState
     = string.match(rec.asked, lib.commands_asked_pattern)
   rec.kh = kh ~= '' and kh; rec.ch = ch ~= '' and ch; rec.uh = uh ~= '' and uh; rec.sh = sh ~= '' and sh;
   rec.sth = sth ~= '' and sth; rec.userId = userId ~= '' and userId; rec.clientId = clientId ~= '' and clientId;
   rec.commandId = commandId ~= '' and commandId; rec.action = action ~= '' and action; rec.digest = digest ~= '' and digest;
   rec.scopeId = scopeId ~= '' and scopeId; rec.namedInstanceId = namedInstanceId ~= '' and namedInstanceId;
   rec.traceId = traceId ~= '' and traceId; rec.parentSpanId = parentSpanId ~= '' and parentSpanId
+  rec.callerKind = callerKind ~= '' and callerKind; rec.callerName = callerName ~= '' and callerName
+  rec.traceFlags = traceFlags ~= '' and traceFlags; rec.traceState = traceState ~= '' and traceState
   return rec
 end
 

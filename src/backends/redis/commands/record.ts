@@ -1,6 +1,7 @@
 import { CallboardError } from '../../../core/errors.ts';
 import type {
   Command,
+  CommandCaller,
   ExecutionEvidence,
   LateEvidence,
   Outcome,
@@ -22,7 +23,7 @@ const FIELDS = [
 /** What was asked for: it follows. */
 const ASKED = [
   ...['kh', 'ch', 'uh', 'sh', 'sth', 'userId', 'clientId', 'commandId', 'action', 'digest', 'scopeId'],
-  ...['namedInstanceId', 'traceId', 'parentSpanId'],
+  ...['namedInstanceId', 'traceId', 'parentSpanId', 'callerKind', 'callerName', 'traceFlags', 'traceState'],
 ];
 const PLACES: ReadonlyMap<string, number> = new Map([...FIELDS, ...ASKED].map((name, at) => [name, at]));
 
@@ -39,7 +40,8 @@ export function encodeCommand(command: Command): string {
     if (value === null) return [name, null];
     return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
   });
-  return encode([...FIELDS, ...ASKED], Object.fromEntries(texts));
+  const { kind: callerKind, name: callerName } = command.caller;
+  return encode([...FIELDS, ...ASKED], { ...Object.fromEntries(texts), callerKind, callerName });
 }
 
 function encode(names: readonly string[], values: Values): string {
@@ -77,6 +79,9 @@ export function decodeCommand(record: Fields): Command {
     recoveredFromNodeId: maybe('recoveredFromNodeId'),
     traceId: maybe('traceId'),
     parentSpanId: maybe('parentSpanId'),
+    caller: { kind: text('callerKind') as CommandCaller['kind'], name: text('callerName') },
+    traceFlags: maybe('traceFlags'),
+    traceState: maybe('traceState'),
     admittedAt: number('admittedAt'),
     queuedAt: stamp('queuedAt'),
     dispatchedAt: stamp('dispatchedAt'),

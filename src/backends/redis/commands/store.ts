@@ -52,7 +52,8 @@ async function admit(parts: Admitting, request: AdmitRequest): Promise<AdmitResu
 
 /** What a record holds from the first: what was asked for, and the hashes that its keys have. */
 function askedOf(store: Store, request: AdmitRequest): string {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, caller } = request;
+  const { traceId, parentSpanId, traceFlags, traceState } = request;
   const hashes = {
     kh: commandHash(store, request),
     ch: store.hash(userId, clientId),
@@ -60,6 +61,7 @@ function askedOf(store: Store, request: AdmitRequest): string {
     sh: store.hash(scopeId),
     sth: store.hash(userId, clientStream(clientId)),
   };
-  const asked = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId };
-  return encodeAsked({ ...hashes, ...asked });
+  const asked = { userId, clientId, commandId, action, digest, scopeId, namedInstanceId };
+  const traced = { traceId, parentSpanId, traceFlags, traceState };
+  return encodeAsked({ ...hashes, ...asked, ...traced, callerKind: caller.kind, callerName: caller.name });
 }

@@ -4,7 +4,7 @@ import { rootOf } from '../keys.ts';
 import type { Store } from '../store/store.ts';
 
 /** How things lie in Redis. Whoever changes it so that older nodes would misread raises it. */
-export const SCHEMA = 3;
+export const SCHEMA = 4;
 
 export type Namespace = {
   /** Signs the cursors of the deployment: every node reads those of every other. */
