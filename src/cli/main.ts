@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   demo: async () => (await import('./demo.ts')).demo,
   token: async () => (await import('./token.ts')).token,
   'spill-clean': async () => (await import('./spill-clean.ts')).spillClean,
+  healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
   schema: async () => (await import('./schema.ts')).schema,
 };
 
@@ -44,6 +45,10 @@ function report(error: unknown, io: Io): number {
   }
   if (error instanceof CallboardError && error.code === 'store_unavailable') {
     io.complain(`callboard cannot start: ${error.message} (${reasonOf(error.cause)})\n`);
+    return EXIT.failed;
+  }
+  if (error instanceof Error && error.name === 'HealthError') {
+    io.complain(`${error.message}\n`);
     return EXIT.failed;
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

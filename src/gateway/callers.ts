@@ -3,6 +3,7 @@
  * calls.
  */
 import { requireScope, type Principal } from '../core/auth/principal.ts';
+import { ChurnMap } from '../core/churn.ts';
 import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
@@ -44,7 +45,7 @@ class AbortFlag implements HangUp {
 /** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
 export class Callers {
   readonly #options: CallersOptions;
-  readonly #unanswered = new Map<string, AbortFlag>();
+  readonly #unanswered = new ChurnMap<string, AbortFlag>();
 
   constructor(options: CallersOptions) {
     this.#options = options;

@@ -1,4 +1,5 @@
 /** Handles what clients report about their commands, and recognizes reports that nobody expects. */
+import { ChurnMap } from '../core/churn.ts';
 import type { Command } from '../core/delivery/command.ts';
 import type { FinishResult } from '../core/delivery/commands.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
@@ -45,7 +46,7 @@ export class Reports {
   readonly #writer: FrameWriter;
   readonly #limits: FrameLimits;
   /** Created with the first command. */
-  #window: Map<string, 'written' | 'acknowledged'> | null = null;
+  #window: ChurnMap<string, 'written' | 'acknowledged'> | null = null;
 
   constructor(writer: FrameWriter, limits: FrameLimits) {
     this.#writer = writer;
@@ -57,13 +58,11 @@ export class Reports {
    * solicited.
    */
   expect({ commandId }: Command): void {
-    const window = (this.#window ??= new Map());
+    const window = (this.#window ??= new ChurnMap());
     window.set(commandId, 'written');
     if (window.size <= REMEMBERED) return;
-    for (const oldest of window.keys()) {
-      window.delete(oldest);
-      break;
-    }
+    const [oldest] = window.first() ?? [];
+    if (oldest !== undefined) window.delete(oldest);
   }
 
   /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
