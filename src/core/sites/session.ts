@@ -33,7 +33,7 @@ export type SiteSession = SiteKey & {
   readonly grants: readonly Grant[];
 };
 
-/** The grant id that stands for the owner; no real grant has it. */
+/** The grant id that represents the owner; no real grant has it. */
 export const OWNER_GRANT = 'owner';
 
 /** The owner's unlimited grant, which lasts as long as the session. */
