@@ -5,7 +5,10 @@ export const DRIVE = z.object({ inFlight: z.number(), ms: z.number() });
 
 const LATENCIES = 1_000_000;
 
-/** Keeps so many calls in flight for so long; counts those that came back, the last ones after the time too. */
+/**
+ * Keeps this many calls in flight for this long. Counts the calls that returned, including those that return after the
+ * time.
+ */
 export async function drive(call: () => Promise<unknown>, { inFlight, ms }: z.infer<typeof DRIVE>) {
   const latencies = new Float64Array(LATENCIES);
   let count = 0;
