@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { encodeTexts } from '../../src/gateway/encode.ts';
 
-/** The messages in the bytes, by the letter of RFC 6455. */
+/** Parses the bytes into messages, strictly by RFC 6455. */
 function read(bytes: Buffer): string[] {
   const texts: string[] = [];
   for (let at = 0; at < bytes.length;) {

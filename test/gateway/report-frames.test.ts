@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseUp } from '../../src/protocol/frames.ts';
 
-/** The same JSON, but no longer written as the frames that come for each command are: it is read as any header. */
+/** The same JSON in another spelling than the frequent frames have, so that the general parser reads it. */
 function spaced(text: string): string {
   return text.replace('{', '{ ');
 }
