@@ -1,3 +1,4 @@
+/** Reads and checks the configuration of a relay. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { collectGiven, type Environment, type Given } from './config-given.ts';

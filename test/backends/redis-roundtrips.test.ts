@@ -34,7 +34,7 @@ const WAYS: readonly (readonly [name: string, fields: string, most: number])[] =
 const LIST = 2;
 const DEDUP = 2;
 const beyondList = (ways: typeof WAYS): number => ways.reduce((sum, [, , most]) => sum + most - LIST, LIST);
-/** Through all rooms that are reachable from a user, at once. */
+/** A query through every list that is reachable from a user. */
 const BRANCHES = WAYS.filter(([name]) => !name.includes('with actions'));
 const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.map(([, fields]) => fields).join(' ')} } } }`;
 

@@ -1,12 +1,13 @@
+/** Applies one report to what a client has reported. Pure functions. */
 import type { Connection } from '../../core/connections/connection.ts';
 import type { ReportedContext, ReportedWindow, WindowCounts } from '../../core/contexts/context.ts';
 import type { Report, ReportPart } from '../../core/contexts/store.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../core/limits.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
-import type { HeldContext, Site } from './contexts-sites.ts';
+import type { HeldContext, ClientReports } from './contexts-clients.ts';
 
-/** The site of this connection's instance before any report. */
-export function emptySite({ userId, clientId, instanceId, clientType }: Connection): Site {
+/** The reports of this connection's instance before its first report. */
+export function emptyReports({ userId, clientId, instanceId, clientType }: Connection): ClientReports {
   return {
     userId,
     clientId,
@@ -19,34 +20,34 @@ export function emptySite({ userId, clientId, instanceId, clientType }: Connecti
   };
 }
 
-/** Whether the site would stay within its bounds after the report. */
-export function fits(site: Site, { contexts, windows }: Report): boolean {
+/** Whether the client would stay within its bounds after the report. */
+export function fits(client: ClientReports, { contexts, windows }: Report): boolean {
   return (
-    sizeAfter(site.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
-    sizeAfter(site.windows, windows, windowIdOf) <= CLIENT_WINDOWS
+    sizeAfter(client.contexts, contexts, contextIdOf) <= CLIENT_CONTEXTS &&
+    sizeAfter(client.windows, windows, windowIdOf) <= CLIENT_WINDOWS
   );
 }
 
 /** Applies a report that fits. */
-export function take(site: Site, { contexts, windows }: Report, now: number): void {
-  const { userId, clientId, instanceId, clientType } = site;
+export function take(client: ClientReports, { contexts, windows }: Report, now: number): void {
+  const { userId, clientId, instanceId, clientType } = client;
   const stamp = { userId, clientId, instanceId, clientType, reportedAt: now };
   if (contexts) {
-    site.reportsContexts = true;
-    site.counts = null;
-    change(site.contexts, contexts, (reported) => {
-      const taskAssignedAt = assignedAt(site.contexts.get(reported.contextId), reported, now);
+    client.reportsContexts = true;
+    client.counts = null;
+    change(client.contexts, contexts, (reported) => {
+      const taskAssignedAt = assignedAt(client.contexts.get(reported.contextId), reported, now);
       return [reported.contextId, { ...stamp, ...reported, taskAssignedAt }];
     });
   }
-  if (windows) change(site.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
+  if (windows) change(client.windows, windows, (reported) => [reported.windowId, { ...stamp, ...reported }]);
 }
 
 /** The counts that the client's contexts give for a window; null if the client reports no contexts. */
-export function liveCounts(site: Site, windowId: string): WindowCounts | null {
-  if (!site.reportsContexts) return null;
-  site.counts ??= countByWindow(site.contexts.values());
-  return site.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
+export function liveCounts(client: ClientReports, windowId: string): WindowCounts | null {
+  if (!client.reportsContexts) return null;
+  client.counts ??= countByWindow(client.contexts.values());
+  return client.counts.get(windowId) ?? { workers: 0, idle: 0, busy: 0 };
 }
 
 /** Examines only the rows that the report names, not all that are held. */

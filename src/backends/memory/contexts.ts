@@ -1,3 +1,4 @@
+/** Core's ContextStore in one process. */
 import type { Clock } from '../../core/clock.ts';
 import { connectionStatus, isLive, type Connection } from '../../core/connections/connection.ts';
 import {
@@ -18,14 +19,14 @@ import type {
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { emptySite, fits, liveCounts, take } from './contexts-report.ts';
-import { startIn, type Site, type SiteFilter, type Sites } from './contexts-sites.ts';
+import { emptyReports, fits, liveCounts, take } from './contexts-report.ts';
+import { startIn, type ClientReports, type ClientFilter, type ReportsByClient } from './contexts-clients.ts';
 import type { SortedMap } from './sorted.ts';
 
 export type MemoryContextsOptions = {
   readonly clock: Clock;
-  readonly sites: Sites;
-  /** The client's row; forgets nothing, because the sites must not change while they are read. */
+  readonly clients: ReportsByClient;
+  /** The client's row; forgets nothing, because the clients must not change while they are read. */
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
@@ -34,16 +35,16 @@ export type MemoryContextsOptions = {
  * client's connection.
  */
 export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
-  const { sites } = options;
+  const { clients } = options;
   const contexts = (filter: ContextFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (site) => site.contexts });
+    rowsOf(options, { filter, after, of: (client) => client.contexts });
   const windows = (filter: WindowFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (site) => site.windows });
+    rowsOf(options, { filter, after, of: (client) => client.windows });
   const list = (filter: ContextFilter, page: PageRequest): Scan<ExecutionContext> =>
     scanSorted(contexts(filter, page.after), page, contextPosition, (context) => contextMatches(filter, context));
   const counted = (window: BrowserWindow): CountedWindow => {
-    const site = sites.get(window);
-    return { window, live: site ? liveCounts(site, window.windowId) : null };
+    const client = clients.get(window);
+    return { window, live: client ? liveCounts(client, window.windowId) : null };
   };
   const listWindows = (filter: WindowFilter, page: PageRequest): Scan<CountedWindow> => {
     const keep = (window: BrowserWindow): boolean => windowMatches(filter, window);
@@ -55,10 +56,10 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
       const connection = options.peek(key);
       const now = options.clock.now();
       if (!isLive(connection, now) || connection.epoch !== epoch) return 'fenced';
-      const site = sites.get(key) ?? emptySite(connection);
-      if (!fits(site, report)) return 'full';
-      take(site, report, now);
-      sites.add(site);
+      const client = clients.get(key) ?? emptyReports(connection);
+      if (!fits(client, report)) return 'full';
+      take(client, report, now);
+      clients.add(client);
       return 'taken';
     },
     list,
@@ -77,21 +78,21 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
 
 type Held = Omit<Reported, 'linkLost'>;
 type Reading<T> = {
-  readonly filter: SiteFilter;
+  readonly filter: ClientFilter;
   readonly after: Position | null;
-  readonly of: (site: Site) => SortedMap<T>;
+  readonly of: (client: ClientReports) => SortedMap<T>;
 };
 
 /** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */
 function* rowsOf<T extends Held>(
-  { clock, sites, peek }: MemoryContextsOptions,
+  { clock, clients, peek }: MemoryContextsOptions,
   { filter, after, of }: Reading<T>,
 ): Generator<T & { readonly linkLost: boolean }> {
-  for (const site of sites.from(filter, after)) {
-    const connection = peek(site);
+  for (const client of clients.from(filter, after)) {
+    const connection = peek(client);
     if (connection === null) continue;
     const linkLost = connectionStatus(connection, clock.now()) !== 'connected';
-    for (const row of of(site).values({ after: startIn(site, after) })) yield { ...row, linkLost };
+    for (const row of of(client).values({ after: startIn(client, after) })) yield { ...row, linkLost };
   }
 }
 

@@ -1,3 +1,4 @@
+/** Core's WaiterStore in one process. */
 import { ChurnMap } from '../../core/churn.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
@@ -21,8 +22,8 @@ import type { Mailboxes } from './nodes.ts';
 type Rows = { readonly size: number; values(): IterableIterator<WaiterRow> };
 
 /**
- * Unresolved waiters: of all users, and of each user and each client in the objects that the ledger has of them. Each map
- * is in the order of registration.
+ * Unresolved waiters: of all users, and of each user and each client in the ledger's objects for them. Each map is in
+ * the order of registration.
  */
 export class WaiterIndex {
   readonly all = new ChurnMap<string, WaiterRow>();

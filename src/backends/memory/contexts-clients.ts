@@ -1,3 +1,4 @@
+/** What each client's instance reports, ordered by client. */
 import type { ClientType } from '../../core/connections/connection.ts';
 import type { BrowserWindow, ExecutionContext, WindowCounts } from '../../core/contexts/context.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
@@ -8,7 +9,7 @@ export type HeldContext = Omit<ExecutionContext, 'linkLost'>;
 export type HeldWindow = Omit<BrowserWindow, 'linkLost'>;
 
 /** All that one instance of a client reports. */
-export type Site = ClientKey & {
+export type ClientReports = ClientKey & {
   readonly instanceId: string;
   readonly clientType: ClientType;
   readonly contexts: SortedMap<HeldContext>;
@@ -19,45 +20,45 @@ export type Site = ClientKey & {
   counts: ReadonlyMap<string, WindowCounts> | null;
 };
 
-export type SiteFilter = {
+export type ClientFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly clientType: ClientType | null;
 };
 
-/** The sites of all clients, ordered by (user, client). While `from` is being read, no site may be added or dropped. */
-export interface Sites {
-  get(key: ClientKey): Site | undefined;
-  add(site: Site): void;
+/** The reports of all clients, ordered by (user, client). While `from` is read, no client may be added or dropped. */
+export interface ReportsByClient {
+  get(key: ClientKey): ClientReports | undefined;
+  add(client: ClientReports): void;
   /** Drops all that a client reported, because its row was forgotten or belongs to another instance. */
   drop(key: ClientKey): void;
-  /** The sites that match the filter, beginning with the one that `after` names. */
-  from(filter: SiteFilter, after: Position | null): IteratorObject<Site>;
+  /** The clients that match the filter, beginning with the one that `after` names. */
+  from(filter: ClientFilter, after: Position | null): IteratorObject<ClientReports>;
 }
 
-export function createSites(): Sites {
-  const sites = createSortedMap<Site>();
+export function createReportsByClient(): ReportsByClient {
+  const clients = createSortedMap<ClientReports>();
   return {
-    get: (key) => sites.get(orderKey(key)),
-    add: (site) => sites.set(orderKey(site), site),
-    drop: (key) => void sites.delete(orderKey(key)),
+    get: (key) => clients.get(orderKey(key)),
+    add: (client) => clients.set(orderKey(client), client),
+    drop: (key) => void clients.delete(orderKey(key)),
     *from({ userId, clientId, clientType }, after) {
       const start = after === null ? null : orderKey({ userId: after[0] ?? '', clientId: after[1] ?? '' });
       const prefix = userId === null ? '' : orderKey({ userId, clientId: clientId ?? '' });
-      for (const site of sites.values({ from: start !== null && start > prefix ? start : prefix })) {
-        if (userId !== null && site.userId !== userId) return;
-        if (userId !== null && clientId !== null && site.clientId !== clientId) return;
-        const kept = clientId === null || site.clientId === clientId;
-        if (kept && (clientType === null || site.clientType === clientType)) yield site;
+      for (const client of clients.values({ from: start !== null && start > prefix ? start : prefix })) {
+        if (userId !== null && client.userId !== userId) return;
+        if (userId !== null && clientId !== null && client.clientId !== clientId) return;
+        const kept = clientId === null || client.clientId === clientId;
+        if (kept && (clientType === null || client.clientType === clientType)) yield client;
       }
     },
   };
 }
 
-/** Where a page begins in this site's rows: behind the row that `after` names, if that row belongs to this site. */
-export function startIn(site: Site, after: Position | null): string | null {
+/** Where a page begins in this client's rows: after the row that `after` names, if that row belongs to this client. */
+export function startIn(client: ClientReports, after: Position | null): string | null {
   const [userId, clientId, row] = after ?? [];
-  return row !== undefined && clientKeyText(site) === `${userId}/${clientId}` ? row : null;
+  return row !== undefined && clientKeyText(client) === `${userId}/${clientId}` ? row : null;
 }
 
 /** Sorts as the tuple (user, client) does, because the separator is below every character that the two may contain. */

@@ -1,3 +1,4 @@
+/** The rows of sessions in memory, and their indexes. */
 import type { Clock } from '../../core/clock.ts';
 import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS_REDEEMED, SESSIONS_PER_SITE } from '../../core/limits.ts';
 import { isGrantLive, isOpen, type Grant, type SiteSession } from '../../core/sites/session.ts';
@@ -26,7 +27,7 @@ export class Row extends DueItem {
  * The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by the time at which they
  * are forgotten.
  */
-export class Shelf {
+export class SessionRows {
   readonly tokens = new Map<string, { readonly row: Row; readonly grantId: string }>();
   readonly tickets = new Map<string, Ticket & { readonly until: number }>();
   readonly #rows = new Map<string, Row>();
