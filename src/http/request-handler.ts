@@ -12,10 +12,10 @@ import { rejectUpgrade } from '../gateway/reject-upgrade.ts';
 import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
-import type { Reply } from '../web/reply.ts';
+import type { HttpReply } from '../web/reply.ts';
 import { readRequestBody } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { logAccess, type Access } from './access-log.ts';
+import { logAccess, type AccessEntry } from './access-log.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
 import { createAnonymousGate } from './anonymous-rate.ts';
 import { createParsedBodyCache } from './parsed-body-cache.ts';
@@ -126,7 +126,7 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
   };
 }
 
-type Asked = { readonly access: Access; readonly reply: Reply };
+type Asked = { readonly access: AccessEntry; readonly reply: HttpReply };
 type Router = (visit: RequestInfo, asked: Asked) => MaybePromise<Door>;
 
 function createRouter(options: RequestHandlerOptions): Router {

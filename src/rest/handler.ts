@@ -12,9 +12,9 @@ import { describeRoutes, type Described } from './openapi.ts';
 import { explainError, problem } from './problem.ts';
 import { createRouter } from './router.ts';
 import { send } from './send.ts';
-import { serve, type Exchange, type Serving } from './serve.ts';
+import { serve, type RestExchange, type Serving } from './serve.ts';
 
-export type Operation = {
+export type RestOperation = {
   readonly method: Method;
   readonly path: string;
   readonly id: string;
@@ -26,12 +26,12 @@ export type RestHandler = {
    * Returns false when no route has this path; nothing was sent then. Answers every other request, including 405 for a
    * method that the path does not have. Never throws.
    */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): boolean;
+  handle(req: IncomingMessage, res: ServerResponse, exchange: RestExchange): boolean;
   /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
   /** The OpenAPI 3.1 document of every route, and of what is served beside them. Made at the first read. */
   readonly openapi: object;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly RestOperation[];
 };
 
 export type RestOptions = {

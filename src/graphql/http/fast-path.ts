@@ -5,7 +5,7 @@ import type { HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { createDocumentCache } from '../execution/document-cache.ts';
 import type { Executor, Operation, WrittenData } from '../execution/executor.ts';
-import type { Reply } from '../../web/reply.ts';
+import type { HttpReply } from '../../web/reply.ts';
 import { checkParams } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 
@@ -14,7 +14,7 @@ export type FastPathRequest = {
   readonly req: IncomingMessage;
   readonly requester: Principal | null;
   readonly body: unknown;
-  readonly reply: Reply;
+  readonly reply: HttpReply;
   readonly notes?: RequestNotes | undefined;
   /** Returns the signal that fires when the requester hangs up. Called only when the operation may wait. */
   readonly hungUp: () => HangUp;

@@ -13,25 +13,25 @@ import { createFastPath, type FastPath } from './fast-path.ts';
 import { createGraphiqlPage, wantsPage } from './graphiql.ts';
 import type { Introspection } from '../execution/limits.ts';
 import { createMask } from '../execution/mask.ts';
-import { plainReply, type Reply } from '../../web/reply.ts';
+import { plainReply, type HttpReply } from '../../web/reply.ts';
 import { HangUpSignal } from '../../web/hang-up.ts';
 import { acceptedTypes, pathOf, readParams, requireAnswerType, sendError } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import { createGraphqlServer, type GraphqlServer } from './yoga.ts';
 import { createSseHandler, type SseHandler } from './sse-handler.ts';
 
-export type Exchange = {
+export type GraphqlExchange = {
   readonly requester: Principal | null;
   /** The parsed JSON of a POST. The HTTP layer has checked its size, content type and syntax. */
   readonly body: unknown;
   /** How to send the response; absent: the response is as Node created it. */
-  readonly reply?: Reply;
+  readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
 
 export type GraphqlHandler = {
   /** Answers every request to the endpoint and to `<endpoint>/stream`. */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): MaybePromise<void>;
+  handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
   /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
   knows(body: unknown): boolean;
   /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
@@ -97,7 +97,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
 type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
-  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: Exchange): void => {
+  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): void => {
     // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
@@ -119,7 +119,7 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
   return (
     req: PostRequest,
     res: ServerResponse,
-    { requester, body, notes, reply = plainReply(res) }: Exchange,
+    { requester, body, notes, reply = plainReply(res) }: GraphqlExchange,
   ): boolean => {
     const instead = (result: ExecutionResult): void => {
       reply.open();
@@ -135,7 +135,7 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
 function toStream(
   req: IncomingMessage,
   res: ServerResponse,
-  { exchange, sse, endpoint }: { exchange: Exchange; sse: SseHandler; endpoint: string },
+  { exchange, sse, endpoint }: { exchange: GraphqlExchange; sse: SseHandler; endpoint: string },
 ): void {
   const { requester, body } = exchange;
   if (!requester) throw new CallboardError('unauthenticated', 'A bearer token is needed.');

@@ -10,7 +10,7 @@ import { readParams } from './request.ts';
 import type { GraphqlServer } from './yoga.ts';
 import { createExpiries } from '../../web/expiries.ts';
 import { createGroups, type Groups } from '../../web/sse-group.ts';
-import { startOperation, type Asked, type Running } from './sse-operation.ts';
+import { startOperation, type StreamOperation, type Running } from './sse-operation.ts';
 import { SseStream, type SseStreamHost, type SseStreamOptions } from '../../web/sse-stream.ts';
 
 export type StreamsOptions = {
@@ -51,12 +51,12 @@ export type Streams = {
   close(): void;
 };
 
-export type ReadRequest = { readonly asked: Asked | readonly GraphQLError[]; readonly operationId: unknown };
+export type ReadRequest = { readonly asked: StreamOperation | readonly GraphQLError[]; readonly operationId: unknown };
 
 export type OpenStream = {
   readonly wire: SseStream;
   /** Runs an operation on the stream. The stream also ends when the token that requested the operation expires. */
-  run(asked: Asked | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
+  run(asked: StreamOperation | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
 };
 
 export function createStreams({ server, executor, clock, fastPath }: StreamsOptions): Streams {
@@ -112,7 +112,7 @@ type RunOptions = Pick<StreamsOptions, 'executor' | 'clock'> & {
   readonly onEnd: () => void;
 };
 
-function run(asked: Asked | readonly GraphQLError[], { requester, clock, ...options }: RunOptions): Running {
+function run(asked: StreamOperation | readonly GraphQLError[], { requester, clock, ...options }: RunOptions): Running {
   const expiresAt = 'document' in asked && asked.requester !== requester ? asked.requester.expiresAt : null;
   if (expiresAt === null) return startOperation(asked, options);
   const cancel = atTime(clock, expiresAt, () => options.wire.end());
