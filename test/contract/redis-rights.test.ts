@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/backends/redis/start-check-commands.ts';
-import { createRedisSpill } from '../../src/backends/redis/spill.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import { openCallboard } from '../../src/callboard.ts';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';
