@@ -20,8 +20,7 @@ import { createPlans } from '../graphql/execution/plan.ts';
 import { schema, restSchema } from '../graphql/schema/schema.ts';
 import { descriptorLimit } from '../platform/descriptors.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { createRestHandler } from '../rest/handler.ts';
-import type { RestFace } from './doors.ts';
+import { createRestHandler, type RestHandler } from '../rest/handler.ts';
 import { createAuthenticateRequest } from './authenticate-request.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
@@ -72,14 +71,13 @@ export function createApp(options: AppOptions): App {
   const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
   const guard = createTokenGuard({ clock, log, metrics: meter });
   const authenticator = guard.around(options.authenticator);
-  const endpoint = `${basePath}/graphql`;
   const graphql = createGraphqlHandler({
     schema,
     core,
     log,
     metrics: meter,
     introspection: options.introspection,
-    endpoint,
+    basePath,
     fastPath,
   });
   const sockets = new Sockets({
@@ -122,9 +120,8 @@ export function createApp(options: AppOptions): App {
   };
 }
 
-/** Adds the base path again: the request handler passes paths without it, but the REST routes contain it. */
-function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestFace {
-  const door = createRestHandler({
+function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestHandler {
+  return createRestHandler({
     schema: restSchema,
     plans: createPlans(restSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
     mask: createMask({ log, metrics: meter }),
@@ -133,13 +130,6 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
     version,
     besides: [SITE_EVENTS_DESCRIPTION],
   });
-  return {
-    refuse: door.refuse,
-    get openapi() {
-      return door.openapi;
-    },
-    handle: (request, response, asked) => door.handle(request, response, { ...asked, path: basePath + asked.path }),
-  };
 }
 
 /** Unauthenticated sockets may use at most half of the process' file descriptors. */

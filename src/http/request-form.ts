@@ -1,5 +1,6 @@
 /** Checks that every request must pass before routing, and the refusals for requests that fail them. */
 import { fail } from '../core/errors.ts';
+import { GRAPHQL_PATH, STREAM_PATH } from '../graphql/http/request.ts';
 import type { UpgradeRefusal } from '../gateway/reject-upgrade.ts';
 import type { RequestInfo } from './request-info.ts';
 
@@ -37,7 +38,7 @@ export const NO_TUNNELS: UpgradeRefusal = {
 };
 
 export function isGraphql(path: string | null): boolean {
-  return path === '/graphql' || path === '/graphql/stream';
+  return path === GRAPHQL_PATH || path === STREAM_PATH;
 }
 
 export function isReading(method: string): boolean {

@@ -13,7 +13,7 @@ import { networkOf } from '../gateway/address.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
 import { wantsPage } from '../graphql/http/graphiql.ts';
 import type { HttpReply } from '../web/reply.ts';
-import { readRequestBody } from '../graphql/http/request.ts';
+import { GRAPHQL_PATH, readRequestBody } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess, type AccessEntry } from './access-log.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
@@ -149,7 +149,7 @@ function createRouter(options: RequestHandlerOptions): Router {
     if (crossOrigin(visit, origins)) return 'preflight';
     if (path === null) notFound();
     if (own) requireReading(visit);
-    const page = own?.open || (path === '/graphql' && wantsPage(request));
+    const page = own?.open || (path === GRAPHQL_PATH && wantsPage(request));
     if (!page) requireOwnPage(visit, origins);
     return thenDo(siteEvents(visit, asked.access), (taken) => (taken ? 'events' : enter(visit, asked, own)));
   };

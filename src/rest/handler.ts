@@ -42,7 +42,7 @@ export type RestOptions = {
   /** Maps errors of execution to what the requester may see, and logs the rest. */
   readonly mask: Mask;
   readonly contextOf: Serving['contextOf'];
-  /** The prefix of every path: empty, or `/...` without a trailing slash. */
+  /** The prefix of every path in the OpenAPI document: empty, or `/...` without a trailing slash. Requests come without it. */
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
@@ -55,7 +55,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
   const { basePath = '', version = '0.0.0' } = options;
   const routes = routesOf(options);
   const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
-  const find = createRouter(routes, basePath);
+  const find = createRouter(routes);
   let openapi: object | null = null;
   return {
     handle(req, res, exchange) {

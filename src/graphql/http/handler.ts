@@ -15,7 +15,15 @@ import type { Introspection } from '../execution/limits.ts';
 import { createMask } from '../execution/mask.ts';
 import { plainReply, type HttpReply } from '../../web/reply.ts';
 import { HangUpSignal } from '../../web/hang-up.ts';
-import { acceptedTypes, pathOf, readParams, requireAnswerType, sendError } from './request.ts';
+import {
+  acceptedTypes,
+  pathOf,
+  readParams,
+  requireAnswerType,
+  sendError,
+  GRAPHQL_PATH,
+  STREAM_PATH,
+} from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import { createGraphqlServer, type GraphqlServer } from './yoga.ts';
 import { createSseHandler, type SseHandler } from './sse-handler.ts';
@@ -30,7 +38,7 @@ export type GraphqlExchange = {
 };
 
 export type GraphqlHandler = {
-  /** Answers every request to the endpoint and to `<endpoint>/stream`. */
+  /** Answers every request to `/graphql` and `/graphql/stream`. */
   handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
   /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
   knows(body: unknown): boolean;
@@ -50,8 +58,8 @@ export type GraphqlHandlerOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly introspection: Introspection;
-  /** The path of the endpoint. Default `/graphql`. */
-  readonly endpoint?: string;
+  /** The prefix of the URL that the GraphiQL page sends its requests to; default none. Requests come without it. */
+  readonly basePath?: string;
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
   /**
@@ -62,23 +70,23 @@ export type GraphqlHandlerOptions = {
 };
 
 export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHandler {
-  const { core, endpoint = '/graphql', makeContext = createContext, fastPath = true } = options;
+  const { core, basePath = '', makeContext = createContext, fastPath = true } = options;
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
-  const hot = fastPath ? createFastPath(executor, endpoint) : null;
+  const hot = fastPath ? createFastPath(executor) : null;
   const onWritten = hot ? hot.learn : () => {};
-  const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint, onWritten });
+  const server = createGraphqlServer({ schema: options.schema, executor, mask, onWritten });
   const sse = createSseHandler({ server, executor, clock: core.clock, fastPath });
-  const page = createGraphiqlPage(endpoint);
+  const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
   return {
     handle(req, res, exchange) {
       try {
         if (quick(req, res, exchange)) return;
-        if (wantsPage(req) && pathOf(req) === endpoint) return page(req, res);
+        if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
-        if (pathOf(req) !== endpoint || wantsStream(req)) return toStream(req, res, { exchange, sse, endpoint });
+        if (pathOf(req) !== GRAPHQL_PATH || wantsStream(req)) return toStream(req, res, { exchange, sse });
         query(req, res, exchange);
       } catch (error) {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
@@ -135,13 +143,13 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
 function toStream(
   req: IncomingMessage,
   res: ServerResponse,
-  { exchange, sse, endpoint }: { exchange: GraphqlExchange; sse: SseHandler; endpoint: string },
+  { exchange, sse }: { exchange: GraphqlExchange; sse: SseHandler },
 ): void {
   const { requester, body } = exchange;
   if (!requester) throw new CallboardError('unauthenticated', 'A bearer token is needed.');
   const path = pathOf(req);
-  if (path === endpoint) return sse.distinct({ req, res, requester, body });
-  if (path === `${endpoint}/stream`) return sse.stream({ req, res, requester, body });
+  if (path === GRAPHQL_PATH) return sse.distinct({ req, res, requester, body });
+  if (path === STREAM_PATH) return sse.stream({ req, res, requester, body });
   throw new CallboardError('not_found', 'There is no such path.');
 }
 

@@ -6,6 +6,10 @@ import { ENVELOPE_PARTS } from '../../core/limits.ts';
 import { toGraphQLError } from '../execution/mask.ts';
 import { VariablesText, type GivenVariables } from '../variables/request-variables.ts';
 
+/** The paths of GraphQL. Requests come without the base path. */
+export const GRAPHQL_PATH = '/graphql';
+export const STREAM_PATH = `${GRAPHQL_PATH}/stream`;
+
 /** The parameters of a GraphQL request; their types have been checked. */
 export type GraphqlParams = {
   readonly query: string;

@@ -26,7 +26,7 @@ import type { Executor, WrittenData } from '../execution/executor.ts';
 import { shapeFaults } from '../execution/limits-shape.ts';
 import { isNestedDeeper } from '../execution/limits-nesting.ts';
 import { shortened, toGraphQLError, type Mask } from '../execution/mask.ts';
-import type { GraphqlParams } from './request.ts';
+import { GRAPHQL_PATH, type GraphqlParams } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import type { GivenVariables } from '../variables/request-variables.ts';
 
@@ -50,8 +50,6 @@ export type GraphqlServerOptions = {
   readonly mask: Mask;
   /** Called for each operation that was valid and written without errors. */
   readonly onWritten: (query: string, document: DocumentNode) => void;
-  /** The path of the endpoint, such as `/graphql`. */
-  readonly endpoint: string;
 };
 
 export type YogaRequest = {
@@ -69,10 +67,10 @@ type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res
  * GraphiQL and event streams are our own and come before it. The executor executes the operations.
  */
 export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
-  const { schema, mask, endpoint } = options;
+  const { schema, mask } = options;
   const yoga = createYoga<ServerContext>({
     schema,
-    graphqlEndpoint: endpoint,
+    graphqlEndpoint: GRAPHQL_PATH,
     logging: false,
     cors: false,
     graphiql: false,
@@ -80,7 +78,7 @@ export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServe
     multipart: false,
     batching: false,
     maxRequestBodySize: false,
-    healthCheckEndpoint: `${endpoint}/health`,
+    healthCheckEndpoint: `${GRAPHQL_PATH}/health`,
     maskedErrors: { maskError: mask },
     parserAndValidationCache: {
       documentCache: createDocumentCache<DocumentNode>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS }),
