@@ -45,8 +45,9 @@ export function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-export function requireReading({ method, response }: RequestInfo): void {
-  if (isReading(method)) return;
-  response.setHeader('allow', 'GET, HEAD');
-  fail('method_not_allowed', 'This path supports GET and HEAD only.');
+/** Refuses a method that the path does not have. */
+export function requireMethod({ method, response }: RequestInfo, methods: readonly string[]): void {
+  if (methods.includes(method)) return;
+  response.setHeader('allow', methods.join(', '));
+  fail('method_not_allowed', `This path supports ${methods.join(' and ')} only.`);
 }
