@@ -12,6 +12,7 @@ import type { Log } from '../core/log.ts';
 import { ByteRates } from '../core/shares/byte-rate.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { OriginRule } from '../web/origin-rule.ts';
+import { createSseStreams } from '../web/sse-streams.ts';
 import { createContext } from '../graphql/schema/context.ts';
 import { createGraphqlHandler } from '../graphql/http/handler.ts';
 import type { Introspection } from '../graphql/execution/limits.ts';
@@ -71,6 +72,7 @@ export function createApp(options: AppOptions): App {
   const { core, log, meter, clock, basePath, origins, fastPath = true } = options;
   const guard = createTokenGuard({ clock, log, metrics: meter });
   const authenticator = guard.around(options.authenticator);
+  const streams = createSseStreams({ clock: core.clock, direct: fastPath });
   const graphql = createGraphqlHandler({
     schema,
     core,
@@ -79,6 +81,7 @@ export function createApp(options: AppOptions): App {
     introspection: options.introspection,
     basePath,
     fastPath,
+    streams,
   });
   const sockets = new Sockets({
     ...{ clock, log, metrics: meter, inAll: unauthenticatedSockets() },
@@ -95,7 +98,7 @@ export function createApp(options: AppOptions): App {
   meter.gauge('waiters', 'Pending RPCs: waits of callers for a command.', () => countWaiters(core));
   meterShares(meter, core.shares);
   const admission = createAuthenticateRequest(authenticator, sockets);
-  const siteEvents = createSiteEvents({ core, log, streams: graphql.streams, admission, guard, sockets, fastPath });
+  const siteEvents = createSiteEvents({ core, log, streams, admission, guard, sockets, fastPath });
   const rest = createRest(options);
   const front = createRequestHandler({
     ...options,
@@ -115,6 +118,7 @@ export function createApp(options: AppOptions): App {
       sockets.close();
       unread.close();
       const gone = Promise.all([gateway.closeAll('draining'), graphql.close()]);
+      streams.close();
       await Promise.race([gone, new Promise<void>((late) => clock.after(GOODBYE_MS, late))]);
     },
   };

@@ -15,6 +15,7 @@ import type { Introspection } from '../execution/limits.ts';
 import { createMask } from '../execution/mask.ts';
 import { plainReply, type HttpReply } from '../../web/reply.ts';
 import { HangUpSignal } from '../../web/hang-up.ts';
+import type { SseStreams } from '../../web/sse-streams.ts';
 import {
   acceptedTypes,
   pathOf,
@@ -42,14 +43,12 @@ export type GraphqlHandler = {
   handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
   /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
   knows(body: unknown): boolean;
-  /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
-  readonly streams: SseHandler['streams'];
   /**
    * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
    * status of the error's code.
    */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** Ends the streams without `complete`, so that their clients reconnect to another node. */
+  /** Frees what the handler holds. The open streams end by the `close` of `streams`. */
   close(): Promise<void>;
 };
 
@@ -58,6 +57,8 @@ export type GraphqlHandlerOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly introspection: Introspection;
+  /** The open event streams of the node, of GraphQL and of others. */
+  readonly streams: SseStreams;
   /** The prefix of the URL that the GraphiQL page sends its requests to; default none. Requests come without it. */
   readonly basePath?: string;
   readonly metrics?: Metrics;
@@ -70,13 +71,13 @@ export type GraphqlHandlerOptions = {
 };
 
 export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHandler {
-  const { core, basePath = '', makeContext = createContext, fastPath = true } = options;
+  const { core, basePath = '', makeContext = createContext, fastPath = true, streams } = options;
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
   const hot = fastPath ? createFastPath(executor) : null;
   const onWritten = hot ? hot.learn : () => {};
   const server = createGraphqlServer({ schema: options.schema, executor, mask, onWritten });
-  const sse = createSseHandler({ server, executor, clock: core.clock, fastPath });
+  const sse = createSseHandler({ server, executor, clock: core.clock, streams, sharing: fastPath });
   const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
@@ -93,7 +94,6 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
       }
     },
     knows: (body) => hot?.knows(body) ?? false,
-    streams: sse.streams,
     refuse: sendError,
     async close() {
       sse.close();

@@ -1,7 +1,7 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Executor, Operation, Results } from '../execution/executor.ts';
-import { completeFrame, nextFrame } from './sse-frame.ts';
+import { completeFrame, nextFrame, SSE_FRAMES } from './sse-frame.ts';
 import type { Groups, Joining, GroupMember } from '../../web/sse-group.ts';
 import type { StreamMember, SseStream } from '../../web/sse-stream.ts';
 
@@ -79,7 +79,7 @@ class SseOperation implements StreamMember, Running {
     const { executor } = this.#options;
     const operation = { ...asked, signal: this.#hangUp.signal };
     if (executor.kindOf(operation) !== 'subscription') return this.#show(await executor.execute(operation));
-    const answer = await executor.subscribe(operation);
+    const answer = await executor.subscribe(operation, SSE_FRAMES);
     if ('shared' in answer) return this.#join(answer);
     return 'next' in answer ? this.#pump(answer) : this.#show(answer);
   }
