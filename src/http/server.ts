@@ -20,6 +20,8 @@ export type HttpServer = {
   listen(at: {
     readonly host: string;
     readonly port: number;
+    /** A listening socket that the process was started with; host and port then only name it in the URL. */
+    readonly fd?: number | undefined;
   }): Promise<{ readonly url: string; readonly port: number }>;
   /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */
   close(): Promise<void>;
@@ -67,10 +69,11 @@ function closeUnlessUsed(socket: Socket): void {
   });
 }
 
-async function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }) {
+async function listen(server: Server, { host, port, fd }: Parameters<HttpServer['listen']>[0]) {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host.replace(/^\[(.*)\]$/, '$1'), () => {
+    const at = fd === undefined ? { port, host: host.replace(/^\[(.*)\]$/, '$1') } : { fd };
+    server.listen(at, () => {
       server.off('error', reject);
       resolve();
     });
