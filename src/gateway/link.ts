@@ -33,6 +33,8 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   readonly #ws: LinkSocket;
   /** The byte rate of the user; null before `welcome` and for an administrator. */
   #inbound: Inbound | null = null;
+  /** Bytes that were received and are charged to nobody yet, because the user is not known before `hello` is checked. */
+  #uncharged = 0;
   readonly #writer: FrameWriter;
   readonly #limits: FrameLimits;
   readonly #reports: Reports;
@@ -80,7 +82,9 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   message(data: RawData, isBinary: boolean): void {
-    this.#inbound?.charge(Buffer.isBuffer(data) ? data.length : data.toString().length);
+    const bytes = Buffer.isBuffer(data) ? data.length : data.toString().length;
+    if (this.#inbound) this.#inbound.charge(bytes);
+    else this.#uncharged += bytes;
     try {
       this.#receive(data.toString(), isBinary);
     } catch (error) {
@@ -163,7 +167,9 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#phase = 'opening';
     this.#stopHelloTimer();
     const link = new SocketLink(this.#writer, this.#reports, this);
-    this.#pending = openLink({ ...this.#parts, address: this.#address }, hello, link)
+    const helloBytes = this.#uncharged;
+    this.#uncharged = 0;
+    this.#pending = openLink({ ...this.#parts, address: this.#address, helloBytes }, hello, link)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));
   }
@@ -178,6 +184,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#parts.onWelcome(this.#socket, opened.principal);
     this.#inbound = this.#limit(opened.principal);
+    this.#inbound?.charge(this.#uncharged);
     this.#writer.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;

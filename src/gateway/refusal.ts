@@ -1,6 +1,6 @@
 /** Turns errors into `refused` frames, with the fields that identify the refused frame. */
 import { randomUUID } from 'node:crypto';
-import { CallboardError, type Code } from '../core/errors.ts';
+import { CallboardError, internalMessage, type Code } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { MAX_ERROR_MESSAGE } from '../protocol/codes.ts';
@@ -65,7 +65,7 @@ export function refusalOf(error: unknown, { log, metrics }: { readonly log: Log;
   const id = randomUUID();
   log.error({ err: error, id }, 'unexpected error while handling a frame');
   metrics.count('errors_masked');
-  return { code: 'internal', message: `Internal error; the relay logged it with the id ${id}.` };
+  return { code: 'internal', message: internalMessage(id) };
 }
 
 /** The first `max` UTF-16 units of the text. A lone surrogate, such as half a character at the cut, becomes U+FFFD. */

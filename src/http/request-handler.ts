@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Core } from '../core/core.ts';
-import { CallboardError, notFound } from '../core/errors.ts';
+import { CallboardError, internalMessage, notFound } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { thenDo, type MaybePromise } from '../core/maybe-promise.ts';
 import type { ByteRates } from '../core/shares/byte-rate.ts';
@@ -215,7 +215,7 @@ function explain(error: unknown, { id, path }: RequestInfo, { log, meter }: Requ
   if (error instanceof CallboardError) return error;
   meter.count('errors_masked');
   log.error({ id, path, error }, 'unexpected error');
-  return new CallboardError('internal', `Internal error; the relay logged it with the id ${id}.`);
+  return new CallboardError('internal', internalMessage(id));
 }
 
 function refuse(

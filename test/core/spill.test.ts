@@ -294,9 +294,17 @@ describe('a spill store of somebody else', () => {
     expect(await test.core.history.payloads(admin, await rows(test))).toEqual([{ state: 'unavailable', text: null }]);
   });
 
-  it('that throws anything on writing refuses with store_full, and its words stay in the log', async () => {
+  it.each<[string, () => Promise<SpillRef>]>([
+    ['rejects', () => Promise.reject(new TypeError('secret path'))],
+    [
+      'throws at once',
+      () => {
+        throw new TypeError('secret path');
+      },
+    ],
+  ])('that %s on writing refuses with store_full, and its words stay in the log', async (_how, put) => {
     await using test = await stage(false);
-    test.store.put = () => Promise.reject(new TypeError('secret path'));
+    test.store.put = put;
     await connect(test.core, alice);
     const refused = await call(test, { params: LARGE });
     expect(refused).toMatchObject({ kind: 'refused', code: 'store_full' });
