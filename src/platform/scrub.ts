@@ -36,6 +36,8 @@ export type Scrubber = {
    * and lengths bounded. Never throws.
    */
   fields(fields: Record<string, unknown>): Record<string, unknown>;
+  /** The same as the JSON text of an object. */
+  json(fields: Record<string, unknown>): string;
 };
 
 export function createScrubber(secrets: readonly string[]): Scrubber {
@@ -73,7 +75,29 @@ export function createScrubber(secrets: readonly string[]): Scrubber {
     stack: text(raw.stack ?? ''),
     cause: raw.cause === undefined ? undefined : value(raw.cause, depth - 1),
   });
-  return { text, fields: (fields) => members(fields, DEPTH) };
+  const inJson = known.map((secret) => JSON.stringify(secret).slice(1, -1));
+  const isClean = (json: string): boolean =>
+    json.length <= TEXT_MAX && !SUSPECT.test(json) && !inJson.some((secret) => json.includes(secret));
+  return {
+    text,
+    fields: (fields) => members(fields, DEPTH),
+    json(fields) {
+      // Most entries are flat and hold nothing to redact. One check of their whole text is cheaper than one of each
+      // field; JSON escapes no character that SUSPECT looks for.
+      const whole = isFlat(fields) ? JSON.stringify(fields) : '';
+      return whole !== '' && isClean(whole) ? whole : JSON.stringify(members(fields, DEPTH));
+    },
+  };
+}
+
+/** Whether every field is open and holds a text, a number, a boolean or nothing. */
+function isFlat(fields: Record<string, unknown>): boolean {
+  for (const name in fields) {
+    const value = fields[name];
+    const isLeaf = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+    if (isClosed(name) || !(isLeaf || value === null || value === undefined)) return false;
+  }
+  return true;
 }
 
 /** Redacts from the first part of a dotted run that starts like a JWT, if two more parts follow. */

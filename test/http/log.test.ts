@@ -64,6 +64,21 @@ describe('the log', () => {
     expect(lines.join('')).not.toMatch(/planted|eyJ/);
   });
 
+  it('redacts flat entries too, and secrets that JSON escapes', () => {
+    const { lines, log } = collecting(['planted "quoted" \\ token', 'plänted']);
+    log.info({ id: 1, path: '/x', note: 'planted "quoted" \\ token' }, 'x');
+    log.info({ id: 1, path: '/plänted/x' }, 'x');
+    log.info({ id: 1, path: '/x', note: 'Bearer planted' }, 'x');
+    log.info({ id: 1, path: `/${JWT}` }, 'x');
+    log.info({ id: 1, token: 'planted' }, 'x');
+    log.info({ id: 1, path: '/clean', none: undefined, null: null, ok: true }, 'x');
+    expect(lines.join('')).not.toMatch(/pl[aä]nted|eyJ/);
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(JSON.parse(lines.at(-1) ?? '')).toEqual({
+      ...{ level: 'info', time: expect.any(String), id: 1, path: '/clean', null: null, ok: true, msg: 'x' },
+    });
+  });
+
   it('survives fields that cannot be written as JSON', () => {
     const { lines, log } = collecting();
     const loop: Record<string, unknown> = { big: 10n, run: () => 1, text: 'y'.repeat(10_000) };

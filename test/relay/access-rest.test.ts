@@ -119,7 +119,7 @@ describe('the access of what the server answers by itself', () => {
     ...createBuiltinRoutes({
       core: { ready: () => {} },
       meter: { expose: async () => ({ contentType: '', text: '' }) },
-      openapi: {},
+      openapi: () => ({}),
       basePath: '',
       clientFiles: new URL('file:///'),
     }).keys(),
