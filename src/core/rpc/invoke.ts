@@ -57,16 +57,16 @@ export function invokeChecked(
   });
 }
 
-type Asked = { readonly caller: CallingPrincipal; readonly key: CommandKey; readonly checked: CheckedInvoke };
+type PreflightParts = { readonly caller: CallingPrincipal; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /**
  * The checks that come before admission. A known command id passes the checks of the target, because its outcome is
  * replayed.
  */
-function preflight(parts: InvokeParts, asked: Asked): MaybePromise<Refusal | null> {
+function preflight(parts: InvokeParts, invocation: PreflightParts): MaybePromise<Refusal | null> {
   const { deps } = parts;
-  const { caller, key, checked } = asked;
+  const { caller, key, checked } = invocation;
   return thenDo(deps.backend.connections.get([key]), ([connection = null]) => {
     const live = isLive(connection, deps.clock.now()) ? connection : null;
     const { action } = checked;
@@ -132,9 +132,9 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 
 type Admitting = Admission & { readonly kept: StoredPayload; readonly rpcId: string; readonly expected: Expected };
 
-function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): MaybePromise<Invocation> {
+function answer(parts: InvokeParts, admitting: Admitting, result: AdmitResult): MaybePromise<Invocation> {
   const { deps, correlator } = parts;
-  const { key, checked, kept, rpcId, expected, wait } = asked;
+  const { key, checked, kept, rpcId, expected, wait } = admitting;
   if (result.kind !== 'admitted') parts.keeper.discard(kept);
   if (result.kind === 'refused') {
     correlator.forget(rpcId);
