@@ -7,7 +7,7 @@ import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
 import type { Log } from '../../src/core/log.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { SiteEvent } from '../../src/core/sites/site.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 
 const PROBE_MS = 5_000;

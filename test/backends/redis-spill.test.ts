@@ -4,7 +4,7 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { createRedisSpill } from '../../src/backends/redis/spill.ts';
 import type { SpillRef } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { textOf } from '../contract/spill.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
 
