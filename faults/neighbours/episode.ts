@@ -57,7 +57,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     const peaks = memory.stop();
     await hostile[Symbol.asyncDispose]();
     const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
-    const ended = relays.filter(({ proc }) => !proc.alive).map(({ name }) => name);
+    const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
     return { attack: name, mode, alone, beside, wholeness, deeds, memory: peaks, ended };
   } finally {
     for (const { proc } of relays) await proc.kill();

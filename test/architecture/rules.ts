@@ -132,37 +132,9 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   {
     ring: 'backends/redis/',
     besides: [
-      ...[
-        'backend',
-        'batches',
-        'reads',
-        'scatter',
-        'bus',
-        'client',
-        'clock',
-        'gate',
-        'keys',
-        'migration',
-        'open',
-        'parts',
-        'program',
-        'record',
-      ],
-      ...[
-        'spill',
-        'start-check',
-        'store',
-        'target',
-        'wire',
-        'lua/prelude',
-        'lua/group',
-        'lua/driver',
-        'lua/lib',
-        'lua/bus',
-        ...PORTS.map((port) => `lua/${port}`),
-      ],
-      ...Object.keys(ROOMS).map((room) => `lua/${room}`),
-      ...PORTS,
+      ...['backend', 'client', 'clock', 'keys', 'open', 'parts', 'replies', 'target', 'types'],
+      // Folders.
+      ...['bus', 'program', 'spill', 'start-check', 'store', ...PORTS],
     ],
   },
   {
@@ -181,7 +153,9 @@ export function strangeName(path: string): string | undefined {
   if (!row) return undefined;
   const name = path.slice(row.ring.length).replace(/\.[a-z]+$/, '');
   const known = [...Object.keys(ROOMS), ...row.besides];
-  return known.some((word) => name === word || name.startsWith(`${word}-`)) ? undefined : path;
+  return known.some((word) => name === word || name.startsWith(`${word}-`) || name.startsWith(`${word}/`))
+    ? undefined
+    : path;
 }
 
 /** Why a file may not import another; undefined when it may. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
 import type { Log } from '../../src/core/log.ts';
 import { toJson } from '../../src/core/json.ts';

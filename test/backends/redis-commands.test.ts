@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRedisCommands } from '../../src/backends/redis/commands.ts';
-import type { Store } from '../../src/backends/redis/store.ts';
+import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
+import type { Store } from '../../src/backends/redis/store/store.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode } from '../contract/kit/bench.ts';

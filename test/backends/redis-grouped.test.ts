@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
-import { encodeAsked, encodeCommand } from '../../src/backends/redis/record.ts';
+import { encodeAsked, encodeCommand } from '../../src/backends/redis/commands/record.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 

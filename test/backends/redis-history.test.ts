@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
-import { rowArgs } from '../../src/backends/redis/history-rows.ts';
-import { markHash } from '../../src/backends/redis/history.ts';
+import { rowArgs } from '../../src/backends/redis/history/rows.ts';
+import { markHash } from '../../src/backends/redis/history/store.ts';
 import type { Message, NewMessage } from '../../src/core/history/message.ts';
 import type { IngestedMessage } from '../../src/core/history/store.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { lookAtNodes } from '../../src/backends/redis/nodes-look.ts';
+import { lookAtNodes } from '../../src/backends/redis/nodes/look.ts';
 import { NODE_GONE_MS } from '../../src/core/limits.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { beats, LEASE, linkUp, TestNode, REPORT } from './kit/test-node.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/backends/redis/start-check-commands.ts';
+import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
 import { COMMAND_RULES } from '../kit/redis-user.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const BACKEND = join(ROOT, 'src', 'backends', 'redis');
 
 /** Sent by a file whose commands depend on the settings (see docs/redis-rights.md). */
-const CONDITIONAL = ['migration.ts', 'start-check-commands.ts'];
+const CONDITIONAL = ['start-check/legacy.ts', 'start-check/commands.ts'];
 /** Sent if it is allowed, and done without if not. */
 const OPTIONAL = ['CONFIG'];
 

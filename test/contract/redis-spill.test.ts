@@ -1,4 +1,4 @@
-import { createRedisSpill } from '../../src/backends/redis/spill.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { redisBench } from './kit/redis-bench.ts';
 import { spillContract, spillShares } from './spill.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { COMMANDS } from '../../src/backends/redis/start-check-commands.ts';
+import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
 import { startRedis, type RedisServer } from './redis.ts';
 
 /** The rules for the commands of the relay over one Redis, as docs/redis-rights.md lists them. */

@@ -5,7 +5,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'send-before-mark',
     says: 'a command is written first, and marked when its client answers',
-    file: 'backends/redis/commands-acts.ts',
+    file: 'backends/redis/commands/acts.ts',
     find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
     replace: `  const at = store.partitionOfUser(of.userId);
   const later: Map<unknown, Args> = Reflect.get(store, 'later') ?? new Map();
@@ -26,7 +26,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'release-twice',
     says: 'an end releases by counting: its own reservation, and when its command falls due once more',
-    file: 'backends/redis/lua/lib-commands.lua',
+    file: 'backends/redis/commands/lib-commands.lua',
     find: "drop(key('reserved', rec.sh), name)",
     replace: "call('ZREM', key('reserved', rec.sh), name) call('ZPOPMIN', key('reserved', rec.sh))",
     plan: 'slow',
@@ -35,7 +35,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'release-early',
     says: 'the mark releases already what the end releases',
-    file: 'backends/redis/lua/commands-dispatch.lua',
+    file: 'backends/redis/commands/dispatch.lua',
     find: "drop(key('waiting', ch), rec.kh)",
     replace: "drop(key('waiting', ch), rec.kh) drop(key('reserved', rec.sh), lib.commands_name(rec))",
     plan: 'slow',
@@ -44,7 +44,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-instance-fence',
     says: 'an end is taken from any instance of the client',
-    file: 'backends/redis/lua/commands-finish.lua',
+    file: 'backends/redis/commands/finish.lua',
     find: "if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then",
     replace: "if rec.stage == 'terminal' then",
     plan: 'F13f',
@@ -53,7 +53,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-epoch',
     says: 'the close of an old link unbinds the new one',
-    file: 'backends/redis/lua/commands-rebind.lua',
+    file: 'backends/redis/commands/rebind.lua',
     find: "if a[5] ~= 'up' and told ~= epoch then return false end",
     replace: '',
     also: [
@@ -69,7 +69,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'left-unread',
     says: 'after a break a mailbox is read from what comes, without what came before and was not taken',
-    file: 'backends/redis/nodes-mailbox.ts',
+    file: 'backends/redis/nodes/mailbox.ts',
     find: '  reading.client = client;\n',
     replace: "  reading.client = client;\n  if (reading.cursor !== '0-0') reading.cursor = reading.trimmed = '$';\n",
     plan: 'F8d',
@@ -78,7 +78,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'reply-before-record',
     says: 'callers are told the end, and then it is put on record',
-    file: 'backends/redis/commands-acts.ts',
+    file: 'backends/redis/commands/acts.ts',
     find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
     replace: `  const at = store.partitionOfUser(of.userId);
   if (name === 'commands-finish') {
@@ -100,7 +100,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'counted-again',
     says: 'an end that is sent again for want of an answer is counted as another one',
-    file: 'backends/redis/lua/commands-finish.lua',
+    file: 'backends/redis/commands/finish.lua',
     find: 'if sighting.messageId == a[10] then',
     replace: 'if false then',
     plan: 'F8d',
@@ -109,7 +109,7 @@ export const LISTED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-amnesty',
     says: 'whoever is first to reach the store again ends all others',
-    file: 'backends/redis/lua/nodes-beat.lua',
+    file: 'backends/redis/nodes/beat.lua',
     find: 'if now - since < lease then return { lapsed } end',
     replace: '',
     plan: 'F6h',

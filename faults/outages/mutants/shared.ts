@@ -5,7 +5,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'no-mark',
     says: 'a socket is written to without the dispatch on record',
-    file: 'backends/redis/lua/commands-dispatch.lua',
+    file: 'backends/redis/commands/dispatch.lua',
     find: 'dispatchedAt = text(now),',
     replace: '',
     plan: 'F0',
@@ -14,7 +14,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'leak',
     says: 'an end leaves its reservation, as a counter that nobody takes down',
-    file: 'backends/redis/lua/lib-commands.lua',
+    file: 'backends/redis/commands/lib-commands.lua',
     find: "drop(key('reserved', rec.sh), name)",
     replace: '',
     plan: 'F0',
@@ -23,7 +23,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'cursor-from-now',
     says: 'a mailbox is read from what comes, not from what is left',
-    file: 'backends/redis/nodes-mailbox.ts',
+    file: 'backends/redis/nodes/mailbox.ts',
     find: "'STREAMS', key, cursor)",
     replace: "'STREAMS', key, '$')",
     plan: 'F0',
@@ -32,7 +32,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'waiter-by-command',
     says: 'waiters are kept by command, so that the second takes the place of the first',
-    file: 'backends/redis/lua/lib-waiters.lua',
+    file: 'backends/redis/waiters/lib-waiters.lua',
     find: "call('HSETNX', rows, rpcId, whole)",
     replace: "(call('DEL', rows) and call('HSETNX', rows, rpcId, whole))",
     plan: 'F12',
@@ -41,7 +41,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'swapped-result',
     says: 'a waiter gets the result of another command',
-    file: 'backends/redis/lua/lib-waiters.lua',
+    file: 'backends/redis/waiters/lib-waiters.lua',
     find: 'fields.result = result',
     replace:
       "local last = key('payload', 'last') call('SET', last, result, 'NX', 'PX', 60000) fields.result = call('GET', last)",
@@ -51,7 +51,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'false-proof',
     says: 'a command that was written is told not to have been',
-    file: 'backends/redis/lua/lib-commands.lua',
+    file: 'backends/redis/commands/lib-commands.lua',
     find: "execution = unknown and 'may_have_run' or 'not_written',",
     replace: "execution = 'not_written',",
     plan: 'F13',
@@ -60,7 +60,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'run-again',
     says: 'what another instance was given is given to the new one too',
-    file: 'backends/redis/lua/commands-rebind.lua',
+    file: 'backends/redis/commands/rebind.lua',
     find: 'elseif rec then orphaned[#orphaned + 1] = lib.commands_text(rec) end',
     replace:
       "elseif rec then lib.commands_move(rec, { stage = 'queued' }) call('ZREM', key('running', ch), rec.kh) lib.commands_post(rec, nodeId, 'command') end",
@@ -70,7 +70,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'two-ends',
     says: 'the end that a client reports is kept twice',
-    file: 'backends/redis/lua/commands-finish.lua',
+    file: 'backends/redis/commands/finish.lua',
     find: 'lib.commands_reported = function(rec, sightings, a)',
     replace:
       "lib.commands_reported = function(rec, sightings, a)\n  lib.commands_retain(rec, { id = rec.commandId .. ':end', kind = 'result' })",
@@ -80,7 +80,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'admit-anew',
     says: 'an id that is known is admitted once more',
-    file: 'backends/redis/lua/commands-admit.lua',
+    file: 'backends/redis/commands/admit.lua',
     find: 'if before then return lib.commands_attach(before, wait) end',
     replace: '',
     plan: 'F12',
@@ -89,7 +89,7 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'for-ever',
     says: 'results are never removed',
-    file: 'backends/redis/lua/lib-commands.lua',
+    file: 'backends/redis/commands/lib-commands.lua',
     find: "call('SET', key('result', rec.kh), result, 'PX', text(math.min(shown, kept + lib.commands_grace)))",
     replace: "call('SET', key('result', rec.kh), result)",
     plan: 'F0',

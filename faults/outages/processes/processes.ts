@@ -11,6 +11,8 @@ export type Proc = {
   readonly boot: number;
   readonly pid: number;
   readonly alive: boolean;
+  /** The end of what it wrote to stderr. */
+  complaint(): string;
   kill(): Promise<void>;
   pause(): void;
   resume(): void;
@@ -50,7 +52,8 @@ export async function start({ name, boot, folder, args, env }: Start): Promise<S
   closeSync(errors);
   if (firstLine === null)
     throw new Error(`${name} ended before it was ready: ${read(complaints)?.slice(-COMPLAINT_CHARS)}`);
-  return { proc: handleOf(child, { name, boot }), firstLine };
+  const complaint = (): string => read(complaints)?.slice(-COMPLAINT_CHARS).trim() ?? '';
+  return { proc: handleOf(child, { name, boot, complaint }), firstLine };
 }
 
 async function lineOf(child: ChildProcess): Promise<string | null> {
@@ -67,7 +70,7 @@ async function lineOf(child: ChildProcess): Promise<string | null> {
   return null;
 }
 
-function handleOf(child: ChildProcess, { name, boot }: Pick<Proc, 'name' | 'boot'>): Proc {
+function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'name' | 'boot' | 'complaint'>): Proc {
   const alive = (): boolean => child.exitCode === null && child.signalCode === null;
   const end = async (act: () => void): Promise<void> => {
     if (!alive()) return;
@@ -78,6 +81,7 @@ function handleOf(child: ChildProcess, { name, boot }: Pick<Proc, 'name' | 'boot
   return {
     name,
     boot,
+    complaint,
     pid: child.pid ?? -1,
     get alive() {
       return alive();

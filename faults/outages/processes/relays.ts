@@ -7,12 +7,6 @@ export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
 /** Their boots are told from the node's own by their number. */
 const TWINS = 1_000;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
-/**
- * Left alone, V8 collects what it promoted the later the more memory a machine has, and what a process holds says little of what it needs:
- * of payloads of 24 KiB up to 150 MiB of garbage. Some 60 MiB of a relay's heap outlive a collection, where Redis holds the records.
- */
-const HEAP = '--max-old-space-size=256';
-
 /** One relay of the run: the same node and port through all its boots. */
 export type Relay = {
   readonly name: string;
@@ -37,6 +31,8 @@ export type RelayOptions = {
   /** Where its sources lie, if not here: a mutant's. */
   readonly source?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
+  /** The size of V8's old space, in MiB; by default V8 chooses it by the machine's memory. The relay ends if it needs more. */
+  readonly heapMiB?: number;
 };
 
 export async function startRelay(options: RelayOptions): Promise<Relay> {
@@ -67,13 +63,14 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
 /** Its connections to sentinels come up beside its readiness. */
 const SENTINELS_MS = 500;
 
-async function boot({ name, folder, redisUrl, namespace, source, env }: RelayOptions, port: number, count: number) {
+async function boot(options: RelayOptions, port: number, count: number) {
+  const { name, folder, redisUrl, namespace, source, env, heapMiB } = options;
   const { proc } = await start({
     name,
     boot: count,
     folder,
     args: [
-      ...(redisUrl === null ? [] : [HEAP]),
+      ...(heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`]),
       join(source ?? SOURCE, 'bin.ts'),
       'serve',
       '--json',

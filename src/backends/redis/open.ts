@@ -8,18 +8,18 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { createRedisRooms } from './backend.ts';
 import { connectTo } from './client.ts';
 import { createStoreClock } from './clock.ts';
-import { proveDirectory } from './gate-directory.ts';
-import { enterNamespace } from './gate-namespace.ts';
-import { surveyRedis, type Durability } from './gate.ts';
-import { missingOfFirstNode, missingRights, type RightsOptions } from './start-check-rights.ts';
-import { watchRights } from './start-check-watch.ts';
-import { legacyFault, readLegacyDepths, type LegacyKeys } from './migration.ts';
-import { loadPrograms } from './program.ts';
+import { proveDirectory } from './start-check/directory.ts';
+import { enterNamespace } from './start-check/namespace.ts';
+import { surveyRedis, type Durability } from './start-check/redis.ts';
+import { missingOfFirstNode, missingRights, type RightsOptions } from './start-check/rights.ts';
+import { watchRights } from './start-check/watch.ts';
+import { legacyFault, readLegacyDepths, type LegacyKeys } from './start-check/legacy.ts';
+import { loadPrograms } from './program/program.ts';
 import type { Shares } from '../../core/shares/shares.ts';
-import { createRedisSpill } from './spill.ts';
-import { createStore, type Store } from './store.ts';
+import { createRedisSpill } from './spill/store.ts';
+import { createStore, type Store } from './store/store.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
-import { unavailable, type Client } from './wire.ts';
+import { unavailable, type Client } from './types.ts';
 
 /** A store that has not answered after this long is not ready. */
 const READY_MS = 1_000;
