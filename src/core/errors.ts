@@ -40,6 +40,7 @@ export type TokenFault =
   | 'audience'
   | 'claims'
   | 'subject'
+  | 'email_unverified'
   | 'grant'
   | 'ticket';
 

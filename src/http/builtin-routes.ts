@@ -2,6 +2,7 @@ import { requireAdmin, type Principal } from '../core/auth/principal.ts';
 import { CallboardError } from '../core/errors.ts';
 import type { Core } from '../core/core.ts';
 import type { Meter } from '../platform/metrics.ts';
+import type { BearerAuthenticator } from './auth.ts';
 import { welcomePage } from './page.ts';
 import { CLIENT_FILES, createClientFiles } from './static.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -14,6 +15,7 @@ export type BuiltinRoute = {
 
 export type BuiltinRoutesOptions = {
   readonly core: Pick<Core, 'ready'>;
+  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
   readonly meter: Pick<Meter, 'expose'>;
   /** Returns the OpenAPI document. Called at the first request for it. */
   readonly openapi: () => unknown;
@@ -24,14 +26,14 @@ export type BuiltinRoutesOptions = {
 
 /** The built-in routes of the server by path. All are read-only (GET and HEAD). */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
-  const { core, meter, openapi, basePath, clientFiles } = options;
+  const { core, authenticator, meter, openapi, basePath, clientFiles } = options;
   const client = createClientFiles(clientFiles);
   const page = welcomePage(basePath);
   let document: string | null = null;
   const routes: [string, BuiltinRoute][] = [
     ['/', open((visit) => sendPage(visit, page))],
     ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
-    ['/readyz', open((visit) => sendReadiness(visit, core))],
+    ['/readyz', open((visit) => sendReadiness(visit, [core, authenticator]))],
     ['/openapi.json', open((visit) => send(visit, 200, (document ??= JSON.stringify(openapi()))))],
     ['/metrics', { open: false, handle: (visit, requester) => sendMetrics(visit, requester, meter) }],
     ['/connect', { open: false, handle: refuseWithoutUpgrade }],
@@ -56,9 +58,9 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
 }
 
 /** Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if known. */
-async function sendReadiness(visit: RequestInfo, core: Pick<Core, 'ready'>): Promise<void> {
+async function sendReadiness(visit: RequestInfo, parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   try {
-    await core.ready();
+    for (const part of parts) await part.ready?.();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     visit.response.setHeader('retry-after', '1');

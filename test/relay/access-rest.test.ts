@@ -118,6 +118,7 @@ describe('the access of what the server answers by itself', () => {
   const known = [
     ...createBuiltinRoutes({
       core: { ready: () => {} },
+      authenticator: {},
       meter: { expose: async () => ({ contentType: '', text: '' }) },
       openapi: () => ({}),
       basePath: '',
