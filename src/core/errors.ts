@@ -41,6 +41,7 @@ export type TokenFault =
   | 'audience'
   | 'claims'
   | 'subject'
+  | 'email_unverified'
   | 'grant'
   | 'ticket';
 
