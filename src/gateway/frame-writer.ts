@@ -5,7 +5,7 @@ import type { Metrics } from '../core/metrics.ts';
 import { CLOSE, type CloseReason } from '../protocol/close.ts';
 import { joinFrame } from '../protocol/frame.ts';
 import type { DownHeader } from '../protocol/frames.ts';
-import { writeDown } from '../protocol/write.ts';
+import { writeHeader } from '../protocol/write.ts';
 import { byeFor } from './close.ts';
 import { FrameBuffer, type TurnEnd } from './frame-buffer.ts';
 import { refusedFrame, type About, type Refusal } from './refusal.ts';
@@ -58,7 +58,7 @@ export class FrameWriter {
 
   send(header: DownHeader, payload: JsonText | null = null): void {
     if (!this.#open) return;
-    this.#outbox.push(writeDown(header, payload));
+    this.#outbox.push(writeHeader(header), payload);
     if (this.#outbox.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
   }
 
@@ -84,7 +84,7 @@ export class FrameWriter {
     if (!this.#open) return;
     this.#open = false;
     this.#owner.closing(reason);
-    this.#outbox.push(joinFrame(byeFor(reason)));
+    this.#outbox.push(joinFrame(byeFor(reason)), null);
     this.#outbox.flush();
     this.#ws.close(CLOSE[reason].code, reason);
   }
