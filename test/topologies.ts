@@ -77,7 +77,7 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries a function: no relay is opened',
   },
   {
-    files: ['auth', 'bodies', 'config', 'log', 'policy'].map((name) => `test/http/${name}.test.ts`),
+    files: ['auth', 'bodies', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
   { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },

@@ -1,3 +1,4 @@
+/** Handles what clients report about their commands, and recognizes reports that nobody expects. */
 import { ChurnMap } from '../core/churn.ts';
 import type { Command } from '../core/delivery/command.ts';
 import type { FinishResult } from '../core/delivery/commands.ts';
@@ -42,14 +43,14 @@ const REMEMBERED = IN_FLIGHT * 8;
 
 /** Handles a client's reports about its commands: acknowledgements, progress and ends. */
 export class Reports {
-  readonly #wire: FrameWriter;
-  readonly #conduct: FrameLimits;
+  readonly #writer: FrameWriter;
+  readonly #limits: FrameLimits;
   /** Created with the first command. */
   #window: ChurnMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor(wire: FrameWriter, conduct: FrameLimits) {
-    this.#wire = wire;
-    this.#conduct = conduct;
+  constructor(writer: FrameWriter, limits: FrameLimits) {
+    this.#writer = writer;
+    this.#limits = limits;
   }
 
   /**
@@ -68,10 +69,10 @@ export class Reports {
   allows(frame: ReportFrame): boolean {
     const window = this.#window;
     const state = window?.get(frame.command_id);
-    if (!window || state === undefined) return this.#conduct.unsolicited(aboutFrame(frame));
-    if (frame.type === 'progress') return this.#conduct.progress(aboutFrame(frame));
+    if (!window || state === undefined) return this.#limits.countUnsolicited(aboutFrame(frame));
+    if (frame.type === 'progress') return this.#limits.countProgress(aboutFrame(frame));
     if (frame.type !== 'ack') window.delete(frame.command_id);
-    else if (state === 'acknowledged') return this.#conduct.unsolicited(aboutFrame(frame));
+    else if (state === 'acknowledged') return this.#limits.countUnsolicited(aboutFrame(frame));
     else window.set(frame.command_id, 'acknowledged');
     return true;
   }
@@ -100,7 +101,7 @@ export class Reports {
       },
     );
     return thenDo(ended, (result) => {
-      this.#wire.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
+      this.#writer.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
     });
   }
 }

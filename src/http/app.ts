@@ -20,7 +20,8 @@ import { createPlans } from '../graphql/execution/plan.ts';
 import { schema, restSchema } from '../graphql/schema/schema.ts';
 import { descriptorLimit } from '../platform/descriptors.ts';
 import type { Meter } from '../platform/metrics.ts';
-import { createRestHandler, type RestHandler } from '../rest/handler.ts';
+import { createRestHandler } from '../rest/handler.ts';
+import type { RestFace } from './doors.ts';
 import { createAuthenticateRequest } from './authenticate-request.ts';
 import type { BearerAuthenticator } from './auth.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
@@ -122,7 +123,7 @@ export function createApp(options: AppOptions): App {
 }
 
 /** Adds the base path again: the request handler passes paths without it, but the REST routes contain it. */
-function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestHandler {
+function createRest({ core, log, meter, basePath, version, fastPath = true }: AppOptions): RestFace {
   const door = createRestHandler({
     schema: restSchema,
     plans: createPlans(restSchema, { eager: true, fast: fastPath, keep: !core.capabilities.shared }),
@@ -133,7 +134,10 @@ function createRest({ core, log, meter, basePath, version, fastPath = true }: Ap
     besides: [SITE_EVENTS_DESCRIPTION],
   });
   return {
-    ...door,
+    refuse: door.refuse,
+    get openapi() {
+      return door.openapi;
+    },
     handle: (request, response, asked) => door.handle(request, response, { ...asked, path: basePath + asked.path }),
   };
 }

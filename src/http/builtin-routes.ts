@@ -15,7 +15,8 @@ export type BuiltinRoute = {
 export type BuiltinRoutesOptions = {
   readonly core: Pick<Core, 'ready'>;
   readonly meter: Pick<Meter, 'expose'>;
-  readonly openapi: unknown;
+  /** Returns the OpenAPI document. Called at the first request for it. */
+  readonly openapi: () => unknown;
   readonly basePath: string;
   /** The directory with the browser builds of the client libraries. */
   readonly clientFiles: URL;
@@ -26,12 +27,12 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   const { core, meter, openapi, basePath, clientFiles } = options;
   const client = createClientFiles(clientFiles);
   const page = welcomePage(basePath);
-  const document = JSON.stringify(openapi);
+  let document: string | null = null;
   const routes: [string, BuiltinRoute][] = [
     ['/', open((visit) => sendPage(visit, page))],
     ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
     ['/readyz', open((visit) => sendReadiness(visit, core))],
-    ['/openapi.json', open((visit) => send(visit, 200, document))],
+    ['/openapi.json', open((visit) => send(visit, 200, (document ??= JSON.stringify(openapi()))))],
     ['/metrics', { open: false, handle: (visit, requester) => sendMetrics(visit, requester, meter) }],
     ['/connect', { open: false, handle: refuseWithoutUpgrade }],
     ...CLIENT_FILES.map((name): [string, BuiltinRoute] => [`/clients/${name}`, open((visit) => client(visit, name))]),
@@ -54,14 +55,15 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
   response.end(html);
 }
 
-/** Load balancers read the status; the body names the error code, and the exhausted share if there is one. */
+/** Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if known. */
 async function sendReadiness(visit: RequestInfo, core: Pick<Core, 'ready'>): Promise<void> {
   try {
     await core.ready();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     visit.response.setHeader('retry-after', '1');
-    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code, share: error.details.share }));
+    const { share, reason } = error.details;
+    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code, share, reason }));
   }
   send(visit, 200, '{"status":"ready"}');
 }

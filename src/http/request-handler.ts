@@ -131,7 +131,7 @@ type Router = (visit: RequestInfo, asked: Asked) => MaybePromise<Door>;
 
 function createRouter(options: RequestHandlerOptions): Router {
   const { admission, siteEvents, origins } = options;
-  const house = createBuiltinRoutes({ ...options, openapi: options.rest.openapi });
+  const house = createBuiltinRoutes({ ...options, openapi: () => options.rest.openapi });
   const answer = createDoors(options);
   const enter = (visit: RequestInfo, asked: Asked, own: BuiltinRoute | undefined): MaybePromise<Door> =>
     thenDo(own?.open ? null : admission(visit), (requester) => {

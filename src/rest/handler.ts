@@ -1,3 +1,4 @@
+/** The REST API as one handler: routes, problem responses and the OpenAPI document. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { CallboardError } from '../core/errors.ts';
@@ -28,7 +29,7 @@ export type RestHandler = {
   handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): boolean;
   /** Sends an error that the HTTP layer found, in the problem format of the routes. */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** The OpenAPI 3.1 document of every route, and of what is served beside them. */
+  /** The OpenAPI 3.1 document of every route, and of what is served beside them. Made at the first read. */
   readonly openapi: object;
   readonly operations: readonly Operation[];
 };
@@ -55,6 +56,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
   const routes = routesOf(options);
   const serving: Serving = { contextOf: options.contextOf, explain: createExplain(options.mask) };
   const find = createRouter(routes, basePath);
+  let openapi: object | null = null;
   return {
     handle(req, res, exchange) {
       const match = find(exchange.path);
@@ -62,7 +64,9 @@ export function createRestHandler(options: RestOptions): RestHandler {
       return match !== null;
     },
     refuse: (res, error) => send(res, problem(explainError(error))),
-    openapi: describeRoutes(routes, { title: 'callboard', version, basePath }, options.besides),
+    get openapi() {
+      return (openapi ??= describeRoutes(routes, { title: 'callboard', version, basePath }, options.besides));
+    },
     operations: routes.map(({ method, path, id, access }) => ({ method, path, id, access })),
   };
 }

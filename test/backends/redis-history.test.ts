@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
-import { rowArgs } from '../../src/backends/redis/history-rows.ts';
-import { markHash } from '../../src/backends/redis/history.ts';
+import { rowArgs } from '../../src/backends/redis/history/rows.ts';
+import { markHash } from '../../src/backends/redis/history/store.ts';
 import type { Message, NewMessage } from '../../src/core/history/message.ts';
 import type { IngestedMessage } from '../../src/core/history/store.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
 import { STREAMS_PER_USER } from '../../src/core/limits.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
-import { newMessage } from '../contract/history-model.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };

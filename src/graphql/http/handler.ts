@@ -3,6 +3,7 @@ import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import { requireAnonymousQuery } from '../execution/limits-anonymous.ts';
@@ -30,7 +31,7 @@ export type Exchange = {
 
 export type GraphqlHandler = {
   /** Answers every request to the endpoint and to `<endpoint>/stream`. */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): void;
+  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): MaybePromise<void>;
   /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
   knows(body: unknown): boolean;
   /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
