@@ -60,11 +60,13 @@ describe('the reading of a link', () => {
     await clock.advance(200);
     expect(paused()).toBe(8);
     const resumed = links.find((link) => !link.paused);
+    // Its own frame was charged in advance, but the balance is negative: it waits again.
     resumed?.charge(PER_SECOND / 5);
+    expect(paused()).toBe(9);
     // Waits are rounded up to milliseconds.
     await clock.advance(410);
-    expect(paused()).toBe(6);
-    await clock.advance(1_400);
+    expect(paused()).toBe(7);
+    await clock.advance(1_410);
     expect(paused()).toBe(0);
   });
 
