@@ -4,7 +4,7 @@ import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, writeJson, type JsonText } from '../core/json.ts';
 import { thenDo } from '../core/maybe-promise.ts';
-import type { Reply } from '../web/reply.ts';
+import type { HttpReply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
@@ -17,7 +17,7 @@ import { readVariables } from './variables.ts';
 import { writtenAnswer, writtenData } from './written.ts';
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
-export type Exchange = {
+export type RestExchange = {
   readonly requester: Principal | null;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
@@ -26,7 +26,7 @@ export type Exchange = {
   /** The JSON text of a POST or PUT; undefined when the request had no body. */
   readonly body: JsonText | undefined;
   /** How to send the response; absent: the response is as Node created it. */
-  readonly reply?: Reply;
+  readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
 
@@ -45,7 +45,7 @@ export type Serving = {
   readonly explain: Explain;
 };
 
-type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: Exchange };
+type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: RestExchange };
 
 /** Answers one request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
@@ -92,7 +92,7 @@ function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer):
 }
 
 /** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
-export function send(res: ServerResponse, { status, body, text: written, headers }: Answer, reply?: Reply): void {
+export function send(res: ServerResponse, { status, body, text: written, headers }: Answer, reply?: HttpReply): void {
   if (res.destroyed) return;
   if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
     return reply.json('application/json; charset=utf-8', written);
