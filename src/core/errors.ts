@@ -1,3 +1,4 @@
+/** CallboardError, the only error that core throws on purpose, and helpers that throw it. */
 import { statusOf, type Code } from '../protocol/codes.ts';
 
 export { CODES, isCode, type Code } from '../protocol/codes.ts';

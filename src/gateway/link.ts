@@ -12,9 +12,9 @@ import { FrameLimits } from './frame-limits.ts';
 import { FrameRouter } from './frame-router.ts';
 import { Inbound } from './inbound.ts';
 import { openLink, type HelloFrame, type Handshake } from './handshake.ts';
-import type { LinkParts, OpenLink } from './parts.ts';
+import type { GatewayParts, OpenLink } from './parts.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { aboutFrame, refusalOf, type About } from './refusal.ts';
+import { aboutFrame, refusalOf, type OffendingFrame } from './refusal.ts';
 import { Reports } from './reports.ts';
 import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
@@ -27,7 +27,7 @@ export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
 export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLinkOwner {
-  readonly #parts: LinkParts;
+  readonly #parts: GatewayParts;
   readonly #socket: Duplex;
   readonly #address: string;
   readonly #ws: LinkSocket;
@@ -48,7 +48,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   /** Must settle before the link reports itself done: the opening, or the recording of its end. */
   #pending: Promise<void> | null = null;
 
-  constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: LinkParts) {
+  constructor(ws: LinkSocket, { socket, address }: LinkOrigin, parts: GatewayParts) {
     const { clock, metrics, turnEnd } = parts;
     this.#parts = parts;
     this.#ws = ws;
@@ -158,7 +158,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   /** Before `hello` is accepted, one bad frame closes the link. */
-  #refuseBadFrame(detail: string, about: About): void {
+  #refuseBadFrame(detail: string, about: OffendingFrame): void {
     this.#limits.refuseBadFrame(detail, about);
     if (this.#phase === 'hello') this.close('protocol_error');
   }

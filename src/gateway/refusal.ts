@@ -24,13 +24,13 @@ export type Refusal = {
 };
 
 /** The frame that is refused, as far as it could be read. */
-export type About = {
+export type OffendingFrame = {
   readonly frame?: string | null | undefined;
   readonly ref?: string | null | undefined;
   readonly commandId?: string | null | undefined;
 };
 
-export function aboutFrame(frame: UpFrame): About {
+export function aboutFrame(frame: UpFrame): OffendingFrame {
   return {
     frame: frame.type,
     ref: 'ref' in frame ? frame.ref : null,
@@ -38,7 +38,7 @@ export function aboutFrame(frame: UpFrame): About {
   };
 }
 
-export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about: About): DownHeader {
+export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal, about: OffendingFrame): DownHeader {
   return {
     type: 'refused',
     code,

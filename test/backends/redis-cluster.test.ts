@@ -85,7 +85,7 @@ describe('six partitions on a cluster of three masters', () => {
     for (const share of shares) expect(share).toBeGreaterThan(USERS.length / MASTERS / 2);
   });
 
-  it('brings the program to a master that forgot it', async () => {
+  it('loads the program again on a master that lost it', async () => {
     await note(0, 'a');
     await note(5, 'a');
     if (client instanceof Cluster) await Promise.all(client.nodes('master').map((node) => node.script('FLUSH')));

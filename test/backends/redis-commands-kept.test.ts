@@ -6,7 +6,7 @@ import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { admission, ALICE, BOUND, dispatched, ending, keyFor, read } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
-describe('what commands leave in Redis', () => {
+describe('the keys that commands leave in Redis', () => {
   let bench: RedisBench;
   let client: Client;
   beforeEach(async () => {
@@ -46,7 +46,7 @@ describe('what commands leave in Redis', () => {
     'waiters',
   ];
 
-  it('has an expiry wherever the list of keys says so, live and ended', async () => {
+  it('have an expiry wherever the list of keys says so, live and ended', async () => {
     const { commands } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     await commands.admit(admission('queued'));
@@ -62,7 +62,7 @@ describe('what commands leave in Redis', () => {
     }
   });
 
-  it('is nothing of a command once it is forgotten', async () => {
+  it('are all removed once the command is forgotten', async () => {
     const { commands, inspector } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     for (const id of ['c1', 'c2', 'c3']) await dispatched(bench, id);
@@ -77,7 +77,7 @@ describe('what commands leave in Redis', () => {
     expect(await bench.backend.commands.get([keyFor('c1')])).toEqual([null]);
   });
 
-  it('is known for as long as the deployment says', async () => {
+  it('are kept for as long as the deployment says', async () => {
     const brief = await redisBench({ partitions: 1, idempotencyWindowMs: 60_000 });
     const { commands } = brief.backend;
     expect(commands.windowMs).toBe(60_000);
@@ -92,7 +92,7 @@ describe('what commands leave in Redis', () => {
     await brief.close();
   });
 
-  it('goes in bounded steps, and spares a command that came anew under the same id', async () => {
+  it('are removed in bounded steps, which spare a new command with the same id', async () => {
     const { commands } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     for (let i = 0; i < 10; i++) {
@@ -108,7 +108,7 @@ describe('what commands leave in Redis', () => {
     expect(await commands.result(keyFor('c9'))).toBe(null);
   });
 
-  it('names a command no more whose record was collected with nobody there to end it', async () => {
+  it('no longer name a command whose record was collected while no node was there to end it', async () => {
     const { commands, nodes, inspector } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     await commands.admit(admission('c1'));
@@ -129,7 +129,7 @@ describe('what commands leave in Redis', () => {
     expect(await commands.admit(admission('c3', { scopeLimit: 1 }))).toMatchObject({ kind: 'admitted' });
   });
 
-  it('are at most so many streams of a user, however many clients its commands go to', async () => {
+  it('are a bounded number of streams per user, for any number of clients', async () => {
     await bench.close();
     bench = await redisBench({ partitions: 1, streamsPerUser: 3 });
     for (let i = 0; i < 5; i++)

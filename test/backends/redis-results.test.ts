@@ -28,7 +28,7 @@ describe('results over Redis', () => {
     return [await commands.result(keyFor('c1')), repeated.result, awaited.result, ...expired];
   };
 
-  it('are given as long as history is retained, and not a millisecond longer; the outcome stays for the hour', async () => {
+  it('are returned exactly as long as history is retained; the outcome stays for the hour', async () => {
     await dispatched(bench, 'c1');
     const payload = toJson({ secret: 'x'.repeat(40_000) });
     await bench.backend.commands.finish(keyFor('c1'), ending({ payload }));

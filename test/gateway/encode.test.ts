@@ -19,13 +19,13 @@ function read(bytes: Buffer): string[] {
   return texts;
 }
 
-test('texts of every form of length are read back in order, each as a message', () => {
+test('texts of every length form are read back in order, each as a message', () => {
   const lengths = [0, 1, 125, 126, 127, 65_535, 65_536, 70_000];
   const texts = lengths.map((length) => 'x'.repeat(length));
   expect(read(encodeTexts(texts))).toEqual(texts);
 });
 
-test('lengths count bytes, and half a character is written as none is', () => {
+test('lengths count bytes, and a lone surrogate is written as the replacement character', () => {
   const texts = ['é'.repeat(63), '\u{1f600}'.repeat(32), '語'.repeat(22_000), `a${'\ud800'}b`];
   expect(read(encodeTexts(texts))).toEqual([...texts.slice(0, 3), 'a\ufffdb']);
 });

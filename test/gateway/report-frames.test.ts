@@ -7,7 +7,7 @@ function spaced(text: string): string {
   return text.replace('{', '{ ');
 }
 
-test('the frames that come for each command say the same with a space and without', () => {
+test('the frequent frames of each command are read alike with a space and without', () => {
   const id = fc.oneof(
     fc.stringMatching(/^[A-Za-z0-9_.:@~-]{1,128}$/),
     fc.string({ maxLength: 4 }),

@@ -1,4 +1,4 @@
-import { requireScope, type Caller } from '../auth/principal.ts';
+import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
 import { isTerminal, type Command, type CommandCaller } from '../delivery/command.ts';
@@ -34,7 +34,7 @@ export function invoke(parts: InvokeParts, requester: Requester, request: Invoke
 
 export type CheckedCall = {
   /** The principal that the policy is evaluated for. */
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   /** Who is recorded as the command's caller; by default the principal. */
   readonly recordedAs?: CommandCaller;
   readonly userId: string;
@@ -57,16 +57,16 @@ export function invokeChecked(
   });
 }
 
-type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
+type PreflightParts = { readonly caller: CallingPrincipal; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /**
  * The checks that come before admission. A known command id passes the checks of the target, because its outcome is
  * replayed.
  */
-function preflight(parts: InvokeParts, asked: Asked): MaybePromise<Refusal | null> {
+function preflight(parts: InvokeParts, invocation: PreflightParts): MaybePromise<Refusal | null> {
   const { deps } = parts;
-  const { caller, key, checked } = asked;
+  const { caller, key, checked } = invocation;
   return thenDo(deps.backend.connections.get([key]), ([connection = null]) => {
     const live = isLive(connection, deps.clock.now()) ? connection : null;
     const { action } = checked;
@@ -89,7 +89,7 @@ function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live:
 }
 
 type Admission = {
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   readonly recordedAs: CommandCaller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
@@ -132,9 +132,9 @@ function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invoc
 
 type Admitting = Admission & { readonly kept: StoredPayload; readonly rpcId: string; readonly expected: Expected };
 
-function answer(parts: InvokeParts, asked: Admitting, result: AdmitResult): MaybePromise<Invocation> {
+function answer(parts: InvokeParts, admitting: Admitting, result: AdmitResult): MaybePromise<Invocation> {
   const { deps, correlator } = parts;
-  const { key, checked, kept, rpcId, expected, wait } = asked;
+  const { key, checked, kept, rpcId, expected, wait } = admitting;
   if (result.kind !== 'admitted') parts.keeper.discard(kept);
   if (result.kind === 'refused') {
     correlator.forget(rpcId);
@@ -177,7 +177,7 @@ function keepParams(
   );
 }
 
-function callerOf(caller: Caller): CommandCaller {
+function callerOf(caller: CallingPrincipal): CommandCaller {
   return { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
 }
 

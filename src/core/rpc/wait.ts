@@ -1,3 +1,4 @@
+/** One caller's wait on a command, from the admission to the answer. */
 import type { Cancel } from '../clock.ts';
 import type { HangUp, Invocation, OnStage } from '../core.ts';
 import type { DeliveryActs } from '../delivery/acts.ts';
@@ -41,24 +42,24 @@ export function waitForReply(parts: WaitParts, wait: Wait): Promise<Invocation> 
   return new Promise((resolve, reject) => new Waiting(parts, wait, { resolve, reject }).begin());
 }
 
-type Settle = { readonly resolve: (invocation: Invocation) => void; readonly reject: (error: unknown) => void };
+type Resolvers = { readonly resolve: (invocation: Invocation) => void; readonly reject: (error: unknown) => void };
 
 class Waiting implements KnownWait {
   readonly until: number | null;
   readonly #parts: WaitParts;
   readonly #wait: Wait;
-  readonly #settle: Settle;
+  readonly #resolvers: Resolvers;
   #over = false;
   /** Cancels the timer of the deadline, then that of the grace period after it. */
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
-  #stopTelling: Cancel | null = null;
+  #stopStages: Cancel | null = null;
 
-  constructor(parts: WaitParts, wait: Wait, settle: Settle) {
+  constructor(parts: WaitParts, wait: Wait, resolvers: Resolvers) {
     this.#parts = parts;
     this.#wait = wait;
-    this.#settle = settle;
+    this.#resolvers = resolvers;
     this.until = wait.withinMs === null ? null : parts.deps.clock.now() + wait.withinMs;
   }
 
@@ -86,7 +87,7 @@ class Waiting implements KnownWait {
     this.#cancelDeadline = clock.after(Math.max(0, command.deadline - now), () => this.#deadline());
     if (withinMs !== null) this.#cancelBudget = clock.after(withinMs, this.#leave);
     onAdmitted?.(command);
-    if (onStage) this.#stopTelling = notifyStages(this.#parts.deps, command, onStage);
+    if (onStage) this.#stopStages = notifyStages(this.#parts.deps, command, onStage);
     signal?.addEventListener('abort', this.#leave, { once: true });
     expected.listen((reply) => this.#answer(reply));
     if (signal?.aborted) this.#leave();
@@ -112,11 +113,11 @@ class Waiting implements KnownWait {
 
   #answer({ command, result }: { readonly command: Command; readonly result: JsonText | null }): void {
     if (!this.#end()) return;
-    this.#settle.resolve({ kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId: this.rpcId, result });
+    this.#resolvers.resolve({ kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId: this.rpcId, result });
   }
 
   readonly #leave = (): void => {
-    if (this.#end()) giveUp(this.#parts, this.#wait).then(this.#settle.resolve, this.#settle.reject);
+    if (this.#end()) giveUp(this.#parts, this.#wait).then(this.#resolvers.resolve, this.#resolvers.reject);
   };
 
   /** False: the wait was over already. */
@@ -126,7 +127,7 @@ class Waiting implements KnownWait {
     this.#cancelDeadline?.();
     this.#cancelConnect?.();
     this.#cancelBudget?.();
-    this.#stopTelling?.();
+    this.#stopStages?.();
     this.#wait.signal?.removeEventListener('abort', this.#leave);
     return true;
   }
