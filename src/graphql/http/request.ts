@@ -90,6 +90,15 @@ export function acceptedTypes(req: IncomingMessage): readonly string[] {
   return (req.headers.accept ?? '*/*').split(',').map((type) => type.split(';', 1)[0]?.trim().toLowerCase() ?? '');
 }
 
+const JSON_TYPES = new Set(['application/graphql-response+json', 'application/json', 'application/*', '*/*']);
+const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
+
+/** Whether the `accept` header allows a JSON response, at any place and with any weight but 0. */
+export function acceptsJson(req: IncomingMessage): boolean {
+  const texts = (req.headers.accept ?? '*/*').split(',');
+  return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));
+}
+
 const ANSWER_TYPES = new Set([
   'application/graphql-response+json',
   'application/json',
