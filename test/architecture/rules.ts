@@ -55,10 +55,12 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
   { of: 'settings-files.ts', may: ['settings.ts', 'core/errors.ts'] },
   { of: 'config-given.ts', may: ['settings.ts', 'settings-files.ts', 'core/errors.ts'] },
+  { of: 'config-auth.ts', may: ['settings.ts'] },
   {
     of: 'config.ts',
     may: [
       ...[
+        'config-auth.ts',
         'config-given.ts',
         'settings.ts',
         'settings-files.ts',
