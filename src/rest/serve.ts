@@ -10,7 +10,7 @@ import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Explain } from './explain.ts';
 import { HangUpSignal } from '../web/hang-up.ts';
-import { isRecord } from './input.ts';
+import { isRecord } from '../core/json.ts';
 import { invalidInput, problem, PROBLEM_TYPE, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
 import { readVariables } from './variables.ts';
