@@ -1,6 +1,6 @@
 /** Which credentials a relay accepts, as its settings say. */
 import { randomBytes } from 'node:crypto';
-import type { Settings } from './settings.ts';
+import type { SettingValues } from './settings.ts';
 
 export type AuthConfig = {
   /** Each is a bare token or `name=token`. */
@@ -18,7 +18,7 @@ export type AuthConfig = {
 };
 
 /** `generated`: no credentials are configured, so they are made for this run. */
-export function authOf(settings: Settings, generated: boolean): AuthConfig {
+export function authOf(settings: SettingValues, generated: boolean): AuthConfig {
   return {
     adminTokens: generated ? [randomBytes(24).toString('base64url')] : settings.ADMIN_TOKEN,
     secret: generated ? randomBytes(32).toString('base64url') : (settings.SECRET ?? null),

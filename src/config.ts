@@ -14,7 +14,7 @@ import {
   SHARED_ONLY,
   isSettingName,
   type SettingName,
-  type Settings,
+  type SettingValues,
 } from './settings.ts';
 import { settingOfFile } from './settings-files.ts';
 import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
@@ -69,13 +69,13 @@ export type Config = {
   readonly spillDir: string | null;
   readonly allowedOrigins: readonly string[];
   readonly trustProxy: boolean;
-  readonly introspection: Settings['INTROSPECTION'];
+  readonly introspection: SettingValues['INTROSPECTION'];
   /**
    * False switches off the fast path: shortcuts for known documents, and work shared by many subscribers. Responses
    * have the same bytes.
    */
   readonly fastPath: boolean;
-  readonly logLevel: Settings['LOG_LEVEL'];
+  readonly logLevel: SettingValues['LOG_LEVEL'];
   /**
    * Sentences for the log about variables with the prefix that are not settings, and settings without effect in this
    * mode.
@@ -188,7 +188,7 @@ function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): s
   return [...idle, ...without, ...strange];
 }
 
-function toConfig(settings: Settings, policy: PolicyFile | null, warnings: readonly string[]): Config {
+function toConfig(settings: SettingValues, policy: PolicyFile | null, warnings: readonly string[]): Config {
   const generated = settings.ADMIN_TOKEN.length === 0 && !settings.SECRET && !settings.JWKS_URL;
   return {
     host: settings.HOST,
@@ -220,7 +220,7 @@ function toConfig(settings: Settings, policy: PolicyFile | null, warnings: reado
   };
 }
 
-function redisOf(settings: Settings): RedisConfig | null {
+function redisOf(settings: SettingValues): RedisConfig | null {
   if (settings.REDIS_URL === undefined) return null;
   return {
     url: settings.REDIS_URL,

@@ -86,8 +86,8 @@ export const SETTINGS = z.object({
     .default('info'),
 });
 
-export type Settings = z.infer<typeof SETTINGS>;
-export type SettingName = keyof Settings;
+export type SettingValues = z.infer<typeof SETTINGS>;
+export type SettingName = keyof SettingValues;
 
 export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(SETTINGS.shape, name);

@@ -81,6 +81,11 @@ export function invalid(parameter: string, detail: string): never {
   throw new CallboardError('invalid_argument', `${parameter}: ${detail}`, { errors: [{ parameter, detail }] });
 }
 
+/** The message of every error with the code `internal` that a requester sees. `id` is also in the log, with the cause. */
+export function internalMessage(id: string): string {
+  return `The relay failed; its log has the cause under the id ${id}.`;
+}
+
 /** Whether the store did not answer, so that the operation can be retried. */
 export function isStoreUnavailable(error: unknown): boolean {
   return error instanceof CallboardError && error.code === 'store_unavailable';

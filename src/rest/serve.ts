@@ -4,7 +4,7 @@ import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, type JsonText } from '../core/json.ts';
 import { thenDo } from '../core/maybe-promise.ts';
-import type { Reply } from '../web/reply.ts';
+import type { HttpReply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
@@ -18,7 +18,7 @@ import { readVariables } from './variables.ts';
 import { writtenAnswer, writtenData } from './written.ts';
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
-export type Exchange = {
+export type RestExchange = {
   readonly requester: Principal | null;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
@@ -27,7 +27,7 @@ export type Exchange = {
   /** The JSON text of a POST or PUT; undefined when the request had no body. */
   readonly body: JsonText | undefined;
   /** How to send the response; absent: the response is as Node created it. */
-  readonly reply?: Reply;
+  readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
 
@@ -46,7 +46,7 @@ export type Serving = {
   readonly explain: Explain;
 };
 
-type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: Exchange };
+type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly exchange: RestExchange };
 
 /** Answers one request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {

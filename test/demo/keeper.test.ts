@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { Keeper, type KeeperClock, type Run } from '../../src/demo/keeper.ts';
+import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/keeper.ts';
 
-type FakeRun = Run & { readonly number: number; readonly over: () => void; asked: boolean };
+type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; asked: boolean };
 
 /** Runs that end when they are told to, and a clock whose waits are counted and end when they are told to. */
 function setUp() {

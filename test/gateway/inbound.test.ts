@@ -4,7 +4,7 @@ import { Inbound } from '../../src/gateway/inbound.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { until } from '../relay/kit/test-relay.ts';
-import { caller, client, startGateway, invoke } from './kit/test-gateway.ts';
+import { caller, client, startGateway, invoke, Peer } from './kit/test-gateway.ts';
 
 const PER_SECOND = 100_000;
 
@@ -88,6 +88,25 @@ describe('a link that sends more than its user may', () => {
       return answers().length === 20;
     });
     expect(answers()).toEqual(Array.from({ length: 20 }, (_, n) => `r${n}`));
+  });
+
+  test('is charged for its hello, also for one that is refused, and then waits like any other', async () => {
+    const clock = new FakeClock();
+    const inbound = new ByteRates(clock, PER_SECOND);
+    await using at = await startGateway({ clock, inbound });
+    const metadata = { text: 'x'.repeat(12_000) };
+    const hello = `${JSON.stringify({ type: 'hello', token: 'user:alice:connect' })}\n${JSON.stringify({ metadata })}`;
+    for (let n = 0; n < 20; n++) {
+      const peer = new Peer(at);
+      await peer.opened;
+      peer.raw(hello);
+      await peer.closed;
+    }
+    expect(inbound.of('alice').charge(0)).toBeGreaterThan(1_000);
+    await caller(at, 'user:alice:invoke');
+    expect(at.counts.get('inbound_limited:link')).toBe(1);
+    await caller(at, 'admin');
+    expect(at.counts.get('inbound_limited:link')).toBe(1);
   });
 
   test('is not taken for dead while it is not read', async () => {

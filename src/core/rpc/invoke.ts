@@ -1,4 +1,4 @@
-import { requireScope, type Caller } from '../auth/principal.ts';
+import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
 import { isTerminal, type Command, type CommandCaller } from '../delivery/command.ts';
@@ -34,7 +34,7 @@ export function invoke(parts: InvokeParts, requester: Requester, request: Invoke
 
 export type CheckedCall = {
   /** The principal that the policy is evaluated for. */
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   /** Who is recorded as the command's caller; by default the principal. */
   readonly recordedAs?: CommandCaller;
   readonly userId: string;
@@ -57,7 +57,7 @@ export function invokeChecked(
   });
 }
 
-type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
+type Asked = { readonly caller: CallingPrincipal; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /**
@@ -89,7 +89,7 @@ function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live:
 }
 
 type Admission = {
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   readonly recordedAs: CommandCaller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
@@ -177,7 +177,7 @@ function keepParams(
   );
 }
 
-function callerOf(caller: Caller): CommandCaller {
+function callerOf(caller: CallingPrincipal): CommandCaller {
   return { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
 }
 

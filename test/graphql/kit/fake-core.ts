@@ -235,7 +235,7 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
       const rows = messages.filter((row) => row.commandId === commandId);
       return paged(rows, page, ofMessages(requester, { userId, commandId }));
     },
-    async payloads(asked) {
+    async payloads(_requester, asked) {
       calls.push(`history.payloads ${asked.map(({ id }) => id).join(' ')}`);
       return asked.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
     },
