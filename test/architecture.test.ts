@@ -8,7 +8,7 @@ const files = readSource();
 const inRing = (ring: string): readonly SourceFile[] => files.filter(({ path }) => path.startsWith(ring));
 
 describe('the sources', () => {
-  it('are read whole', () => {
+  it('are all read', () => {
     expect(files.length).toBeGreaterThan(50);
     expect(files.find(({ path }) => path === 'callboard.ts')?.own).toContain('core/create.ts');
   });
@@ -90,7 +90,7 @@ describe('the exported types of src', () => {
 describe('the programs in faults', () => {
   const programs = readSource('faults');
 
-  it('are read, and reach each other, the sources and the kits of tests alone', () => {
+  it('are all read, and import only each other, the sources and the test kits', () => {
     expect(programs.length).toBeGreaterThan(20);
     const strange = programs.flatMap(({ path, own }) =>
       own.filter((to) => !/^(\.\.\/(src|test)\/|[a-z]+\/)/.test(to)).map((to) => `${path}: ${to}`),

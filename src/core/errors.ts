@@ -1,3 +1,4 @@
+/** CallboardError, the only error that core throws on purpose, and helpers that throw it. */
 import { statusOf, type Code } from '../protocol/codes.ts';
 
 export { CODES, isCode, type Code } from '../protocol/codes.ts';
@@ -74,7 +75,11 @@ export function fail(code: Code, message: string, details?: ErrorDetails): never
  * which it is.
  */
 export function notFound(): never {
-  throw new CallboardError('not_found', 'There is no such thing, or it is not yours.');
+  throw notFoundError();
+}
+
+export function notFoundError(): CallboardError {
+  return new CallboardError('not_found', 'There is no such thing, or it is not yours.');
 }
 
 export function invalid(parameter: string, detail: string): never {

@@ -49,7 +49,7 @@ export class Group<T> {
 
   constructor(
     encoder: EventEncoder<T>,
-    { hear: listen, onEmpty }: Pick<SharedSubscription<T>, 'hear'> & { readonly onEmpty: () => void },
+    { listen, onEmpty }: Pick<SharedSubscription<T>, 'listen'> & { readonly onEmpty: () => void },
   ) {
     this.encoder = encoder;
     this.#onEmpty = onEmpty;
@@ -216,11 +216,11 @@ export type Joining<T> = { readonly shared: SharedSubscription<T>; readonly enco
 /** `sharing` false: each member gets a group of its own. */
 export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
   const groups = new Map<string, Group<T>>();
-  const opened = ({ shared: { key, hear: listen }, encoder }: Joining<T>): Group<T> => {
+  const opened = ({ shared: { key, listen }, encoder }: Joining<T>): Group<T> => {
     const known = sharing ? groups.get(key) : undefined;
     if (known) return known;
     const name = sharing ? key : `${++alone}`;
-    const group = new Group(encoder(), { hear: listen, onEmpty: () => groups.delete(name) });
+    const group = new Group(encoder(), { listen, onEmpty: () => groups.delete(name) });
     groups.set(name, group);
     return group;
   };

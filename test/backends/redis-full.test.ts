@@ -64,7 +64,7 @@ async function hello(clientId: string): Promise<{ readonly frames: readonly Down
 }
 
 describe('a Redis without memory', () => {
-  it('is store_full for callers, links and balancers, and nothing is internal', async () => {
+  it('is store_full for callers, links and load balancers, and never internal', async () => {
     const welcomed = await hello('tab');
     expect(welcomed.frames.map(({ type }) => type)).toEqual(['welcome']);
     expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);

@@ -27,7 +27,7 @@ describe('a node that died over Redis', () => {
   };
   const silent = ({ bench }: TestNode) => bench.backend.nodes.silent();
 
-  it('is silent from its second missing beat on, and stays listed as it last was for 30 s after it was cleared away', async () => {
+  it('is silent from its second missed beat on, and stays listed for 30 s after it was reaped', async () => {
     const [, b] = await two();
     await beats([b], 4_000);
     expect(await silent(b)).toEqual([]);
@@ -58,7 +58,7 @@ describe('a node that died over Redis', () => {
     expect(rests).toEqual(Array.from({ length: store.partitions }, () => [0, 0]));
   });
 
-  it('is listed no more than once, and not silent, when another process takes up its id', async () => {
+  it('is listed once only, and not as silent, when another process takes its id', async () => {
     const [, b] = await two();
     await beats([b], 10_000);
     expect(await silent(b)).toEqual(['a']);
@@ -71,13 +71,13 @@ describe('a node that died over Redis', () => {
     ]);
   });
 
-  it('cannot be posted to', async () => {
+  it('accepts no mailbox rows', async () => {
     const [, b] = await two();
     await beats([b], 10_000);
     expect(await b.bench.backend.nodes.post('a', { kind: 'drain', withinMs: 1 })).toBe(false);
   });
 
-  it('is none that gave its id back, not even while it is cleared away', async () => {
+  it('is not one that released its id, not even while it is being reaped', async () => {
     const [a, b] = await two();
     // More than one act clears away.
     for (let i = 0; i < 200; i++) await linkUp(a, `tab-${i}`);

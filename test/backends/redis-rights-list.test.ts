@@ -45,11 +45,11 @@ function used(): readonly string[] {
 }
 
 describe('the list of Redis commands', () => {
-  it('is what the sources use', () => {
+  it('is the set that the sources use', () => {
     expect(used()).toEqual(Object.keys(COMMANDS).sort());
   });
 
-  it.each(['docs/redis-rights.md'])('stands whole in %s', (name) => {
+  it.each(['docs/redis-rights.md'])('is complete in %s', (name) => {
     const text = readFileSync(join(ROOT, name), 'utf8');
     const [, block = ''] = /```text\n(ACL SETUSER callboard[^]*?)```/.exec(text) ?? [];
     const rules = block.split(/\s+/).filter((word) => /^\+[a-z]/.test(word));

@@ -112,7 +112,7 @@ async function programsOf(hand: Redis): Promise<number> {
 const shown = ({ answer }: Cost): number => answer['users'].nodes.length;
 
 describe('a nested query over Redis', () => {
-  test.each(WAYS)('%s: as many round trips for fifty users as for five', async (name, fields, most) => {
+  test.each(WAYS)('%s: needs as many round trips for fifty users as for five', async (name, fields, most) => {
     const query = `{ users(first: 50) { nodes { ${fields} } } }`;
     const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
     expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);
@@ -128,7 +128,7 @@ describe('a nested query over Redis', () => {
     ['the one that README shows', SHOWN, 14],
     ['one through every room', WIDE, beyondList(BRANCHES) + DEDUP + 1],
   ])(
-    '%s: no more round trips than its branches cost alone, for five users as for fifty',
+    '%s: needs no more round trips than its branches alone, for five users and for fifty',
     async (_name, query, most) => {
       const [ofFew, ofMany] = [await cost(few, query), await cost(many, query)];
       expect([shown(ofFew), shown(ofMany)]).toEqual([FEW, MANY]);

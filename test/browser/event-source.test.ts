@@ -38,7 +38,7 @@ async function startSite(relay: RealRelay) {
 const seen = (page: Page, wanted: string) =>
   page.waitForFunction((text) => JSON.stringify(Reflect.get(window, 'seen')).includes(text), wanted);
 
-test('a native EventSource comes back by itself with its ticket, and goes on', async () => {
+test('a native EventSource reconnects by itself with its ticket, and continues', async () => {
   await using relay = await startRealRelay();
   await using site = await startSite(relay);
   await using cable = await startTcpProxy(relay.url);

@@ -20,7 +20,7 @@ const run = (page: Page) => page.locator('.graphiql-execute-button').click();
 const result = (page: Page, text: string) =>
   page.locator('.result-window .view-lines', { hasText: text }).waitFor({ timeout: 10_000 });
 
-it('a browser runs queries and subscriptions with a typed token and asks nobody but us', async () => {
+it('a browser runs queries and subscriptions with a typed token and contacts no other server', async () => {
   await using door = await startGraphqlServer();
   const browser = await launchChromium();
   try {

@@ -82,7 +82,7 @@ test('a page of an origin that is not allowed gets no link', async () => {
   expect(await call(page, 'startClient', relay.link, await relay.token('alice', 'connect'))).toBe('disconnected');
 });
 
-test('a page invokes by the built caller over a link', async () => {
+test('a page invokes with the built caller over a link', async () => {
   await using site = await startSite();
   await using relay = await startRealRelay({ allowedOrigins: [site.origin] });
   await using tab = await open(site);
@@ -93,7 +93,7 @@ test('a page invokes by the built caller over a link', async () => {
   expect(await tab.title()).toBe('from afar');
 });
 
-test('the built libraries need nothing but a browser, and stay small', () => {
+test('the built libraries need nothing except a browser, and stay small', () => {
   const sizes = Object.fromEntries(built.map(({ file, gzipBytes }) => [file, gzipBytes]));
   expect(sizes['runtime.js']).toBeLessThan(60_000);
   expect(sizes['caller.js']).toBeLessThan(10_000);

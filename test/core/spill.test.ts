@@ -93,7 +93,7 @@ async function dispatched(test: TestCore): Promise<{ client: TestClient; pending
 }
 
 describe('a payload', () => {
-  it('stays in its message up to 16 KiB of UTF-8, and goes to the store from the next byte on', async () => {
+  it('stays in its message up to 16 KiB of UTF-8, and is spilled above', async () => {
     await using test = await stage();
     await connect(test.core, alice);
     const wrapped = (size: number, unit: string) => ({ t: unit.repeat((size - 8) / Buffer.byteLength(unit)) });
@@ -114,7 +114,7 @@ describe('a payload', () => {
     }
   });
 
-  it('that is large goes to its client whole, and into history as a reference that reads back', async () => {
+  it('that is large reaches its client whole, and history as a readable reference', async () => {
     await using test = await stage();
     const client = await connect(test.core, alice);
     await call(test, { params: LARGE, waitFor: 'admitted' });
@@ -126,7 +126,7 @@ describe('a payload', () => {
     ]);
   });
 
-  it('shares one end with its message, which nothing moves', async () => {
+  it('expires with its message, and nothing extends that', async () => {
     await using test = await stage();
     await connect(test.core, alice);
     await call(test, { params: LARGE, waitFor: 'admitted' });
@@ -163,7 +163,7 @@ describe('params that cannot be stored', () => {
     expect(await call(test, { waitFor: 'admitted' })).toMatchObject({ kind: 'pending' });
   });
 
-  it('leave nothing in the store where the invocation is refused or joins another', async () => {
+  it('leave nothing in the store if the invocation is refused or attaches to another', async () => {
     await using test = await stage();
     expect(await call(test, { params: LARGE })).toMatchObject({ code: 'not_connected' });
     expect(test.store.left).toBe(0);
@@ -179,7 +179,7 @@ describe('params that cannot be stored', () => {
 });
 
 describe('a large result', () => {
-  it('reaches its caller and whoever asks again, and is kept once however often it is sent', async () => {
+  it('reaches its caller and every later one, and is stored once however often it is sent', async () => {
     await using test = await stage();
     const { client, pending } = await dispatched(test);
     await client.result(client.last, LARGE);
@@ -215,7 +215,7 @@ describe('a large result', () => {
     expect(test.counts.get('payloads_unstored')).toBe(1);
   });
 
-  it('of a command that nobody knows is not stored: a client cannot fill the store with answers to nothing', async () => {
+  it('of an unknown command is not stored, so a client cannot fill the store', async () => {
     await using test = await stage();
     const client = await connect(test.core, alice);
     for (let i = 0; i < 20; i++) {
@@ -226,7 +226,7 @@ describe('a large result', () => {
     expect(test.store.puts).toEqual([]);
   });
 
-  it('that comes late is kept as evidence only as often as late rows are', async () => {
+  it('that arrives late is kept as evidence only as often as late rows are', async () => {
     await using test = await stage();
     const { client, pending } = await dispatched(test);
     await client.result(client.last);
@@ -246,7 +246,7 @@ describe('a large result', () => {
 });
 
 describe('large progress', () => {
-  it('is told to those who watch every time, and stored at most once a second', async () => {
+  it('reaches watchers every time, and is stored at most once a second', async () => {
     await using test = await stage();
     const { client, pending } = await dispatched(test);
     const updates = await test.core.delivery.updates(alice, KEY);
@@ -268,8 +268,8 @@ describe('large progress', () => {
   });
 });
 
-describe('a spill store of somebody else', () => {
-  it('that is not managed is never cleaned and nothing is taken back from it, whatever is asked', async () => {
+describe("an embedder's spill store", () => {
+  it('that is not managed is never cleaned and nothing is discarded from it', async () => {
     await using test = await stage(false);
     await call(test, { params: LARGE });
     expect(await test.core.history.cleanSpill()).toBe(0);
@@ -286,7 +286,7 @@ describe('a spill store of somebody else', () => {
     ['throws', () => Promise.reject(new Error('boom'))],
     ['answers another text', async () => ({ state: 'present', text: toJson('another') ?? fail() })],
     ['has lost it', async () => ({ state: 'unavailable' })],
-  ])('that %s on reading leaves the payload unavailable, and the page whole', async (_what, read) => {
+  ])('that %s on reading leaves the payload unavailable, and the page complete', async (_what, read) => {
     await using test = await stage(false);
     test.store.read = read;
     await connect(test.core, alice);
@@ -302,7 +302,7 @@ describe('a spill store of somebody else', () => {
         throw new TypeError('secret path');
       },
     ],
-  ])('that %s on writing refuses with store_full, and its words stay in the log', async (_how, put) => {
+  ])('that %s on writing refuses with store_full, and its message appears only in the log', async (_how, put) => {
     await using test = await stage(false);
     test.store.put = put;
     await connect(test.core, alice);

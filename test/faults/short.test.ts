@@ -31,7 +31,7 @@ function expectGood({ report, faults, folder }: Episode, commands: number, done:
 
 describe('three relays over one Redis', () => {
   test(
-    'lose nothing, run nothing twice and take up all that a relay held which is killed',
+    'lose nothing, run nothing twice and take over everything from a relay that is killed',
     async () => {
       // Handlers that take their time, so that the relay holds commands whenever it is killed.
       const plan: Plan = { ...planOf('F1'), workMs: 1_000, respondMs: 10_000, gap: [2_000, 2_000] };
@@ -43,7 +43,7 @@ describe('three relays over one Redis', () => {
   );
 
   test(
-    'lose nothing and run nothing twice while their ways to Redis break and every command is asked for by two callers at once',
+    'lose nothing and run nothing twice while their connections to Redis break and two callers request every command',
     async () => {
       const plan: Plan = { ...planOf('F8'), doubled: 1, respondMs: 10_000, gap: [500, 1_000], hold: [500, 1_000] };
       expectGood(await run({ plan, faults: 3 }), SMALL.commands, 3);

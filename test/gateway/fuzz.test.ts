@@ -110,7 +110,7 @@ async function soundAfter(peer: Peer): Promise<void> {
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
 }
 
-test('whatever is said in the place of hello, the relay and its neighbours live on', async () => {
+test('any bytes in place of hello leave the relay and its other links unaffected', async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(frames, mutated), async (text) => {
       const peer = new Peer(at);
@@ -123,7 +123,7 @@ test('whatever is said in the place of hello, the relay and its neighbours live 
 }, 60_000);
 
 test.each(['client', 'caller'])(
-  'whatever a welcomed %s says, the relay and its neighbours live on',
+  'any frames of a welcomed %s leave the relay and its other links unaffected',
   async (kind) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(frames, mutated), { maxLength: 12 }), async (texts) => {

@@ -20,7 +20,7 @@ function reading() {
 }
 
 describe('the reading of a link', () => {
-  test('pauses once its user sent more than a second’s worth, for as long as the debt takes', async () => {
+  test('pauses once its user sent more than one second of bytes, for as long as the debt requires', async () => {
     const { clock, calls, open } = reading();
     const inbound = open('alice');
     for (let i = 0; i < 10; i++) inbound.charge(PER_SECOND / 10);
@@ -34,7 +34,7 @@ describe('the reading of a link', () => {
     expect([inbound.paused, calls]).toEqual([false, ['pause', 'resume']]);
   });
 
-  test('counts what other links of the user send, and nobody else', async () => {
+  test("counts the bytes of the user's other links, and nobody else's", async () => {
     const { clock, calls, open } = reading();
     const [one, other, bob] = [open('alice'), open('alice'), open('bob')];
     one.charge(2 * PER_SECOND);
@@ -47,7 +47,7 @@ describe('the reading of a link', () => {
     expect([one.paused, other.paused, calls.length]).toEqual([false, false, 4]);
   });
 
-  test('goes on when the link closes, so that its close is heard', () => {
+  test('continues when the link closes, so that its close frame is read', () => {
     const { rates, calls, open } = reading();
     const inbound = open('alice');
     inbound.charge(3 * PER_SECOND);
@@ -59,7 +59,7 @@ describe('the reading of a link', () => {
   });
 });
 
-describe('a link that sends more than its user may', () => {
+describe("a link that exceeds its user's byte rate", () => {
   const large = 'x'.repeat(80_000);
   const frame = (n: number): string =>
     `${JSON.stringify({ type: 'invoke', ref: `r${n}`, command_id: `k${n}`, user_id: 'alice', client_id: 'none', action: 'go' })}\n{"text":"${large}"}`;
@@ -109,7 +109,7 @@ describe('a link that sends more than its user may', () => {
     expect(at.counts.get('inbound_limited:link')).toBe(1);
   });
 
-  test('is not taken for dead while it is not read', async () => {
+  test('is not closed as silent while it is not read', async () => {
     const { clock, at } = await limited(1_000);
     await using _ = at;
     const peer = await caller(at, 'user:alice:invoke');
@@ -122,7 +122,7 @@ describe('a link that sends more than its user may', () => {
     expect((await peer.next('refused')).ref).toBe('r1');
   });
 
-  test('is read on when it closes: what its client reported before it heard so still counts', async () => {
+  test('is read on when it closes: what its client reported before the close still counts', async () => {
     const { at } = await limited(1_000);
     await using _ = at;
     const peer = await client(at);

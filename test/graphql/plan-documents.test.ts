@@ -176,7 +176,7 @@ it('the documents of a console are valid', () => {
   expect(validate(schema, CONSOLE)).toEqual([]);
 });
 
-it('the corpus has answers worth comparing', async () => {
+it('the corpus has answers that are worth comparing', async () => {
   const plans = createPlans(schema);
   const answers = await Promise.all(
     documents.map((document) =>

@@ -63,7 +63,7 @@ it.each([
   ['InvokeAction', restSchema],
   ['AwaitCommand', restSchema],
   ['InvokeAction', schema],
-])('the document of %s is written as text, again and again', async (name, of) => {
+])('the document of %s is written as text, every time', async (name, of) => {
   await using test = await testCore();
   await connect(test.core, user('alice'));
   const plan = createPlans(of, { eager: true }).of(parse(RPC), name);
@@ -85,7 +85,7 @@ it.each([
   }
 });
 
-it('a mutation whose resolver fails is resolved once, and graphql-js says of it what it says', async () => {
+it('a mutation whose resolver fails is resolved once, and answered as graphql-js answers it', async () => {
   await using test = await invoking(() => Promise.reject(new CallboardError('invalid_argument', 'Not so.')));
   const { expected, text, run } = await both(test, CALL);
   expect([text, test.counted.calls]).toEqual([null, 2]);
@@ -139,7 +139,7 @@ it('a mutation whose variables are wrong is not resolved', async () => {
   expect(test.counted.calls).toBe(0);
 });
 
-it('what is left out has the default of the schema each time, also where others gave it before', async () => {
+it("omitted arguments get the schema's default each time, also after calls that gave them", async () => {
   await using test = await testCore();
   const seen: unknown[] = [];
   const invoke: Core['rpc']['invoke'] = (_who, request) => {

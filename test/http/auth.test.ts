@@ -59,7 +59,7 @@ const good: JWTPayload = { sub: 'alice', scope: 'connect invoke', exp: seconds +
 const without = (name: string): JWTPayload => Object.fromEntries(Object.entries(good).filter(([key]) => key !== name));
 
 describe('configured admin tokens', () => {
-  it('are administrators without an end', async () => {
+  it('are administrators without an expiry', async () => {
     expect(await verdict(TOKENS[0] ?? '')).toEqual({ kind: 'admin', name: 'token-1', expiresAt: null });
     expect(await verdict(TOKENS[1] ?? '')).toEqual({ kind: 'admin', name: 'token-2', expiresAt: null });
   });
@@ -90,13 +90,13 @@ describe('configured admin tokens', () => {
     expect(await verdict('', { adminTokens: [] })).toBe('401 unauthenticated');
   });
 
-  it('leave nobody asking without a token as nobody', async () => {
+  it('make a request without a token anonymous', async () => {
     expect(await authenticator().authenticate(null)).toBeNull();
   });
 });
 
 describe('tokens signed with the secret', () => {
-  it('name a user with its known scopes and their end', async () => {
+  it('name a user with its known scopes and their expiry', async () => {
     const token = await hs({ ...good, scope: 'connect invoke host unknown Connect', exp: seconds + 1.5 });
     expect(await verdict(token)).toEqual({
       kind: 'user',
@@ -195,7 +195,7 @@ describe('tokens signed with the secret', () => {
     expect(await verdict(await make())).toBe(`401 ${code}`);
   });
 
-  it('say why they are not good, for the log', async () => {
+  it('report for the log why they are refused', async () => {
     const bound = { issuer: 'https://id.example', audience: 'callboard' };
     const claims = { ...good, iss: bound.issuer, aud: bound.audience };
     expect({
@@ -217,7 +217,7 @@ describe('tokens signed with the secret', () => {
     });
   });
 
-  it('must have issuer and audience where those are configured', async () => {
+  it('must have the configured issuer and audience', async () => {
     const bound = { issuer: 'https://id.example', audience: 'callboard' };
     const claims = { ...good, iss: bound.issuer, aud: bound.audience };
     expect(await verdict(await hs(claims), bound)).toMatchObject({ userId: 'alice' });
@@ -233,7 +233,7 @@ describe('tokens signed with the secret', () => {
     expect(await verdict(await hs(good), { secret: null })).toBe('401 unauthenticated');
   });
 
-  it('are believed again without checking, but not beyond their end', async () => {
+  it('are cached without another check, but not beyond their expiry', async () => {
     const own = new FakeClock();
     const auth = authenticator({ clock: own });
     const token = await hs({ ...good, exp: Math.floor(own.now() / 1000) + 10 });
@@ -298,7 +298,7 @@ describe('tokens signed by a key set', () => {
     expect(await verdict(await make(), { ...bound, jwksUrl, secret: null })).toBe('401 unauthenticated');
   });
 
-  it('say why they are not good, too', async () => {
+  it('report why they are refused, too', async () => {
     const with_ = { ...bound, jwksUrl };
     expect(await faultOf(await rs(claims, foreign.privateKey), with_)).toBe('signature');
     expect(await faultOf(await rs(claims, keys.privateKey, 'two'), with_)).toBe('key_unknown');
@@ -361,7 +361,7 @@ describe('tokens signed by a key set', () => {
     });
   });
 
-  it('are neither accepted nor called bad while the keys cannot be read', async () => {
+  it('are neither accepted nor refused while the keys cannot be read', async () => {
     const broken = jwksUrl.replace('/keys', '/broken');
     expect(await verdict(await rs(claims), { ...bound, jwksUrl: broken })).toBe('503 store_unavailable');
   });

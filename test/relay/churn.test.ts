@@ -186,7 +186,7 @@ async function page(at: ChurnTarget, { listing, read }: { listing: Listing; read
 }
 
 it.each(cases)(
-  'paging through $name over $door neither repeats nor loses a row that lives through it',
+  'paging through $name over $door neither repeats nor loses a row that exists throughout',
   async ({ name, door }) => {
     const listing = LISTINGS[name];
     const read = DOORS[door];

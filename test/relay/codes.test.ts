@@ -295,11 +295,11 @@ function codeOf({ json }: Answer): unknown {
 }
 
 describe('the code table', () => {
-  it('has a row here for every code', () => {
+  it('has a row for every code', () => {
     expect(Object.keys(CODES).filter((code) => !(code in ROWS) && !(code in ELSEWHERE))).toEqual([]);
   });
 
-  it.each(rows())('answers %s with its status and says the code', async (code, { provoke }) => {
+  it.each(rows())('answers %s with its status and code', async (code, { provoke }) => {
     const clock = new FakeClock(Date.now());
     await using started = await startHttpRelay({}, { clock });
     const alice = await tokenOf('alice', 'connect', 'invoke');

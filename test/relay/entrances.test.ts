@@ -70,7 +70,7 @@ async function expectCheap(at: HttpRelay, path: string, asked: Parameters<HttpRe
   expect(ms).toBeLessThan(MOST_CPU_MS);
 }
 
-describe('a hostile text costs next to nothing', () => {
+describe('a hostile text costs almost nothing', () => {
   it('in every argument of GraphQL', async () => {
     await using at = await startHttpRelay();
     const token = await tokenOf('alice', 'invoke', 'host', 'connect');
@@ -109,7 +109,7 @@ describe('a hostile text costs next to nothing', () => {
     }
   });
 
-  it('as a user, wherever it is read', async () => {
+  it('as a user, wherever one is read', async () => {
     for (const text of hostile(1024 * 1024)) {
       const { ms } = await cpuOf(async () => expect(() => canonicalUser(text)).toThrow());
       expect(ms).toBeLessThan(MOST_CPU_MS);

@@ -113,7 +113,7 @@ it('no body of ingestion makes it fail, or writes to another user', async () => 
   );
 });
 
-it('no variables of GraphQL make the same questions fail, or show anything of another user', async () => {
+it('no variables of GraphQL make the same queries fail, or show anything of another user', async () => {
   const queries = [
     'query ($a: ID!, $n: Int!) { contexts(filter: { userId: $a }, first: $n) { nodes { id title metadata } } }',
     'query ($a: ID!, $b: ID!) { browserWindow(userId: $a, windowId: $b) { id state } }',

@@ -100,7 +100,7 @@ function withoutChance(value: unknown): unknown {
 const isReading = (name: string): boolean => questionOf(name).operation.operation === 'query';
 
 describe('REST and GraphQL', () => {
-  it('have a document of GraphQL, and an example, for each operation of REST', async () => {
+  it('have a GraphQL document, and an example, for each operation of REST', async () => {
     const { paths } = JSON.parse((await at.rest('/openapi.json')).text);
     const operations = Object.entries<object>(paths)
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
@@ -121,7 +121,7 @@ describe('REST and GraphQL', () => {
   });
 
   const absent = examples.filter(({ route }) => !route.harmful);
-  it.each(absent)('answer $example alike of what is not there', async (given) => {
+  it.each(absent)('answer $example alike for absent rows', async (given) => {
     const { rest, code, body } = await askBoth(given, ABSENT);
     if (rest.status < 400) return expect(isReading(given.name) ? rest.json : withoutChance(rest.json)).toEqual(body);
     if (body === null || body === undefined)

@@ -50,7 +50,7 @@ describe('A pending RPC record', () => {
     });
   });
 
-  it('times out when it says, and is then gone', async () => {
+  it('times out at its time, and is then gone', async () => {
     await at.client();
     await wait('alice', 'tab', { command_id: 'c1', respond_within_ms: 20_000 });
     await at.clock.advance(19_999);

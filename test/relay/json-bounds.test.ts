@@ -70,14 +70,14 @@ describe('JSON with very many members or items', () => {
       '/graphql',
       `{"query":"mutation($m:[IngestMessageInput!]!){ingestMessages(messages:$m){items{retained}}}","variables":{"m":[${'{},'.repeat(300_000)}{}]}}`,
     ],
-  ])('is refused where the relay would build it: %s', async (_, path, body) => {
+  ])('is refused if the relay would build it: %s', async (_, path, body) => {
     const { status, text } = await at.send(path, body);
     expect([200, 400]).toContain(status);
     expect(text).toMatch(/"code":"invalid_argument"/);
     expect(built()).toBeLessThanOrEqual(ENVELOPE_PARTS);
   });
 
-  it('is nothing where nobody asks for it: variables that an operation does not declare', async () => {
+  it('has no effect in variables that an operation does not declare', async () => {
     expect((await at.query('{ __typename }', KEYS, 'alice')).text).toBe('{"data":{"__typename":"Query"}}');
     expect(built()).toBeLessThan(10);
   });

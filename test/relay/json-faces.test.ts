@@ -21,7 +21,7 @@ const ACTION = '/connections/alice/tab/actions/open';
 const idText = (id: string): string => JSON.stringify({ id });
 
 /** Whichever way is taken, the bytes are those of the text. */
-describe.each([true, false])('JSON passes through as it is written, fast path %s', (fastPath) => {
+describe.each([true, false])('JSON passes through unchanged, fast path %s', (fastPath) => {
   let at: JsonRelay;
   beforeAll(async () => {
     at = await startJsonRelay(fastPath);
@@ -131,7 +131,7 @@ describe.each([true, false])('JSON passes through as it is written, fast path %s
     for (const answer of answers) expect(compact(answer.text).split(`"payload":${compact(text)}`)).toHaveLength(6);
   });
 
-  it.each(NUMBERED)('as what a client advertises and reports: text $number', async ({ text }) => {
+  it.each(NUMBERED)("as a client's advertisement and report: text $number", async ({ text }) => {
     const client_id = nextId();
     const peer = await at.client({ client_id, payload: {} });
     // Metadata is bounded; the schema of an action may be longer.

@@ -77,7 +77,7 @@ it('6. Observation routes never create, acquire, renew or release work', async (
   expect(at.tab.all.length).toBe(sent + 1);
 }, 60_000);
 
-it('6. and looking all the time keeps no connection alive and no caller waiting', async () => {
+it('6. and constant reading keeps no connection alive and no caller waiting', async () => {
   await using at = await startTestRelay();
   const tab = await at.client();
   const invoked = at.post('/connections/alice/tab/actions/open', { command_id: 'c1', respond_within_ms: 30_000 });

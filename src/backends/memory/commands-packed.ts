@@ -171,15 +171,19 @@ function isResultId(messageId: string, commandId: string, instanceId: string): b
 const RESULT_PART = ':result:';
 
 /** Whether all times are whole milliseconds that follow `admittedAt`. If the wall clock was set back, they may not. */
-function hasPlainTimes({ admittedAt, queuedAt, dispatchedAt, acknowledgedAt, terminalAt, ...by }: Command): boolean {
-  const follows = (at: number | null): boolean => at !== null && at >= admittedAt && Number.isSafeInteger(at);
+function hasPlainTimes(command: Command): boolean {
+  const { admittedAt, acknowledgedAt } = command;
   return (
     Number.isSafeInteger(admittedAt) &&
-    follows(queuedAt) &&
-    follows(dispatchedAt) &&
-    follows(terminalAt) &&
-    (acknowledgedAt === null || follows(acknowledgedAt)) &&
-    follows(by.connectDeadline) &&
-    follows(by.deadline)
+    follows(admittedAt, command.queuedAt) &&
+    follows(admittedAt, command.dispatchedAt) &&
+    follows(admittedAt, command.terminalAt) &&
+    (acknowledgedAt === null || follows(admittedAt, acknowledgedAt)) &&
+    follows(admittedAt, command.connectDeadline) &&
+    follows(admittedAt, command.deadline)
   );
+}
+
+function follows(admittedAt: number, at: number | null): boolean {
+  return at !== null && at >= admittedAt && Number.isSafeInteger(at);
 }

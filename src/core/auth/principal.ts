@@ -1,3 +1,4 @@
+/** The principal of a request, and the checks of what it may see and do. */
 import { fail, notFound } from '../errors.ts';
 import { canonicalUser } from '../ids.ts';
 
@@ -84,24 +85,24 @@ function refuseGrant(): never {
  * The user whose objects a requester with scope `invoke` may list. An administrator may name any user, or none (null:
  * all users). A user gets itself; naming another user throws `not_found`, as an absent object does.
  */
-export function readScope(principal: Principal | null, asked: string | null | undefined): string | null {
+export function readScope(principal: Principal | null, userId: string | null | undefined): string | null {
   const requester = requireScope(principal, 'invoke');
-  const named = asked === null || asked === undefined ? null : canonicalUser(asked);
+  const named = userId === null || userId === undefined ? null : canonicalUser(userId);
   if (requester.kind === 'admin') return named;
   return named === null || named === requester.userId ? requester.userId : notFound();
 }
 
 /** As `readScope`, for listings that require a user. */
-export function readUser(principal: Principal | null, asked: string): string {
-  return readScope(principal, asked) ?? notFound();
+export function readUser(principal: Principal | null, userId: string): string {
+  return readScope(principal, userId) ?? notFound();
 }
 
 /**
  * As `readUser`, but null instead of an error if the requester is not that user, so that a foreign object looks like an
  * absent one.
  */
-export function knownUser(principal: Principal | null, asked: string): string | null {
+export function knownUser(principal: Principal | null, userId: string): string | null {
   const requester = requireScope(principal, 'invoke');
-  const named = canonicalUser(asked);
+  const named = canonicalUser(userId);
   return requester.kind === 'admin' || named === requester.userId ? named : null;
 }

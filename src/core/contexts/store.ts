@@ -1,3 +1,4 @@
+/** The port of reported contexts and windows. */
 import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { MaybePromise } from '../maybe-promise.ts';

@@ -1,3 +1,4 @@
+/** Estimates the bytes that advertisements, contexts and windows hold in memory. */
 import type { ActionAdvertisement } from '../connections/connection.ts';
 import type { ContextReport, ReportPart } from '../contexts/store.ts';
 import type { HelloRequest } from '../core.ts';

@@ -1,3 +1,4 @@
+/** Counts what each connected client advertises and reports against its user's share. */
 import type { Clock } from '../clock.ts';
 import type { ActionAdvertisement } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';

@@ -1,3 +1,4 @@
+/** The interface between core and the gateway for one client link. Types only. */
 import type { ActionAdvertisement, Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
 import type { ContextReport, ReportOutcome } from '../contexts/store.ts';

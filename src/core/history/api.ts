@@ -1,3 +1,4 @@
+/** The interface for reading history. Types only. */
 import type { Requester } from '../auth/principal.ts';
 import type { PageArgs } from '../cursor.ts';
 import type { MaybePromise } from '../maybe-promise.ts';

@@ -1,3 +1,4 @@
+/** Reads the payloads of messages, including those in the spill store. */
 import type { Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { holderOf } from '../shares/holders.ts';

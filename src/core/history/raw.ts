@@ -1,3 +1,4 @@
+/** Reads a bounded sample of stored rows, for operators only. */
 import { requireAdmin, type Principal } from '../auth/principal.ts';
 import { completenessOf } from '../cursor.ts';
 import type { Deps } from '../deps.ts';

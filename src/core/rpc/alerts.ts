@@ -1,3 +1,4 @@
+/** A live alert while callers wait for longer than a bound. */
 import { readScope } from '../auth/principal.ts';
 import type { PendingRpc, PendingRpcAlert, Rpc, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';
@@ -12,24 +13,24 @@ import { within } from '../range.ts';
 export function pendingAlerts(
   deps: Deps,
   rooms: Pick<Rpc, 'pending' | 'count'>,
-  asked: { requester: Requester; olderThanMs: number; userId: string | null },
+  request: { requester: Requester; olderThanMs: number; userId: string | null },
 ): Subscription<PendingRpcAlert> {
-  const bound = within('older_than_ms', asked.olderThanMs, OLDER_THAN_MS);
-  const userId = readScope(asked.requester, asked.userId);
+  const bound = within('older_than_ms', request.olderThanMs, OLDER_THAN_MS);
+  const userId = readScope(request.requester, request.userId);
   let over: boolean | null = null;
   let looking = false;
-  const look = async (): Promise<void> => {
-    const oldest = (await rooms.pending(asked.requester, { userId }, { first: 1 })).nodes[0] ?? null;
+  const check = async (): Promise<void> => {
+    const oldest = (await rooms.pending(request.requester, { userId }, { first: 1 })).nodes[0] ?? null;
     const isOver = oldest !== null && oldest.ageMs >= bound;
     if (isOver === over) return;
     over = isOver;
-    const { count } = await rooms.count(asked.requester, { userId, minAgeMs: bound });
+    const { count } = await rooms.count(request.requester, { userId, minAgeMs: bound });
     feed.push(alert(deps, { over, oldest, count }));
   };
   const turn = (): void => {
     if (looking) return;
     looking = true;
-    look().then(
+    check().then(
       () => (looking = false),
       (error: unknown) => feed.fail(error),
     );

@@ -59,7 +59,7 @@ export function createNewsroom(): Newsroom {
     if (room === 'secret') fail('forbidden', 'Not this one.');
     return {
       key: room,
-      hear(push) {
+      listen(push) {
         const listeners = rooms.get(room) ?? new Set();
         rooms.set(room, listeners.add(push));
         return () => void listeners.delete(push);
@@ -68,7 +68,7 @@ export function createNewsroom(): Newsroom {
     };
   };
   const subscribe = (_: unknown, args: Args, context: Context) => {
-    const { hear, lifetime: lifetime } = listen(args, context);
+    const { listen: hear, lifetime: lifetime } = listen(args, context);
     const feed = createFeed<Item>(() => {
       stop();
       lifetime.close();

@@ -14,7 +14,7 @@ import {
 } from '../../../core/delivery/commands.ts';
 import type { ClientKey, CommandKey } from '../../../core/ids.ts';
 import { PROGRESS_ROW_MS, SIGHTINGS_PER_COMMAND } from '../../../core/limits.ts';
-import { commandHash, keptArgs, type CommandParts } from './parts.ts';
+import { keptArgs, nameArgs, type CommandParts } from './parts.ts';
 import { markHash } from '../history/store.ts';
 import { decodeCommand } from './record.ts';
 import { jsonOr, listOf, type Fields } from '../replies.ts';
@@ -31,8 +31,8 @@ export async function dispatch(
   key: CommandKey,
   { nodeId, epoch, instanceId, attempt }: Binding & { readonly attempt: string | null },
 ): Promise<DispatchResult> {
-  const client = parts.store.hash(key.userId, key.clientId);
-  const args = [commandHash(parts.store, key), nodeId, epoch, instanceId, attempt, client];
+  const [client, commandId] = nameArgs(parts.store, key);
+  const args = [client, commandId, nodeId, epoch, instanceId, attempt];
   const [kind, record, params, remainingMs] = await ask(parts, key, 'commands-dispatch', args);
   if (kind !== 'dispatch') return { kind: 'skip' };
   return { kind, command: decodeCommand(record ?? null), params: jsonOr(params), remainingMs: Number(remainingMs) };
@@ -41,7 +41,8 @@ export async function dispatch(
 export async function report(parts: CommandParts, key: CommandKey, told: Report): Promise<ReportResult> {
   const { instanceId, kind, kept } = told;
   const row = [kept === null ? null : '1', ...keptArgs(kept)];
-  const args = [commandHash(parts.store, key), instanceId, kind, ...row, PROGRESS_ROW_MS, parts.settings.rows];
+  const [client, ...named] = nameArgs(parts.store, key);
+  const args = [client, instanceId, kind, ...row, PROGRESS_ROW_MS, parts.settings.rows, ...named];
   const [answer, record] = await ask(parts, key, 'commands-report', args);
   const command = record ? decodeCommand(record) : null;
   return answer === 'recorded' && command ? { kind: answer, command } : { kind: 'ignored', command };
@@ -52,11 +53,13 @@ export async function finish(parts: CommandParts, key: CommandKey, end: End): Pr
   const { kind, payload, error, instanceId } = end;
   const messageId = endMessageId(key.commandId, end);
   const mark = markHash(store, { ...key, messageId });
+  const [client, ...named] = nameArgs(store, key);
   const digest = sha256(`${kind}\n${payload ?? ''}\n${error?.code ?? ''}`);
   const [answer, record] = await ask(parts, key, 'commands-finish', [
-    ...[commandHash(store, key), instanceId, kind, payload, ...keptArgs(end.kept)],
+    ...[client, instanceId, kind, payload, ...keptArgs(end.kept)],
     ...[error && JSON.stringify(error), end.refused ? '1' : null],
     ...[messageId, mark, randomUUID(), digest, SIGHTINGS_PER_COMMAND, settings.rows],
+    ...named,
   ]);
   const known = answer === 'finished' || answer === 'duplicate' || answer === 'late' || answer === 'fenced';
   return known ? { kind: answer, command: decodeCommand(record ?? null) } : { kind: 'unknown' };
@@ -64,9 +67,7 @@ export async function finish(parts: CommandParts, key: CommandKey, end: End): Pr
 
 export async function settle(parts: CommandParts, key: CommandKey, settlement: Settlement): Promise<SettleResult> {
   const { store, settings } = parts;
-  const { userId, clientId, commandId } = key;
-  const name = `${userId}\0${clientId}\0${commandId}`;
-  const args = [commandHash(store, key), name, store.hash(userId, clientId), settlement.kind, settings.ends];
+  const args = [...nameArgs(store, key), settlement.kind, settings.ends];
   const [answer, record] = await ask(parts, key, 'commands-settle', [...args, ...settlementArgs(settlement)]);
   const known = answer === 'settled' || answer === 'requested' || answer === 'unchanged';
   return known ? { kind: answer, command: decodeCommand(record ?? null) } : { kind: 'unknown' };

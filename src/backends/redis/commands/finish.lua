@@ -1,7 +1,7 @@
 -- The end that a client reported: recorded once, from the bound instance only; all else is counted, or kept as evidence.
--- a: 1 command's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill (JSON), 7 the spill's
+-- a: 1 client's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill (JSON), 7 the spill's
 --    bytes; 8 error (JSON), 9 '1' where the client refused; 10 id of the message, 11 hash of its mark, 12 the asker's word for it (see
---    dedup_see); 13 digest of the end, 14 most sightings that are kept, 15 settings.
+--    dedup_see); 13 digest of the end, 14 most sightings that are kept, 15 settings, 16 command, 17 user's hash.
 -- Returns {'finished' | 'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
 -- class: allow_oom
 -- needs: lib-commands, lib-dedup, lib-record
@@ -51,9 +51,13 @@ lib.commands_reported = function(rec, sightings, a)
   }, given(a[4]))
 end
 
+reads['commands-finish'] = function(a)
+  lib.commands_want(a[1], a[16])
+end
+
 acts['commands-finish'] = function(a)
   lib.commands_use(a[15])
-  local rec = lib.commands_load(a[1])
+  local rec = lib.commands_load(a[1], a[16], a[17])
   if not rec then return { 'unknown' } end
   lib.dedup_see(a[11], a[12])
   local sightings = lib.commands_sightings(rec)

@@ -30,9 +30,12 @@ export function commandParts(parts: RedisParts): CommandParts {
   return { store, sha256, windowMs, settings: { rows: JSON.stringify(rows), ends: JSON.stringify(ends) } };
 }
 
-/** The hash in the names of a command's keys. */
-export function commandHash(store: Store, { userId, clientId, commandId }: CommandKey): string {
-  return store.hash(userId, clientId, commandId);
+/** How an act is told of a command: the hash of its client, its id, and the hash of its user. */
+export function nameArgs(
+  store: Pick<Store, 'hash'>,
+  { userId, clientId, commandId }: CommandKey,
+): readonly [client: string, commandId: string, user: string] {
+  return [store.hash(userId, clientId), commandId, store.hash(userId)];
 }
 
 /** A payload of a history row as arguments: its text, where it lies, and of how many bytes it is there. */

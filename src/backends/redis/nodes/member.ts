@@ -170,7 +170,7 @@ export class Member {
       readMailbox({
         parts,
         key: parts.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
-        take: (row) => this.#deliver(partition, row),
+        take: (row) => this.#deliver(row),
       }),
     );
   }
@@ -179,13 +179,13 @@ export class Member {
     for (const stop of this.#stopReading.splice(0)) stop();
   }
 
-  async #deliver(partition: number, { fields }: RawRow): Promise<void> {
+  async #deliver({ fields }: RawRow): Promise<void> {
     const { parts } = this.#options;
     const { store } = parts;
     if (fields.get('kind') === 'pulse') return this.#pulse(fields.get('token') ?? '');
-    const large = fields.has('large');
-    const [found] = large ? await store.read([['GET', store.key(partition, 'result', fields.get('kh'))]]) : [];
-    const result = large ? found : fields.get('result');
+    const large = fields.get('large');
+    const [found] = large === undefined ? [] : await store.read([['HGET', large, fields.get('field') ?? '']]);
+    const result = large === undefined ? fields.get('result') : found;
     this.#hand(decodeRow(fields, typeof result === 'string' ? trustJson(result) : null));
   }
 
