@@ -6,7 +6,7 @@ export const DIRECT_MUTANTS: readonly Mistake[] = [
     name: 'leak',
     says: 'an end leaves its reservation',
     file: 'backends/memory/ledger.ts',
-    find: 'holders?.delete(entry);',
+    find: 'if (entry.scopePlace) holders?.remove(entry.scopePlace);',
     replace: '',
     plan: 'F0',
     caughtBy: ['I6'],

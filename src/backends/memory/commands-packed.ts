@@ -67,6 +67,18 @@ export class PackedCommand {
     return this.#digest;
   }
 
+  get outcome(): 'completed' {
+    return 'completed';
+  }
+
+  get execution(): 'reported_by_client' {
+    return 'reported_by_client';
+  }
+
+  get error(): null {
+    return null;
+  }
+
   get terminalAt(): number {
     return this.#admittedAt + this.#terminal;
   }

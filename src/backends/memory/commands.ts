@@ -164,8 +164,7 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
     dispatchedAt: now,
   };
   entry.command = command;
-  entry.client.waiting.delete(entry);
-  entry.client.running.add(entry);
+  acts.ledger.run(entry);
   return { kind: 'dispatch', command, params: giveUpParams(entry), remainingMs: command.deadline - now };
 }
 

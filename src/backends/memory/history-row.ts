@@ -1,7 +1,7 @@
 import type { Message, NewMessage } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import type { Entry, List } from './list.ts';
+import type { List, Place } from './list.ts';
 import type { SparseQueue } from './list-sparse.ts';
 import type { SortedMap } from './sorted.ts';
 
@@ -23,14 +23,15 @@ export type Stream = {
   head: number;
   nextSeq: number;
   evictedAt: number;
-  place: Entry<Stream> | null;
+  place: Place<Stream> | null;
 };
 
 export type User = {
   readonly userId: string;
   readonly streams: SortedMap<Stream>;
   readonly byLastWrite: List<Stream>;
-  readonly byCommand: Map<string, Row[]>;
+  /** The newest row of each command; `olderOfCommand` leads to the others. */
+  readonly byCommand: Map<string, Row>;
   /** Rows of all streams, oldest first. */
   readonly byAge: SparseQueue<Row>;
   /** Counts the share `history_bytes`. */
@@ -48,6 +49,9 @@ export class Row {
   /** Its neighbours among all messages; only RowList changes them. */
   before: Row | null = null;
   after: Row | null = null;
+  /** Its neighbours among the rows of its command. */
+  olderOfCommand: Row | null = null;
+  newerOfCommand: Row | null = null;
   /** True once it is no longer retained. */
   gone = false;
   #given: NewMessage;

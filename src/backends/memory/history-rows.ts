@@ -3,7 +3,7 @@ import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
 import { Row, RowList, type Stream, type User } from './history-row.ts';
 import { createEvictions, type Evictions } from './evictions.ts';
-import { createList } from './list.ts';
+import { List } from './list.ts';
 import { SparseQueue } from './list-sparse.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
@@ -118,7 +118,7 @@ function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
   const known = crowded?.streams.get(suffix);
   if (known) return known;
   if (crowded && crowded.streams.size >= state.limits.streamsPerUser) {
-    const longestUnwritten = crowded.byLastWrite.first()?.value;
+    const longestUnwritten = crowded.byLastWrite.first?.value;
     while (longestUnwritten && lengthOf(longestUnwritten) > 0) dropFirst(state, longestUnwritten, 'room');
   }
   const user = state.users.get(userId) ?? newUser(userId, state.shares.of(userId));
@@ -139,7 +139,7 @@ function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
 
 function newUser(userId: string, holdings: Holdings): User {
   const byAge = new SparseQueue<Row>((row) => row.gone);
-  return { userId, streams: createSortedMap(), byLastWrite: createList(), byCommand: new Map(), byAge, holdings };
+  return { userId, streams: createSortedMap(), byLastWrite: new List(), byCommand: new Map(), byAge, holdings };
 }
 
 function append(state: State, stream: Stream, given: { readonly message: NewMessage; readonly at: number }): Row {
@@ -147,7 +147,7 @@ function append(state: State, stream: Stream, given: { readonly message: NewMess
   const { user } = stream;
   state.byAge.push(row);
   stream.rows.push(row);
-  if (!stream.place || user.byLastWrite.last() !== stream.place) {
+  if (!stream.place || user.byLastWrite.last !== stream.place) {
     if (stream.place) user.byLastWrite.remove(stream.place);
     stream.place = user.byLastWrite.push(stream);
   }
@@ -183,27 +183,33 @@ function dropFirst(state: State, stream: Stream, why: Why): void {
   if (lengthOf(stream) === 0) removeStream(state, stream, why);
 }
 
-/** Most commands have two rows; pushing to an array would allocate room for many more. */
 function noteCommandOf(row: Row): void {
-  const { byCommand } = row.stream.user;
   const { commandId } = row;
   if (commandId === null) return;
-  const rows = byCommand.get(commandId);
-  const [first] = rows ?? [];
-  if (!rows || !first) byCommand.set(commandId, [row]);
-  else if (rows.length === 1) byCommand.set(commandId, [first, row]);
-  else rows.push(row);
+  const { byCommand } = row.stream.user;
+  const newest = byCommand.get(commandId) ?? null;
+  row.olderOfCommand = newest;
+  if (newest) newest.newerOfCommand = row;
+  byCommand.set(commandId, row);
 }
 
 function forgetCommandOf(row: Row): void {
+  const { commandId, olderOfCommand: older, newerOfCommand: newer } = row;
+  if (commandId === null) return;
   const { byCommand } = row.stream.user;
-  const { commandId } = row;
-  const rows = commandId === null ? undefined : byCommand.get(commandId);
-  if (!rows || commandId === null) return;
-  // Nearly always the first: only another stream's bound can drop a younger row before it.
-  if (rows[0] === row) rows.shift();
-  else rows.splice(rows.indexOf(row), 1);
-  if (rows.length === 0) byCommand.delete(commandId);
+  if (older) older.newerOfCommand = newer;
+  if (newer) newer.olderOfCommand = older;
+  else if (older) byCommand.set(commandId, older);
+  else byCommand.delete(commandId);
+  row.olderOfCommand = null;
+  row.newerOfCommand = null;
+}
+
+/** All rows of a command of this user, newest first. */
+export function rowsOfCommand({ byCommand }: User, commandId: string): readonly Row[] {
+  const rows: Row[] = [];
+  for (let row = byCommand.get(commandId) ?? null; row; row = row.olderOfCommand) rows.push(row);
+  return rows;
 }
 
 function removeStream(state: State, stream: Stream, why: Why): void {

@@ -28,6 +28,7 @@ import {
   HISTORY_LIMITS,
   lengthOf,
   rowAt,
+  rowsOfCommand,
   type HistoryLimits,
   type Rows,
   type Stream,
@@ -123,7 +124,8 @@ export function createMemoryHistory({ clock, limits: given, dedup, shares }: Mem
     },
     ofCommand(userId, commandId, page) {
       const { gaps } = look();
-      const found = (rows.users.get(userId)?.byCommand.get(commandId) ?? []).map(({ message }) => message);
+      const user = rows.users.get(userId);
+      const found = (user ? rowsOfCommand(user, commandId) : []).map(({ message }) => message);
       const sign = page.order === 'newest_first' ? -1 : 1;
       const compare = (a: Position, b: Position): number => sign * comparePositions(a, b);
       const after = found
