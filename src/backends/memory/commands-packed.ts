@@ -1,6 +1,6 @@
 import type { Command, CommandCaller } from '../../core/delivery/command.ts';
 import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
-import type { TraceIds } from './commands-message.ts';
+import type { TraceIds } from './history-command-row.ts';
 
 /** What a packed record shares with its entry. */
 export type Shared = {

@@ -1,7 +1,8 @@
 import type { NewMessage } from '../../core/history/message.ts';
 import { HISTORY_BYTES, RETENTION_MS, STREAM_MESSAGES, STREAMS_PER_USER } from '../../core/limits.ts';
 import type { Holdings, Shares } from '../../core/shares/shares.ts';
-import { Row, RowList, type Stream, type User } from './history-row.ts';
+import { CommandRow, type About, type MessagePart, type StreamHead } from './history-command-row.ts';
+import { MessageRow, RowList, type Row, type Stream, type User } from './history-row.ts';
 import { createEvictions, type Evictions } from './evictions.ts';
 import { List } from './list.ts';
 import { SparseQueue } from './list-sparse.ts';
@@ -41,6 +42,8 @@ export interface Rows {
   newest(): Iterable<Row>;
   /** `at` must not decrease from one call to the next. Amortised constant time. */
   add(message: NewMessage, at: number): Row;
+  /** As `add`, for a message about a command, in its client's stream. */
+  addOfCommand(about: About, part: MessagePart, at: number): void;
   /** Drops messages that were retained at this time or before. */
   expire(before: number): void;
 }
@@ -74,15 +77,9 @@ export function createRows(limits: HistoryLimits, shares: Shares): Rows {
     evictions: state.evictions,
     totals: state.totals,
     newest: () => state.byAge.backwards(),
-    add(message, at) {
-      const row = append(state, streamFor(state, message), { message, at });
-      while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
-      while (state.totals.bytes > limits.bytes) {
-        const old = nextToGo(state, row);
-        if (!old) break;
-        dropFirst(state, old.stream, 'room');
-      }
-      return row;
+    add: (message, at) => append(state, new MessageRow({ stream: streamFor(state, message), at }, message)),
+    addOfCommand(about, part, at) {
+      append(state, new CommandRow({ stream: streamFor(state, about.head), at }, about, part));
     },
     expire(before) {
       state.evictions.expire(before);
@@ -113,7 +110,7 @@ export function rowAt(stream: Stream, index: number): Row | undefined {
   return stream.rows[stream.head + index];
 }
 
-function streamFor(state: State, { userId, suffix }: NewMessage): Stream {
+function streamFor(state: State, { userId, suffix }: Pick<StreamHead, 'userId' | 'suffix'>): Stream {
   const crowded = state.users.get(userId);
   const known = crowded?.streams.get(suffix);
   if (known) return known;
@@ -142,8 +139,21 @@ function newUser(userId: string, holdings: Holdings): User {
   return { userId, streams: createSortedMap(), byLastWrite: new List(), byCommand: new Map(), byAge, holdings };
 }
 
-function append(state: State, stream: Stream, given: { readonly message: NewMessage; readonly at: number }): Row {
-  const row = new Row(stream, given.message, given.at);
+/** Adds the row, and drops the rows that are then beyond the bounds. */
+function append(state: State, row: Row): Row {
+  insert(state, row);
+  const { limits } = state;
+  while (lengthOf(row.stream) > limits.streamMessages) dropFirst(state, row.stream, 'bound');
+  while (state.totals.bytes > limits.bytes) {
+    const old = nextToGo(state, row);
+    if (!old) break;
+    dropFirst(state, old.stream, 'room');
+  }
+  return row;
+}
+
+function insert(state: State, row: Row): void {
+  const { stream } = row;
   const { user } = stream;
   state.byAge.push(row);
   stream.rows.push(row);
@@ -156,7 +166,6 @@ function append(state: State, stream: Stream, given: { readonly message: NewMess
   state.totals.bytes += row.bytes;
   user.byAge.push(row);
   user.holdings.take('history_bytes', row.bytes);
-  return row;
 }
 
 function dropFirst(state: State, stream: Stream, why: Why): void {

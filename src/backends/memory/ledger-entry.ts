@@ -3,7 +3,7 @@ import type { Binding, NewWaiter } from '../../core/delivery/commands.ts';
 import type { Waiter } from '../../core/delivery/waiter.ts';
 import type { JsonText } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import type { StreamHead, TraceIds } from './commands-message.ts';
+import type { StreamHead, TraceIds } from './history-command-row.ts';
 import { PackedCommand } from './commands-packed.ts';
 import { DueItem } from './due.ts';
 import type { List, Place } from './list.ts';
@@ -65,6 +65,10 @@ export class Entry extends DueItem {
 
   get clientId(): string {
     return this.client.head.clientId;
+  }
+
+  get head(): StreamHead {
+    return this.client.head;
   }
 
   /** The record: the same object until it is replaced or packed, and a new object on each read once it is packed. */

@@ -130,7 +130,8 @@ class Session implements LinkSession {
     const { acts, outbox, dispatcher } = this.#parts;
     const { instanceId } = this.#linkQueue.binding;
     const key = this.#keyOf(commandId);
-    const run = (): MaybePromise<FinishResult> => acts.finish(key, { ...end, instanceId });
+    const { kind, payload, error, refused } = end;
+    const run = (): MaybePromise<FinishResult> => acts.finish(key, { instanceId, kind, payload, error, refused });
     return thenDo(orKeep(outbox, key, { end, run }), (finished) => {
       dispatcher.free(key);
       return finished;
