@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
 import { ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
+import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
 
 const LINES_MAX = 250;
 const files = readSource();
@@ -63,6 +64,26 @@ describe('the sources', () => {
       ({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text),
     );
     expect(defaults.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('the exported types of src', () => {
+  it('have names of their own, but for those listed with a reason', () => {
+    const shared = [...sharedTypeNames(files)].filter(([name]) => !Object.hasOwn(SHARED_NAMES, name));
+    expect(shared.map(([name, paths]) => `${name}: ${paths.join(', ')}`)).toEqual([]);
+  });
+
+  it('are listed only while two files export the name', () => {
+    const shared = sharedTypeNames(files);
+    expect(Object.keys(SHARED_NAMES).filter((name) => !shared.has(name))).toEqual([]);
+  });
+
+  it('are found in every form', () => {
+    const file = (path: string, text: string): SourceFile => ({ path, text, own: [], foreign: [] });
+    const text = ['type A = 1;', 'interface B {}', 'class C {}', 'abstract class D {}'].map((line) => `export ${line}`);
+    const found = sharedTypeNames([file('x.ts', text.join('\n')), file('y.ts', text.reverse().join('\n'))]);
+    expect([...found.keys()].sort()).toEqual(['A', 'B', 'C', 'D']);
+    expect(sharedTypeNames([file('x.ts', 'type A = 1;'), file('y.ts', 'export type A = 1;')]).size).toBe(0);
   });
 });
 

@@ -50,7 +50,7 @@ describe('the table of error codes', () => {
 
 test('the table of close codes equals that of the sources', () => {
   const words = { yes: 'yes', renew: 'new token', no: 'no' } as const;
-  const inText = tableOf('code', 'reason', 'come back?', 'meaning').map(([code, reason, back]) => [
+  const inText = tableOf('code', 'reason', 'reconnect?', 'meaning').map(([code, reason, back]) => [
     reason,
     Number(code),
     back,

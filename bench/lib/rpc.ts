@@ -9,8 +9,12 @@ export const IN_FLIGHT = 64;
 export const PAYLOAD = { text: 'p'.repeat(189) } as const;
 export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
 
-/** The number of clients that share the calls: a link has at most 32 unfinished commands. */
-export const CLIENT_IDS: readonly string[] = ['c0', 'c1'];
+/** The clients that share the calls: a link has at most 32 unfinished commands. */
+export const CLIENT_IDS: readonly string[] = clientIds(2);
+
+export function clientIds(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, i) => `c${i}`);
+}
 
 /**
  * How an endpoint speaks to its relay. `bare`: the protocol written by hand. `library`: the relay's own client library.
@@ -19,6 +23,10 @@ export const END = z.object({
   kind: z.enum(['ws', 'lines', 'echo', 'socket.io', 'nats', 'bare', 'library']),
   port: z.number(),
   token: z.string().default(''),
+  /** How many clients take the calls in turn, where there can be several. */
+  clients: z.number().optional(),
+  /** Whether bare callers choose the ids of their commands. */
+  ownIds: z.boolean().optional(),
 });
 export type End = z.infer<typeof END>;
 

@@ -1,9 +1,9 @@
-/** Writes the suite's results: figures and plots in `growth/`, and tables between two markers of the README. */
+/** Writes the suite's results: figures and plots in `growth/`, and tables between two markers of docs/performance.md. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
 import { plotted } from '../lib/plot.ts';
 import { printed } from '../lib/print.ts';
-import { STYLE, writeSection } from '../lib/readme.ts';
+import { STYLE, writeSection } from '../lib/figures.ts';
 import { goalsOf, plotOf, tableOf, type Axis } from './growth-axis.ts';
 
 const FOLDER = new URL('../growth/', import.meta.url);
@@ -14,7 +14,7 @@ export type Found = { readonly axes: readonly Axis[]; readonly order: readonly s
 
 /**
  * Writes the plots and the section. Axes that were not measured this time keep their earlier results. Throws if the
- * README has no markers for it.
+ * page has no markers for it.
  */
 export async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
   const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
@@ -35,7 +35,7 @@ async function figures(): Promise<readonly Axis[]> {
 }
 
 function sectionOf(axes: readonly Axis[]): string {
-  const images = axes.map(({ file, title }) => `![${title}](growth/${file}.svg)`);
+  const images = axes.map(({ file, title }) => `![${title}](../bench/growth/${file}.svg)`);
   const found = printed({ suite: '', tables: axes.map(tableOf), goals: axes.flatMap(goalsOf), notes: [] });
   return [...images, found.replace(/^## *\n+/, '')].join('\n\n');
 }

@@ -12,7 +12,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'web/', may: ['core/'] },
   {
     of: 'graphql/schema/',
-    may: ['core/', 'web/', 'graphql/writer/cache-hints.ts', 'graphql/execution/shared-subscription.ts'],
+    may: ['core/', 'web/', 'graphql/writer/cache-hints.ts'],
   },
   { of: 'graphql/variables/', may: ['core/', 'graphql/schema/builder-json.ts'] },
   { of: 'graphql/writer/', may: ['core/', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
@@ -20,7 +20,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     of: 'graphql/execution/',
     may: [
       ...['core/', 'web/', 'graphql/writer/', 'graphql/variables/'],
-      ...['graphql/schema/page-budget.ts', 'graphql/http/sse-frame.ts'],
+      ...['graphql/schema/page-budget.ts', 'graphql/schema/live-share.ts'],
     ],
   },
   { of: 'graphql/http/', may: ['core/', 'web/', 'graphql/'] },
@@ -55,10 +55,12 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
   { of: 'settings-files.ts', may: ['settings.ts', 'core/errors.ts'] },
   { of: 'config-given.ts', may: ['settings.ts', 'settings-files.ts', 'core/errors.ts'] },
+  { of: 'config-auth.ts', may: ['settings.ts'] },
   {
     of: 'config.ts',
     may: [
       ...[
+        'config-auth.ts',
         'config-given.ts',
         'settings.ts',
         'settings-files.ts',

@@ -108,6 +108,15 @@ describe('a caller over HTTP', () => {
     expect(bench.seen).toHaveLength(4);
   });
 
+  test.each(['', '-1', '1.5', '0x10', 'soon', '9'.repeat(30), 'Sun, 22 Nov 2026 00:00:00 GMT'])(
+    'takes the Retry-After %j for no time',
+    async (header) => {
+      const body = { code: 'queue_full', detail: 'full' };
+      await using bench = await startBench(() => ({ status: 429, body, headers: { 'retry-after': header } }));
+      await expect(bench.caller.invoke(lamp)).rejects.toMatchObject({ code: 'queue_full', retryAfterMs: null });
+    },
+  );
+
   test('returns a receipt for a cancel', async () => {
     await using bench = await startBench(() => ({ status: 200, body: { state: 'too_late', command: {} } }));
     expect(await bench.caller.cancel(handle, 'enough')).toEqual({ handle, state: 'too_late' });
@@ -128,11 +137,12 @@ describe('a request whose connection breaks', () => {
   });
 
   test('is given up as unreachable after the retries, also when a proxy answers in place of a relay', async () => {
-    const script: Script = (_, n) => (n % 2 ? 'break' : { status: 502, body: 'bad gateway' });
-    await using bench = await startBench(script, { retries: 2 });
+    const script: Script = (_, n) =>
+      n % 2 ? 'break' : { status: 502, body: n === 2 ? ['bad gateway'] : 'bad gateway' };
+    await using bench = await startBench(script, { retries: 4 });
     const invoked = bench.caller.invoke(lamp, {}, { commandId: 'c1' });
     await expect(invoked).rejects.toMatchObject({ code: 'unreachable', handle });
-    expect(bench.seen).toHaveLength(3);
+    expect(bench.seen).toHaveLength(5);
   });
 
   test('is not sent again when the relay itself answers a server error', async () => {

@@ -363,7 +363,7 @@ describe('a large payload of an event', () => {
     const rows = await retained(test);
     expect(rows.map(({ id }) => id)).toEqual(['m1', 'm3']);
     expect(rows[0]).toMatchObject({ payload: null, payloadBytes: 20_002, spill: { bytes: 20_002 } });
-    expect(await test.core.history.payloads(rows)).toMatchObject([
+    expect(await test.core.history.payloads(admin, rows)).toMatchObject([
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
       { state: 'included' },
     ]);

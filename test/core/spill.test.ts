@@ -121,7 +121,7 @@ describe('a payload', () => {
     expect(client.sent[0]?.params).toBe(JSON.stringify(LARGE));
     const [row] = await rows(test, 'command');
     expect(row).toMatchObject({ payload: null, payloadBytes: JSON.stringify(LARGE).length, spill: test.store.puts[0] });
-    expect(await test.core.history.payloads(row ? [row] : [])).toEqual([
+    expect(await test.core.history.payloads(admin, row ? [row] : [])).toEqual([
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
     ]);
   });
@@ -134,12 +134,12 @@ describe('a payload', () => {
     if (!row) throw new Error('no row');
     expect(row.spill?.expiresAt).toBe(row.at + RETENTION_MS);
     await test.clock.advance(1000);
-    await test.core.history.payloads([row]);
+    await test.core.history.payloads(admin, [row]);
     await test.clock.advance(RETENTION_MS - 1001);
-    expect(await test.core.history.payloads([row])).toMatchObject([{ state: 'spilled_included' }]);
+    expect(await test.core.history.payloads(admin, [row])).toMatchObject([{ state: 'spilled_included' }]);
     expect(await rows(test, 'command')).toHaveLength(1);
     await test.clock.advance(1);
-    expect(await test.core.history.payloads([row])).toEqual([{ state: 'expired', text: null }]);
+    expect(await test.core.history.payloads(admin, [row])).toEqual([{ state: 'expired', text: null }]);
     expect(await rows(test, 'command')).toHaveLength(0);
   });
 });
@@ -174,7 +174,7 @@ describe('params that cannot be stored', () => {
     expect(await call(test, { params: { ...LARGE, other: 1 } })).toMatchObject({ code: 'command_conflict' });
     expect(test.store.left).toBe(1);
     const [row] = await rows(test, 'command');
-    expect(await test.core.history.payloads(row ? [row] : [])).toMatchObject([{ state: 'spilled_included' }]);
+    expect(await test.core.history.payloads(admin, row ? [row] : [])).toMatchObject([{ state: 'spilled_included' }]);
   });
 });
 
@@ -188,7 +188,7 @@ describe('a large result', () => {
     expect(await call(test)).toMatchObject({ kind: 'outcome', result: JSON.stringify(LARGE) });
     expect(test.store.left).toBe(1);
     expect(test.store.puts).toHaveLength(1);
-    expect(await test.core.history.payloads(await rows(test, 'result'))).toEqual([
+    expect(await test.core.history.payloads(admin, await rows(test, 'result'))).toEqual([
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
     ]);
   });
@@ -211,7 +211,7 @@ describe('a large result', () => {
       spill: { name: null, bytes: text.length, sha256: createCrypto('x').sha256(text) },
     });
     test.store.full = false;
-    expect(await test.core.history.payloads(row ? [row] : [])).toEqual([{ state: 'unavailable', text: null }]);
+    expect(await test.core.history.payloads(admin, row ? [row] : [])).toEqual([{ state: 'unavailable', text: null }]);
     expect(test.counts.get('payloads_unstored')).toBe(1);
   });
 
@@ -238,7 +238,7 @@ describe('a large result', () => {
     const late = await rows(test, 'late_result');
     expect(late).toHaveLength(7);
     expect(test.store.left).toBe(7);
-    expect((await test.core.history.payloads(late)).map(({ state }) => state)).toEqual(
+    expect((await test.core.history.payloads(admin, late)).map(({ state }) => state)).toEqual(
       late.map(() => 'spilled_included'),
     );
     expect(await test.core.delivery.command(alice, KEY)).toMatchObject({ lateResults: 20, outcome: 'completed' });
@@ -291,12 +291,20 @@ describe("an embedder's spill store", () => {
     test.store.read = read;
     await connect(test.core, alice);
     await call(test, { params: LARGE, waitFor: 'admitted' });
-    expect(await test.core.history.payloads(await rows(test))).toEqual([{ state: 'unavailable', text: null }]);
+    expect(await test.core.history.payloads(admin, await rows(test))).toEqual([{ state: 'unavailable', text: null }]);
   });
 
-  it('that throws on writing refuses with store_full, and its message appears only in the log', async () => {
+  it.each<[string, () => Promise<SpillRef>]>([
+    ['rejects', () => Promise.reject(new TypeError('secret path'))],
+    [
+      'throws at once',
+      () => {
+        throw new TypeError('secret path');
+      },
+    ],
+  ])('that %s on writing refuses with store_full, and its message appears only in the log', async (_how, put) => {
     await using test = await stage(false);
-    test.store.put = () => Promise.reject(new TypeError('secret path'));
+    test.store.put = put;
     await connect(test.core, alice);
     const refused = await call(test, { params: LARGE });
     expect(refused).toMatchObject({ kind: 'refused', code: 'store_full' });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { Keeper, type KeeperClock, type Run } from '../../src/demo/keeper.ts';
+import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/keeper.ts';
 
-type FakeRun = Run & { readonly number: number; readonly over: () => void; requested: boolean };
+type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; requested: boolean };
 
 /** Runs that end on request, and a clock that counts its waits and ends them on request. */
 function setUp() {

@@ -4,7 +4,7 @@ import { Inbound } from '../../src/gateway/inbound.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { until } from '../relay/kit/test-relay.ts';
-import { caller, client, startGateway, invoke } from './kit/test-gateway.ts';
+import { caller, client, startGateway, invoke, Peer } from './kit/test-gateway.ts';
 
 const PER_SECOND = 100_000;
 
@@ -44,7 +44,42 @@ describe('the reading of a link', () => {
     await clock.advance(1_000);
     expect(one.paused).toBe(true);
     await clock.advance(1_000);
+    expect([one.paused, other.paused].filter((paused) => paused)).toHaveLength(1);
+    await clock.advance(2_000);
     expect([one.paused, other.paused, calls.length]).toEqual([false, false, 4]);
+  });
+
+  test('resumes the links of a user one after the other, each once its last frame would fit again', async () => {
+    const { clock, open } = reading();
+    const links = Array.from({ length: 10 }, () => open('alice'));
+    for (let round = 0; round < 2; round++) for (const link of links) link.charge(PER_SECOND / 5);
+    const paused = (): number => links.filter((link) => link.paused).length;
+    expect(paused()).toBe(10);
+    await clock.advance(3_000);
+    expect(paused()).toBe(9);
+    await clock.advance(200);
+    expect(paused()).toBe(8);
+    const resumed = links.find((link) => !link.paused);
+    // Its own frame was charged in advance, but the balance is negative: it waits again.
+    resumed?.charge(PER_SECOND / 5);
+    expect(paused()).toBe(9);
+    // Waits are rounded up to milliseconds.
+    await clock.advance(410);
+    expect(paused()).toBe(7);
+    await clock.advance(1_410);
+    expect(paused()).toBe(0);
+  });
+
+  test('gives back what it charged in advance when its link ends', async () => {
+    const { clock, rates, open } = reading();
+    const inbound = open('alice');
+    inbound.charge(PER_SECOND);
+    inbound.charge(PER_SECOND);
+    await clock.advance(1_000);
+    expect(inbound.paused).toBe(false);
+    expect(rates.of('alice').charge(0)).toBe(1_000);
+    inbound.release();
+    expect(rates.of('alice').charge(0)).toBe(0);
   });
 
   test('continues when the link closes, so that its close frame is read', () => {
@@ -88,6 +123,25 @@ describe("a link that exceeds its user's byte rate", () => {
       return answers().length === 20;
     });
     expect(answers()).toEqual(Array.from({ length: 20 }, (_, n) => `r${n}`));
+  });
+
+  test('is charged for its hello, also for one that is refused, and then waits like any other', async () => {
+    const clock = new FakeClock();
+    const inbound = new ByteRates(clock, PER_SECOND);
+    await using at = await startGateway({ clock, inbound });
+    const metadata = { text: 'x'.repeat(12_000) };
+    const hello = `${JSON.stringify({ type: 'hello', token: 'user:alice:connect' })}\n${JSON.stringify({ metadata })}`;
+    for (let n = 0; n < 20; n++) {
+      const peer = new Peer(at);
+      await peer.opened;
+      peer.raw(hello);
+      await peer.closed;
+    }
+    expect(inbound.of('alice').charge(0)).toBeGreaterThan(1_000);
+    await caller(at, 'user:alice:invoke');
+    expect(at.counts.get('inbound_limited:link')).toBe(1);
+    await caller(at, 'admin');
+    expect(at.counts.get('inbound_limited:link')).toBe(1);
   });
 
   test('is not closed as silent while it is not read', async () => {

@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { CallboardError } from '../../src/core/errors.ts';
+import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
 import { startGraphqlServer } from './kit/graphql-server.ts';
@@ -84,6 +84,7 @@ describe('masking', () => {
     (thrown) => {
       const shown = createMask({ log: silentLog })(thrown);
       expect(shown.extensions).toMatchObject({ code: 'internal', http: { status: 500 } });
+      expect(shown.message).toBe(internalMessage(String(shown.extensions['id'])));
       expect(JSON.stringify(shown)).not.toContain('hunter2');
     },
   );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RawJson, toJson, trustJson } from '../../src/core/json.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { settle } from '../kit/clock.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { openCore } from '../kit/topology-core.ts';
@@ -181,6 +182,34 @@ describe('subscriptions over the real rooms', () => {
     await relay.clock.advance(1_000);
     expect(await next()).toMatchObject({ over: false, count: 0, oldestAgeMs: 0, oldest: null });
     await events.return?.();
+  });
+
+  it('pendingRpcAlerts counts a wait whose age is exactly the bound, as minAgeMs does', async () => {
+    await using relay = await openCore();
+    await connect(relay.core, alice);
+    const document = 'subscription { pendingRpcAlerts(olderThanMs: 5000) { over count oldestAgeMs } }';
+    const events = await listen(document, { core: relay.core, requester: alice });
+    await events.next();
+    const call = dataOf(INVOKE, { core: relay.core, requester: alice, variables: { id: 'k1' } });
+    await relay.clock.advance(5_000);
+    const { value } = await events.next();
+    expect(value?.data?.pendingRpcAlerts).toEqual({ over: true, count: 1, oldestAgeMs: 5_000 });
+    await events.return?.();
+    await relay.clock.advance(60_000);
+    await call;
+  });
+
+  it.each([999, 600_001])('pendingRpcAlerts refuses the bound %s, and its argument declares the range', async (ms) => {
+    await using relay = await openCore();
+    const document = `subscription { pendingRpcAlerts(olderThanMs: ${ms}) { over } }`;
+    await expect(listen(document, { core: relay.core, requester: alice })).rejects.toMatchObject({
+      originalError: { code: 'invalid_argument' },
+    });
+    const argument = schema
+      .getSubscriptionType()
+      ?.getFields()
+      ['pendingRpcAlerts']?.args.find(({ name }) => name === 'olderThanMs');
+    expect(argument?.extensions).toMatchObject({ minimum: 1_000, maximum: 600_000 });
   });
 
   it('commandUpdates begins with the current state and ends after the terminal one', async () => {

@@ -8,7 +8,7 @@ const executor = { mask, kindOf: () => null } as Partial<Executor> as Executor;
 
 function server() {
   const schema = buildSchema('type Query { a: Int b: Int }');
-  return createGraphqlServer({ schema, executor, mask, endpoint: '/graphql', onWritten: () => {} });
+  return createGraphqlServer({ schema, executor, mask, onWritten: () => {} });
 }
 
 test('a valid document is read once, and shared by all requests, whatever their other parameters', async () => {

@@ -292,6 +292,12 @@ describe('paths', () => {
     }
     expect(statuses).toEqual([200, 200, 200, 200, 404, 404]);
     expect((await based.ask('/relay/one/graphql', QUERY)).json).toEqual({ data: { __typename: 'Query' } });
+    const withQuery = await based.ask(`/relay/one/graphql?query=${encodeURIComponent('{ __typename }')}`);
+    expect(withQuery.json).toEqual({ data: { __typename: 'Query' } });
+    expect((await based.ask('/relay/one/graphql/stream', { method: 'PUT' })).status).toBe(201);
+    expect((await based.ask('/relay/one/connections?user_id=nobody')).status).toBe(200);
+    const page = await based.ask('/relay/one/graphql', { headers: { accept: 'text/html' }, token: null });
+    expect(page.text).toContain('"endpoint":"/relay/one/graphql"');
     expect((await based.ask('/relay/one/')).text).toContain('href="/relay/one/graphql"');
     expect((await based.ask('/relay/one/openapi.json')).json).toMatchObject({ servers: [{ url: '/relay/one' }] });
   });

@@ -118,6 +118,7 @@ describe('the access of paths without a document', () => {
   const known = [
     ...createBuiltinRoutes({
       core: { ready: () => {} },
+      authenticator: {},
       meter: { expose: async () => ({ contentType: '', text: '' }) },
       openapi: () => ({}),
       basePath: '',

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { GraphQLError, GraphQLString } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { CallboardError } from '../../src/core/errors.ts';
+import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { isCode } from '../../src/protocol/codes.ts';
 import { answerOf } from '../../src/rest/answer.ts';
 import type { Route } from '../../src/rest/compile.ts';
@@ -59,6 +59,7 @@ describe('errors', () => {
     expect(status).toBe(500);
     expect(text).not.toContain('1234');
     expect(body.id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(body.detail).toBe(internalMessage(body.id));
     expect(relay.small.logged).toHaveLength(1);
     expect(relay.small.logged[0]).toMatchObject({ errorId: body.id });
   });

@@ -9,7 +9,7 @@ export type HeldContext = Omit<ExecutionContext, 'linkLost'>;
 export type HeldWindow = Omit<BrowserWindow, 'linkLost'>;
 
 /** All that one instance of a client reports. */
-export type ClientReports = ClientKey & {
+export type ReportingInstance = ClientKey & {
   readonly instanceId: string;
   readonly clientType: ClientType;
   readonly contexts: SortedMap<HeldContext>;
@@ -20,45 +20,45 @@ export type ClientReports = ClientKey & {
   counts: ReadonlyMap<string, WindowCounts> | null;
 };
 
-export type ClientFilter = {
+export type InstanceFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly clientType: ClientType | null;
 };
 
-/** The reports of all clients, ordered by (user, client). While `from` is read, no client may be added or dropped. */
-export interface ReportsByClient {
-  get(key: ClientKey): ClientReports | undefined;
-  add(client: ClientReports): void;
+/** The reports of all clients, ordered by (user, client). While `from` is read, none may be added or dropped. */
+export interface ReportingInstances {
+  get(key: ClientKey): ReportingInstance | undefined;
+  add(instance: ReportingInstance): void;
   /** Drops all that a client reported, because its row was forgotten or belongs to another instance. */
   drop(key: ClientKey): void;
-  /** The clients that match the filter, beginning with the one that `after` names. */
-  from(filter: ClientFilter, after: Position | null): IteratorObject<ClientReports>;
+  /** Those that match the filter, beginning with the one that `after` names. */
+  from(filter: InstanceFilter, after: Position | null): IteratorObject<ReportingInstance>;
 }
 
-export function createReportsByClient(): ReportsByClient {
-  const clients = createSortedMap<ClientReports>();
+export function createReportingInstances(): ReportingInstances {
+  const instances = createSortedMap<ReportingInstance>();
   return {
-    get: (key) => clients.get(orderKey(key)),
-    add: (client) => clients.set(orderKey(client), client),
-    drop: (key) => void clients.delete(orderKey(key)),
+    get: (key) => instances.get(orderKey(key)),
+    add: (instance) => instances.set(orderKey(instance), instance),
+    drop: (key) => void instances.delete(orderKey(key)),
     *from({ userId, clientId, clientType }, after) {
       const start = after === null ? null : orderKey({ userId: after[0] ?? '', clientId: after[1] ?? '' });
       const prefix = userId === null ? '' : orderKey({ userId, clientId: clientId ?? '' });
-      for (const client of clients.values({ from: start !== null && start > prefix ? start : prefix })) {
-        if (userId !== null && client.userId !== userId) return;
-        if (userId !== null && clientId !== null && client.clientId !== clientId) return;
-        const kept = clientId === null || client.clientId === clientId;
-        if (kept && (clientType === null || client.clientType === clientType)) yield client;
+      for (const instance of instances.values({ from: start !== null && start > prefix ? start : prefix })) {
+        if (userId !== null && instance.userId !== userId) return;
+        if (userId !== null && clientId !== null && instance.clientId !== clientId) return;
+        const kept = clientId === null || instance.clientId === clientId;
+        if (kept && (clientType === null || instance.clientType === clientType)) yield instance;
       }
     },
   };
 }
 
-/** Where a page begins in this client's rows: after the row that `after` names, if that row belongs to this client. */
-export function startIn(client: ClientReports, after: Position | null): string | null {
+/** Where a page begins in these rows: after the row that `after` names, if that row belongs to them. */
+export function startIn(instance: ReportingInstance, after: Position | null): string | null {
   const [userId, clientId, row] = after ?? [];
-  return row !== undefined && clientKeyText(client) === `${userId}/${clientId}` ? row : null;
+  return row !== undefined && clientKeyText(instance) === `${userId}/${clientId}` ? row : null;
 }
 
 /** Sorts as the tuple (user, client) does, because the separator is below every character that the two may contain. */

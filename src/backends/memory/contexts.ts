@@ -19,14 +19,14 @@ import type {
 import type { ClientKey } from '../../core/ids.ts';
 import { COUNT_SCAN } from '../../core/limits.ts';
 import { scanSorted, type PageRequest, type Position, type Scan } from '../../core/page.ts';
-import { emptyReports, fits, liveCounts, take } from './contexts-report.ts';
-import { startIn, type ClientReports, type ClientFilter, type ReportsByClient } from './contexts-clients.ts';
+import { emptyInstance, fits, liveCounts, take } from './contexts-report.ts';
+import { startIn, type ReportingInstance, type InstanceFilter, type ReportingInstances } from './contexts-clients.ts';
 import type { SortedMap } from './sorted.ts';
 
 export type MemoryContextsOptions = {
   readonly clock: Clock;
-  readonly clients: ReportsByClient;
-  /** The client's row; forgets nothing, because the clients must not change while they are read. */
+  readonly instances: ReportingInstances;
+  /** The client's row; forgets nothing, because the instances must not change while they are read. */
   readonly peek: (key: ClientKey) => Connection | null;
 };
 
@@ -35,16 +35,16 @@ export type MemoryContextsOptions = {
  * client's connection.
  */
 export function createMemoryContexts(options: MemoryContextsOptions): ContextStore {
-  const { clients } = options;
+  const { instances } = options;
   const contexts = (filter: ContextFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (client) => client.contexts });
+    rowsOf(options, { filter, after, of: (instance) => instance.contexts });
   const windows = (filter: WindowFilter, after: Position | null) =>
-    rowsOf(options, { filter, after, of: (client) => client.windows });
+    rowsOf(options, { filter, after, of: (instance) => instance.windows });
   const list = (filter: ContextFilter, page: PageRequest): Scan<ExecutionContext> =>
     scanSorted(contexts(filter, page.after), page, contextPosition, (context) => contextMatches(filter, context));
   const counted = (window: BrowserWindow): CountedWindow => {
-    const client = clients.get(window);
-    return { window, live: client ? liveCounts(client, window.windowId) : null };
+    const instance = instances.get(window);
+    return { window, live: instance ? liveCounts(instance, window.windowId) : null };
   };
   const listWindows = (filter: WindowFilter, page: PageRequest): Scan<CountedWindow> => {
     const keep = (window: BrowserWindow): boolean => windowMatches(filter, window);
@@ -56,10 +56,10 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
       const connection = options.peek(key);
       const now = options.clock.now();
       if (!isLive(connection, now) || connection.epoch !== epoch) return 'fenced';
-      const client = clients.get(key) ?? emptyReports(connection);
-      if (!fits(client, report)) return 'full';
-      take(client, report, now);
-      clients.add(client);
+      const instance = instances.get(key) ?? emptyInstance(connection);
+      if (!fits(instance, report)) return 'full';
+      take(instance, report, now);
+      instances.add(instance);
       return 'taken';
     },
     list,
@@ -78,21 +78,21 @@ export function createMemoryContexts(options: MemoryContextsOptions): ContextSto
 
 type Held = Omit<Reported, 'linkLost'>;
 type Reading<T> = {
-  readonly filter: ClientFilter;
+  readonly filter: InstanceFilter;
   readonly after: Position | null;
-  readonly of: (client: ClientReports) => SortedMap<T>;
+  readonly of: (instance: ReportingInstance) => SortedMap<T>;
 };
 
 /** Rows ordered by (user, client, row), of the clients that match the filter and have a connection row. */
 function* rowsOf<T extends Held>(
-  { clock, clients, peek }: MemoryContextsOptions,
+  { clock, instances, peek }: MemoryContextsOptions,
   { filter, after, of }: Reading<T>,
 ): Generator<T & { readonly linkLost: boolean }> {
-  for (const client of clients.from(filter, after)) {
-    const connection = peek(client);
+  for (const instance of instances.from(filter, after)) {
+    const connection = peek(instance);
     if (connection === null) continue;
     const linkLost = connectionStatus(connection, clock.now()) !== 'connected';
-    for (const row of of(client).values({ after: startIn(client, after) })) yield { ...row, linkLost };
+    for (const row of of(instance).values({ after: startIn(instance, after) })) yield { ...row, linkLost };
   }
 }
 

@@ -11,9 +11,9 @@ export type Requester = Principal | null;
  * An authenticated requester. `expiresAt` (epoch milliseconds) is null for a configured admin token. An administrator's
  * `name` is the one configured with the token, `token-<n>` for a token without a name, or the subject of a JWT.
  */
-export type Principal = Caller | GrantPrincipal;
+export type Principal = CallingPrincipal | GrantPrincipal;
 /** A principal that is not limited to one session of a site. */
-export type Caller = AdminPrincipal | UserPrincipal;
+export type CallingPrincipal = AdminPrincipal | UserPrincipal;
 export type AdminPrincipal = { readonly kind: 'admin'; readonly name: string; readonly expiresAt: number | null };
 export type UserPrincipal = {
   readonly kind: 'user';
@@ -69,7 +69,7 @@ export function requireUser(principal: Principal | null, scope: Scope): UserPrin
 }
 
 /** Returns an administrator, or a user with this scope. */
-export function requireScope(principal: Principal | null, scope: Scope): Caller {
+export function requireScope(principal: Principal | null, scope: Scope): CallingPrincipal {
   const requester = requirePrincipal(principal);
   if (requester.kind === 'grant') refuseGrant();
   return requester.kind === 'admin' || requester.scopes.has(scope)

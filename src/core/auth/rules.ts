@@ -2,7 +2,7 @@
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import { compileGlob, type Glob } from './glob.ts';
 import { defaultPolicy, type AdmissionScope, type InvocationTarget, type Policy } from './policy.ts';
-import type { Caller } from './principal.ts';
+import type { CallingPrincipal } from './principal.ts';
 
 /**
  * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
@@ -46,7 +46,7 @@ export function compilePolicy(file: PolicyFile): Policy {
 }
 
 type CompiledRule = Pick<PolicyRule, 'name' | 'effect'> & {
-  matches(requester: Caller, target: InvocationTarget): boolean;
+  matches(requester: CallingPrincipal, target: InvocationTarget): boolean;
 };
 
 function compileRule(rule: PolicyRule): CompiledRule {
@@ -76,7 +76,7 @@ function anyOf(patterns: readonly string[] | undefined): Glob {
 }
 
 /** A caller without scopes is matched as the empty text, so that a rule without `callers` applies to it too. */
-function scopesOf(requester: Caller): readonly string[] {
+function scopesOf(requester: CallingPrincipal): readonly string[] {
   if (requester.kind === 'admin') return ['admin'];
   return requester.scopes.size > 0 ? [...requester.scopes] : [''];
 }

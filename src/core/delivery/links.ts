@@ -1,7 +1,7 @@
 import { requireUser } from '../auth/principal.ts';
 import type { Connection, DisconnectCause } from '../connections/connection.ts';
 import type { ConnectResult } from '../connections/store.ts';
-import type { Report, ReportOutcome } from '../contexts/store.ts';
+import type { ContextReport, ReportOutcome } from '../contexts/store.ts';
 import type { Links } from '../core.ts';
 import type { Deps } from '../deps.ts';
 import { fail, isStoreUnavailable } from '../errors.ts';
@@ -130,7 +130,8 @@ class Session implements LinkSession {
     const { acts, retryQueue, dispatcher } = this.#parts;
     const { instanceId } = this.#linkQueue.binding;
     const key = this.#keyOf(commandId);
-    const run = (): MaybePromise<FinishResult> => acts.finish(key, { ...end, instanceId });
+    const { kind, payload, error, refused } = end;
+    const run = (): MaybePromise<FinishResult> => acts.finish(key, { instanceId, kind, payload, error, refused });
     return thenDo(orRetry(retryQueue, key, { end, run }), (finished) => {
       dispatcher.free(key);
       return finished;
@@ -147,7 +148,7 @@ class Session implements LinkSession {
     return connection;
   }
 
-  async report(report: Report): Promise<ReportOutcome> {
+  async report(report: ContextReport): Promise<ReportOutcome> {
     const { deps } = this.#parts;
     const { client, binding } = this.#linkQueue;
     const outcome = await this.#parts.advertised.report(client, report, () =>

@@ -67,7 +67,7 @@ export function createHistories(deps: Deps): Histories {
       const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
-    payloads: (messages) => readPayloads(deps, messages),
+    payloads: (requester, messages) => readPayloads(deps, requester, messages),
     raw: (requester, query) => readRaw(deps, requester, query),
     cleanSpill: () => (deps.spill.managed ? deps.spill.clean() : 0),
   };

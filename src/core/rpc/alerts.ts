@@ -2,16 +2,13 @@
 import { readScope } from '../auth/principal.ts';
 import type { PendingRpc, PendingRpcAlert, Rpc, Requester } from '../core.ts';
 import type { Deps } from '../deps.ts';
-import { RECONCILE_MS } from '../limits.ts';
+import { OLDER_THAN_MS, RECONCILE_MS } from '../limits.ts';
 import { createFeed, type Subscription } from '../live.ts';
 import { within } from '../range.ts';
 
-/** Bounds of `olderThanMs`, in milliseconds: from the interval of the checks to the longest life of a command. */
-const OLDER_THAN_MS = { default: 30_000, min: 1_000, max: 600_000 } as const;
-
 /**
- * Checks the oldest waiter once a second and emits an alert each time its age crosses the bound, in either direction.
- * The first alert is the current state. Several crossings between two checks count as one.
+ * Checks the oldest waiter once a second and emits an alert each time its age reaches the bound or falls below it. The
+ * first alert is the current state. Several crossings between two checks count as one.
  */
 export function pendingAlerts(
   deps: Deps,
@@ -24,7 +21,7 @@ export function pendingAlerts(
   let looking = false;
   const check = async (): Promise<void> => {
     const oldest = (await rooms.pending(request.requester, { userId }, { first: 1 })).nodes[0] ?? null;
-    const isOver = oldest !== null && oldest.ageMs > bound;
+    const isOver = oldest !== null && oldest.ageMs >= bound;
     if (isOver === over) return;
     over = isOver;
     const { count } = await rooms.count(request.requester, { userId, minAgeMs: bound });

@@ -1,5 +1,5 @@
 import type { ReportedContext, ReportedWindow } from '../../../src/core/contexts/context.ts';
-import type { ContextFilter, Report, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
+import type { ContextFilter, ContextReport, ReportPart, WindowFilter } from '../../../src/core/contexts/store.ts';
 import type { Position, Scan } from '../../../src/core/page.ts';
 import type { Bench } from './bench.ts';
 
@@ -65,7 +65,7 @@ export function delta<T>(set: readonly T[], ...removed: readonly string[]): Repo
   return { snapshot: false, set, removed };
 }
 
-export function report(contexts: Report['contexts'], windows: Report['windows'] = null): Report {
+export function report(contexts: ContextReport['contexts'], windows: ContextReport['windows'] = null): ContextReport {
   return { contexts, windows };
 }
 

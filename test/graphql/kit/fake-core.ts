@@ -238,7 +238,7 @@ function history({ streams, messages, spilled }: FakeData, calls: string[]): Cor
       const rows = messages.filter((row) => row.commandId === commandId);
       return paged(rows, page, ofMessages(requester, { userId, commandId }));
     },
-    async payloads(requested) {
+    async payloads(_requester, requested) {
       calls.push(`history.payloads ${requested.map(({ id }) => id).join(' ')}`);
       return requested.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
     },

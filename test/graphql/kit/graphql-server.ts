@@ -4,6 +4,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Principal } from '../../../src/core/auth/principal.ts';
 import { CallboardError } from '../../../src/core/errors.ts';
 import type { Log } from '../../../src/core/log.ts';
+import { createSseStreams } from '../../../src/web/sse-streams.ts';
 import { createGraphqlHandler, type GraphqlHandlerOptions } from '../../../src/graphql/http/handler.ts';
 import type { FakeClock } from '../../kit/clock.ts';
 import { admin, testCore, user } from '../../kit/core.ts';
@@ -53,14 +54,21 @@ export async function startGraphqlServer(
   const lines: LogLine[] = [];
   const known = options.requester ?? principals();
   const own = options.schema === undefined;
+  const streams = createSseStreams({ clock: core.clock, direct: options.fastPath ?? true });
   const handler = createGraphqlHandler({
     schema: smallSchema,
     core,
     log: recordLog(lines),
     introspection: 'admin',
+    streams,
     ...(own && { makeContext: ({ requester, signal }) => ({ requester, signal, wires, seen: new Set() }) }),
     ...options,
   });
+  const close = async (): Promise<void> => {
+    const closed = handler.close();
+    streams.close();
+    await closed;
+  };
   const server = createServer((req, res) => void front(req, res, { server: handler, known }));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
@@ -70,10 +78,10 @@ export async function startGraphqlServer(
     wires,
     lines,
     counts,
-    closeDoor: () => handler.close(),
+    closeDoor: close,
     ask: (query, requested = {}) => ask(url, query, requested),
     async [Symbol.asyncDispose]() {
-      await handler.close();
+      await close();
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
       await life[Symbol.asyncDispose]();
