@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { List, type Place } from '../../src/backends/memory/list.ts';
+import { List, type ListItem } from '../../src/backends/memory/list.ts';
 import { createSortedMap } from '../../src/backends/memory/sorted.ts';
 
 function filled(keys: Iterable<string>) {
@@ -74,8 +74,8 @@ describe('a list', () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.nat({ max: 9 })), { maxLength: 60 }), (acts) => {
         const list = new List<number>();
-        let plain: Place<number>[] = [];
-        const gone: Place<number>[] = [];
+        let plain: ListItem<number>[] = [];
+        const gone: ListItem<number>[] = [];
         acts.forEach((act, i) => {
           if (act === null) return void plain.push(list.push(i));
           const entry = plain[act] ?? gone[act];

@@ -4,7 +4,7 @@ import type { UserRow } from '../../core/connections/store.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import { List, type Place } from './list.ts';
+import { List, type ListItem } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /**
@@ -15,7 +15,7 @@ export type ConnectionRow = {
   readonly user: User;
   connection: Connection;
   lostAt: number | null;
-  place: Place<ConnectionRow> | null;
+  place: ListItem<ConnectionRow> | null;
 };
 /** `first`: the first rows as they were last read; null once any row of the user has changed. */
 type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
