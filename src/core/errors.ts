@@ -41,6 +41,7 @@ export type TokenFault =
   | 'audience'
   | 'claims'
   | 'subject'
+  | 'email_unverified'
   | 'grant'
   | 'ticket';
 
@@ -74,7 +75,11 @@ export function fail(code: Code, message: string, details?: ErrorDetails): never
  * which it is.
  */
 export function notFound(): never {
-  throw new CallboardError('not_found', 'There is no such thing, or it is not yours.');
+  throw notFoundError();
+}
+
+export function notFoundError(): CallboardError {
+  return new CallboardError('not_found', 'There is no such thing, or it is not yours.');
 }
 
 export function invalid(parameter: string, detail: string): never {

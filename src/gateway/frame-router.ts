@@ -160,7 +160,7 @@ export class FrameRouter {
 
   #request(frame: CallerFrame): void {
     const callers = this.#ensureCallers();
-    if (callers.allows(frame)) this.#run(frame, () => callers.take(frame, this.#principal));
+    if (callers.allows(frame)) callers.take(frame, this.#principal, (error) => this.#failed(error, frame));
   }
 
   #report(frame: ReportFrame): void {

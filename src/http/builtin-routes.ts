@@ -3,6 +3,7 @@ import { CallboardError } from '../core/errors.ts';
 import type { Core } from '../core/core.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Meter } from '../platform/metrics.ts';
+import type { BearerAuthenticator } from './auth.ts';
 import { welcomePage } from './page.ts';
 import type { AccessEntry } from './access-log.ts';
 import { CLIENT_FILES, createClientFiles } from './static.ts';
@@ -24,6 +25,7 @@ export type BuiltinRoute = {
 
 export type BuiltinRoutesOptions = {
   readonly core: Pick<Core, 'ready'>;
+  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
   readonly meter: Pick<Meter, 'expose'>;
   /** Returns the OpenAPI document. Called at the first request for it. */
   readonly openapi: () => unknown;
@@ -36,14 +38,14 @@ const READING = ['GET', 'HEAD'];
 
 /** The built-in routes with a fixed path. All are read-only. */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
-  const { core, meter, openapi, basePath, clientFiles } = options;
+  const { core, authenticator, meter, openapi, basePath, clientFiles } = options;
   const client = createClientFiles(clientFiles);
   const page = welcomePage(basePath);
   let document: string | null = null;
   const routes: [string, BuiltinRoute][] = [
     ['/', open((visit) => sendPage(visit, page))],
     ['/healthz', open((visit) => send(visit, 200, '{"status":"ok"}'))],
-    ['/readyz', open((visit) => sendReadiness(visit, core))],
+    ['/readyz', open((visit) => sendReadiness(visit, [core, authenticator]))],
     ['/openapi.json', open((visit) => send(visit, 200, (document ??= JSON.stringify(openapi()))))],
     ['/metrics', bearer((visit, { requester }) => sendMetrics(visit, requester, meter))],
     ['/connect', bearer(refuseWithoutUpgrade)],
@@ -72,9 +74,9 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
 }
 
 /** Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if known. */
-async function sendReadiness(visit: RequestInfo, core: Pick<Core, 'ready'>): Promise<void> {
+async function sendReadiness(visit: RequestInfo, parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   try {
-    await core.ready();
+    for (const part of parts) await part.ready?.();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     visit.response.setHeader('retry-after', '1');

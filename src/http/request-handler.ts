@@ -16,6 +16,7 @@ import type { HttpReply } from '../web/reply.ts';
 import { GRAPHQL_PATH, readRequestBody } from '../graphql/http/request.ts';
 import type { Meter } from '../platform/metrics.ts';
 import { logAccess, type AccessEntry } from './access-log.ts';
+import type { BearerAuthenticator } from './auth.ts';
 import type { AuthenticateRequest } from './authenticate-request.ts';
 import { createAnonymousGate } from './anonymous-rate.ts';
 import { createParsedBodyCache } from './parsed-body-cache.ts';
@@ -37,6 +38,7 @@ export type RequestHandlerOptions = {
   readonly log: Log;
   readonly meter: Meter;
   readonly randomId: () => string;
+  readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
   readonly admission: AuthenticateRequest;
   readonly graphql: GraphqlFace;
   readonly rest: RestFace;

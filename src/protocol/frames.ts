@@ -1,5 +1,6 @@
 /** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
-import { faultIn, ID, membersOf, type FieldsOf, type FieldRule, type Table } from './fields.ts';
+import { parseInvoke, parseReport } from './fast-frames.ts';
+import { faultIn, membersOf, type FieldsOf, type FieldRule, type Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
 /** Client or caller to relay. Only the frames in WITH_PAYLOAD may have a payload, the frame's second part. */
@@ -173,7 +174,7 @@ export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typ
 
 /** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
 export function parseUp(text: string): UpFrame | FrameFault {
-  return (parseReport(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
+  return (parseReport(text) ?? parseInvoke(text) ?? parse(UP_FORMS, text)) as UpFrame | FrameFault;
 }
 
 /** Like `parseUp`, for frames of the relay. */
@@ -184,32 +185,6 @@ export function parseDown(text: string): DownFrame | FrameFault {
 export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is FrameFault {
   return 'fault' in frame;
 }
-
-const REPORT_HEADS = [
-  { type: 'ack', head: '{"type":"ack","command_id":"', takesPayload: false },
-  { type: 'result', head: '{"type":"result","command_id":"', takesPayload: true },
-] as const;
-
-/**
- * Fast path for the two frames that a client sends for each command, written without spaces and without other members.
- * An id contains no character that JSON escapes, so the id can be sliced from the text. Null for any other text, which
- * `parse` then reads as JSON.
- */
-function parseReport(text: string): Extract<UpFrame, { type: 'ack' | 'result' }> | null {
-  for (const { type, head, takesPayload } of REPORT_HEADS) {
-    if (!text.startsWith(head)) continue;
-    const end = text.indexOf('"', head.length);
-    const command_id = text.slice(head.length, end);
-    if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END || !ID.test(command_id)) return null;
-    if (text.length === end + 2) return { type, payload: null, command_id };
-    if (!takesPayload || text.charCodeAt(end + 2) !== NEWLINE) return null;
-    return { type, payload: text.slice(end + 3), command_id };
-  }
-  return null;
-}
-
-const BRACE_END = 0x7d;
-const NEWLINE = 0x0a;
 
 type Form = { readonly members: readonly FieldRule[]; readonly takesPayload: boolean };
 type Forms = ReadonlyMap<string, Form>;

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { commandHash } from '../../src/backends/redis/commands/parts.ts';
 import { toJson } from '../../src/core/json.ts';
 import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';
 import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
@@ -48,9 +47,9 @@ describe('a dispatch over Redis that is sent again', () => {
   });
 
   it('keeps the params no longer than the command lives', async () => {
-    const kh = commandHash(bench.store, keyFor('c1'));
-    const partition = bench.store.partitionOfUser('alice');
-    const params = async () => (await bench.store.read([['GET', bench.store.key(partition, 'params', kh)]]))[0];
+    const { store } = bench;
+    const client = store.key(store.partitionOfUser('alice'), 'client', store.hash('alice', 'tab'));
+    const params = async () => (await store.read([['HGET', client, 'pc1']]))[0];
     await dispatch('7');
     const before = await params();
     await bench.backend.commands.finish(keyFor('c1'), ending());

@@ -125,7 +125,7 @@ describe('partitions', () => {
     const tags = tagsOf('ns', 6);
     expect(new Set(tags).size).toBe(6);
     expect(tagsOf('ns', 6)).toEqual(tags);
-    expect(keyOf(tags[0] ?? '', 'cmd', 'x')).toBe(`${tags[0]}:cmd:x`);
+    expect(keyOf(tags[0] ?? '', 'client', 'x')).toBe(`${tags[0]}:client:x`);
   });
 
   it('receive scopes evenly', () => {

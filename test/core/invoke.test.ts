@@ -223,6 +223,23 @@ describe('idempotency', () => {
     expect(await invoke(relay.core, { commandId: 'c1' })).toMatchObject({ kind: 'outcome', result: '7' });
   });
 
+  it('refuses an id that the relay made, while its command lives and after its end; await waits on it', async () => {
+    await using relay = await testCore();
+    const client = await connect(relay.core, alice);
+    const call = invoke(relay.core);
+    await settle();
+    const { commandId } = client.last;
+    const refusal = { kind: 'refused', code: 'command_conflict', by: 'conflict', commandId };
+    expect(await invoke(relay.core, { commandId })).toMatchObject(refusal);
+    const waiting = relay.core.rpc.await(alice, { ...target, commandId });
+    await settle();
+    await client.result(client.last, 7);
+    expect(await call).toMatchObject({ kind: 'outcome', result: '7' });
+    expect(await waiting).toMatchObject({ kind: 'outcome', result: '7' });
+    expect(await invoke(relay.core, { commandId })).toMatchObject(refusal);
+    expect(client.sent).toHaveLength(1);
+  });
+
   it('refuses the same id for a different request', async () => {
     await using relay = await testCore();
     await connect(relay.core, alice);

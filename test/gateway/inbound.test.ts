@@ -44,7 +44,42 @@ describe('the reading of a link', () => {
     await clock.advance(1_000);
     expect(one.paused).toBe(true);
     await clock.advance(1_000);
+    expect([one.paused, other.paused].filter((paused) => paused)).toHaveLength(1);
+    await clock.advance(2_000);
     expect([one.paused, other.paused, calls.length]).toEqual([false, false, 4]);
+  });
+
+  test('resumes the links of a user one after the other, each once its last frame would fit again', async () => {
+    const { clock, open } = reading();
+    const links = Array.from({ length: 10 }, () => open('alice'));
+    for (let round = 0; round < 2; round++) for (const link of links) link.charge(PER_SECOND / 5);
+    const paused = (): number => links.filter((link) => link.paused).length;
+    expect(paused()).toBe(10);
+    await clock.advance(3_000);
+    expect(paused()).toBe(9);
+    await clock.advance(200);
+    expect(paused()).toBe(8);
+    const resumed = links.find((link) => !link.paused);
+    // Its own frame was charged in advance, but the balance is negative: it waits again.
+    resumed?.charge(PER_SECOND / 5);
+    expect(paused()).toBe(9);
+    // Waits are rounded up to milliseconds.
+    await clock.advance(410);
+    expect(paused()).toBe(7);
+    await clock.advance(1_410);
+    expect(paused()).toBe(0);
+  });
+
+  test('gives back what it charged in advance when its link ends', async () => {
+    const { clock, rates, open } = reading();
+    const inbound = open('alice');
+    inbound.charge(PER_SECOND);
+    inbound.charge(PER_SECOND);
+    await clock.advance(1_000);
+    expect(inbound.paused).toBe(false);
+    expect(rates.of('alice').charge(0)).toBe(1_000);
+    inbound.release();
+    expect(rates.of('alice').charge(0)).toBe(0);
   });
 
   test('continues when the link closes, so that its close frame is read', () => {

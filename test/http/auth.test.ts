@@ -34,7 +34,7 @@ function authenticator(over: Partial<AuthOptions> = {}) {
 }
 
 type Verdict = string | Principal | null;
-/** Why a token is not good. */
+/** The reason why a token is invalid. */
 async function faultOf(token: string, over: Partial<AuthOptions> = {}): Promise<unknown> {
   const refused: unknown = await authenticator(over)
     .authenticate(token)
@@ -102,23 +102,53 @@ describe('tokens signed with the secret', () => {
       kind: 'user',
       userId: 'alice',
       scopes: new Set(['connect', 'invoke', 'host']),
-      expiresAt: clock.now() + 1500,
+      expiresAt: clock.now() + 31_500,
+    });
+  });
+
+  it('may come from a clock that is up to 30 seconds behind or ahead', async () => {
+    expect(await verdict(await hs({ ...good, exp: seconds - 29 }))).toMatchObject({ expiresAt: clock.now() + 1000 });
+    expect(await verdict(await hs({ ...good, nbf: seconds + 30 }))).toMatchObject({ userId: 'alice' });
+  });
+
+  it.each<[string, JWTPayload]>([
+    ['scope, a text', { ...good, scope: 'connect invoke' }],
+    ['scope, a list', { ...good, scope: ['connect', 'invoke'] }],
+    ['scp, a text', { ...without('scope'), scp: 'connect invoke' }],
+    ['scp, a list', { ...without('scope'), scp: ['connect', 'invoke', 'other'] }],
+    ['permissions', { ...without('scope'), permissions: ['connect', 'invoke'] }],
+    ['the first of several', { ...good, scope: 'connect invoke', scp: 'host', permissions: ['admin'] }],
+  ])('hold their scopes in %s', async (_says, claims) => {
+    expect(await verdict(await hs(claims))).toMatchObject({ kind: 'user', scopes: new Set(['connect', 'invoke']) });
+  });
+
+  it('hold no scope of a later claim, even if the first is empty', async () => {
+    const claims = { ...good, scope: '', scp: ['connect'], permissions: ['admin'] };
+    expect(await verdict(await hs(claims))).toMatchObject({ kind: 'user', scopes: new Set() });
+  });
+
+  it('are read by their own claims, whatever is set for those of a key set', async () => {
+    const over = { userClaim: 'email', scopeClaim: 'roles', scopePrefix: 'callboard:' };
+    expect(await verdict(await hs({ ...good, email: 'eve@example.com', roles: ['admin'] }), over)).toMatchObject({
+      userId: 'alice',
+      scopes: new Set(['connect', 'invoke']),
     });
   });
 
   it('are what signToken makes', async () => {
     const made = { secret: SECRET, user: 'zoë', scopes: ['host'], ttlSeconds: 5, now: clock.now() };
-    expect(await verdict(await signToken(made))).toMatchObject({ userId: 'zoë', expiresAt: clock.now() + 5000 });
+    expect(await verdict(await signToken(made))).toMatchObject({ userId: 'zoë', expiresAt: clock.now() + 35_000 });
   });
 
   it('make administrators by the scope admin', async () => {
     const token = await hs({ ...good, scope: 'connect admin' });
-    expect(await verdict(token)).toEqual({ kind: 'admin', name: 'alice', expiresAt: clock.now() + 60_000 });
+    expect(await verdict(token)).toEqual({ kind: 'admin', name: 'alice', expiresAt: clock.now() + 90_000 });
   });
 
   it.each([
     ['no scope', without('scope')],
-    ['a scope that is a list', { ...good, scope: ['connect'] }],
+    ['a scope that is a number', { ...good, scope: 7 }],
+    ['a list of scopes that are no texts', { ...good, scope: [['connect'], 7, null] }],
     ['a scope with other separators', { ...good, scope: 'connect,invoke' }],
   ])('with %s hold no scope', async (_says, claims) => {
     expect(await verdict(await hs(claims))).toMatchObject({ kind: 'user', scopes: new Set() });
@@ -127,11 +157,11 @@ describe('tokens signed with the secret', () => {
   it.each<[string, string, () => Promise<string> | string]>([
     ['signed with a foreign secret', 'unauthenticated', () => hs(good, OTHER)],
     ['of another HMAC', 'unauthenticated', () => hs(good, SECRET.repeat(2), 'HS512')],
-    ['expired', 'unauthenticated', () => hs({ ...good, exp: seconds - 1 })],
-    ['expired this second', 'unauthenticated', () => hs({ ...good, exp: seconds })],
+    ['expired', 'unauthenticated', () => hs({ ...good, exp: seconds - 31 })],
+    ['expired 30 seconds ago', 'unauthenticated', () => hs({ ...good, exp: seconds - 30 })],
     ['without exp', 'unauthenticated', () => hs(without('exp'))],
     ['with an exp that is no number', 'unauthenticated', () => raw({ ...good, exp: '99999999999' })],
-    ['not yet valid', 'unauthenticated', () => hs({ ...good, nbf: seconds + 10 })],
+    ['not yet valid', 'unauthenticated', () => hs({ ...good, nbf: seconds + 31 })],
     ['without sub', 'unauthenticated', () => hs(without('sub'))],
     ['with an empty sub', 'invalid_user', () => hs({ ...good, sub: '' })],
     ['with a sub of other case in an address', 'invalid_user', () => hs({ ...good, sub: 'Alice@Example.com' })],
@@ -169,8 +199,8 @@ describe('tokens signed with the secret', () => {
     const bound = { issuer: 'https://id.example', audience: 'callboard' };
     const claims = { ...good, iss: bound.issuer, aud: bound.audience };
     expect({
-      expired: await faultOf(await hs({ ...claims, exp: seconds - 1 }), bound),
-      not_yet_valid: await faultOf(await hs({ ...claims, nbf: seconds + 10 }), bound),
+      expired: await faultOf(await hs({ ...claims, exp: seconds - 30 }), bound),
+      not_yet_valid: await faultOf(await hs({ ...claims, nbf: seconds + 31 }), bound),
       issuer: await faultOf(await hs({ ...claims, iss: 'other' }), bound),
       audience: await faultOf(await hs({ ...claims, aud: 'other' }), bound),
       claims: await faultOf(await hs({ ...without('exp'), iss: bound.issuer, aud: bound.audience }), bound),
@@ -210,7 +240,9 @@ describe('tokens signed with the secret', () => {
     expect(auth.recall(token)).toBeNull();
     await auth.authenticate(token);
     expect(auth.recall(token)).toMatchObject({ userId: 'alice' });
-    await own.advance(10_000);
+    await own.advance(39_000);
+    expect(auth.recall(token)).toMatchObject({ userId: 'alice' });
+    await own.advance(1_000);
     expect(auth.recall(token)).toBeNull();
     await expect(auth.authenticate(token)).rejects.toMatchObject({ code: 'unauthenticated' });
   });
@@ -300,6 +332,35 @@ describe('tokens signed by a key set', () => {
     verify.mockRestore();
   });
 
+  it('name the user by USER_CLAIM, and an email address only if it is verified', async () => {
+    const own = { ...without('sub'), iss: bound.issuer, aud: bound.audience, oid: 'u-17' };
+    expect(await verdict(await rs(own), { ...bound, jwksUrl, userClaim: 'oid' })).toMatchObject({ userId: 'u-17' });
+    expect(await verdict(await rs(claims), { ...bound, jwksUrl, userClaim: 'oid' })).toBe('401 unauthenticated');
+    const byEmail = { ...bound, jwksUrl, userClaim: 'email' };
+    const address = { ...own, email: 'zoe@example.com' };
+    expect(await verdict(await rs({ ...address, email_verified: true }), byEmail)).toMatchObject({
+      userId: 'zoe@example.com',
+    });
+    for (const email_verified of [undefined, false, 'true', 1])
+      expect(await faultOf(await rs({ ...address, email_verified }), byEmail)).toBe('email_unverified');
+    expect(await faultOf(await rs({ ...own, oid: 17 }), { ...bound, jwksUrl, userClaim: 'oid' })).toBe('subject');
+  });
+
+  it('hold the scopes of SCOPE_CLAIM alone, and only those with SCOPE_PREFIX', async () => {
+    const scoped = { ...bound, jwksUrl, scopeClaim: 'roles' };
+    const named = { ...claims, scope: 'admin', roles: ['callboard:connect', 'invoke', 'callboard:'] };
+    expect(await verdict(await rs(named), scoped)).toMatchObject({ kind: 'user', scopes: new Set(['invoke']) });
+    expect(await verdict(await rs(named), { ...scoped, scopePrefix: 'callboard:' })).toMatchObject({
+      kind: 'user',
+      scopes: new Set(['connect']),
+    });
+    const admin = { ...claims, scope: 'other.admin callboard:admin' };
+    expect(await verdict(await rs(admin), { ...bound, jwksUrl })).toMatchObject({ kind: 'user', scopes: new Set() });
+    expect(await verdict(await rs(admin), { ...bound, jwksUrl, scopePrefix: 'callboard:' })).toMatchObject({
+      kind: 'admin',
+    });
+  });
+
   it('are neither accepted nor refused while the keys cannot be read', async () => {
     const broken = jwksUrl.replace('/keys', '/broken');
     expect(await verdict(await rs(claims), { ...bound, jwksUrl: broken })).toBe('503 store_unavailable');
@@ -319,7 +380,7 @@ function swapPayload(token: string, payload: object): string {
   return [header, encode(payload), signature].join('.');
 }
 
-/** Signs claims that SignJWT would not take. */
+/** Signs claims that SignJWT would not accept. */
 async function raw(claims: object): Promise<string> {
   const { createHmac } = await import('node:crypto');
   const body = `${encode({ alg: 'HS256' })}.${encode(claims)}`;

@@ -192,7 +192,7 @@ describe('configuration', () => {
         : [flag, values[name] ?? '1048576'.slice(0, name === 'PORT' || name === 'PARTITIONS' ? 3 : 9)];
     });
     expect(faultsOf({}, argv)).toEqual({});
-    expect(SETTING_NAMES).toHaveLength(51);
+    expect(SETTING_NAMES).toHaveLength(54);
   });
 
   it('has the bounds of each share; a default guarantee does not exceed its total', () => {
@@ -255,6 +255,18 @@ describe('configuration', () => {
   it('reports which variables it ignored', () => {
     const { warnings } = readConfig({ CALLBOARD_ADMIN_TOKENS: 'typo' }, []);
     expect(warnings).toEqual(['CALLBOARD_ADMIN_TOKENS is not a setting and was ignored.']);
+  });
+
+  it('says which claims are set without a key set to read them from', () => {
+    const env = { CALLBOARD_SECRET: 'a secret of more than thirty-two bytes', CALLBOARD_USER_CLAIM: 'email' };
+    expect(readConfig(env, ['--scope-prefix', 'x:']).warnings).toEqual([
+      'CALLBOARD_USER_CLAIM has no effect without CALLBOARD_JWKS_URL.',
+      '--scope-prefix has no effect without CALLBOARD_JWKS_URL.',
+    ]);
+    const keys = { CALLBOARD_JWKS_URL: 'https://id.example/keys', CALLBOARD_ISSUER: 'i', CALLBOARD_AUDIENCE: 'a' };
+    const { auth, warnings } = readConfig({ ...env, ...keys }, ['--scope-claim', 'roles']);
+    expect(auth).toMatchObject({ userClaim: 'email', scopeClaim: 'roles', scopePrefix: '' });
+    expect(warnings).toEqual([]);
   });
 
   it('disables a switch with --no-, which has no value and exists for switches only', () => {

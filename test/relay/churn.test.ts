@@ -5,17 +5,20 @@ import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 import { numRuns } from '../kit/topology.ts';
 
-/** Rows of one listing: made, taken away again where that can be, and told apart by a text. */
+/** The rows of one listing: how to add them, remove them if possible, and identify them by a text. */
 type Listing = {
-  /** The path without its paging, and the member that names a row. */
+  /** The path without paging parameters, and the member that names a row. */
   readonly path: (user: string) => string;
   readonly member: string;
-  /** The same by GraphQL: the field with its arguments but those of paging, what is selected of a row, and how to read its name. */
+  /**
+   * The same over GraphQL: the field with its arguments except paging, the selection of a row, and how to read its
+   * name.
+   */
   readonly field: (user: string) => string;
   readonly select: string;
   readonly put: (at: ChurnTarget, n: number) => Promise<Row>;
 };
-/** `user`: whose rows these are, another one in each run. */
+/** `user`: the owner of the rows, another one in each run. */
 type ChurnTarget = TestRelay & {
   readonly alive: Set<TestClient>;
   /** Disconnected, and still listed. */
@@ -62,7 +65,7 @@ async function runs(at: ChurnTarget, clientId: string, commandId: string): Promi
   await until(async () => (await at.callboard.core.delivery.command(admin, key)) !== null);
 }
 
-/** Odd and even, so that rows come and go everywhere in the order. */
+/** Odd and even, so that rows are added and removed everywhere in the order. */
 const scattered = (n: number): string => `r${((n * 7919) % 997).toString().padStart(3, '0')}-${n}`;
 
 const LISTINGS: Readonly<Record<string, Listing>> = {
@@ -146,7 +149,7 @@ const cases = Object.keys(LISTINGS).flatMap((name) => Object.keys(DOORS).map((do
 type Plan = {
   readonly before: number;
   readonly limit: number;
-  /** Between two pages: how many rows come, and places among the present ones that go. */
+  /** Between two pages: how many rows are added, and the positions of rows that are removed. */
   readonly between: readonly { readonly come: number; readonly go: readonly number[] }[];
 };
 const plans: fc.Arbitrary<Plan> = fc.record({
@@ -155,7 +158,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   between: fc.array(fc.record({ come: fc.nat(3), go: fc.array(fc.nat(20), { maxLength: 2 }) }), { maxLength: 8 }),
 });
 
-/** Rows that come and go, and which of them were there all the time. */
+/** Adds and removes rows, and records which of them exist throughout. */
 function crowd(at: ChurnTarget, listing: Listing) {
   const there = new Map<string, Row>();
   const throughout = new Set<string>();

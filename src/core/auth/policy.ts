@@ -20,12 +20,14 @@ export interface Policy {
   scopeOf(userId: string): AdmissionScope;
 }
 
+const ALLOWED: PolicyDecision = { allowed: true };
+const DENIED: PolicyDecision = { allowed: false, rule: 'default' };
+
 /**
  * The policy without a policy file: users may act on their own clients, administrators on any; each user has a scope of
  * its own.
  */
 export const defaultPolicy: Policy = {
-  decide: (requester, { userId }) =>
-    requester.kind === 'admin' || requester.userId === userId ? { allowed: true } : { allowed: false, rule: 'default' },
+  decide: (requester, { userId }) => (requester.kind === 'admin' || requester.userId === userId ? ALLOWED : DENIED),
   scopeOf: (userId) => ({ id: userId, limit: RESERVATIONS_PER_SCOPE }),
 };

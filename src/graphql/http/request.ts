@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallboardError, invalid } from '../../core/errors.ts';
-import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText } from '../../core/json.ts';
+import { checkedJson, isArrayText, isObjectText, membersOf, type JsonText, isRecord } from '../../core/json.ts';
 import { readShaped } from '../../core/json-shape.ts';
 import { ENVELOPE_PARTS } from '../../core/limits.ts';
 import { toGraphQLError } from '../execution/mask.ts';
@@ -132,10 +132,6 @@ export function sendError(res: ServerResponse, error: CallboardError): void {
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
   });
   res.end(body);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isAbsent(value: unknown): value is null | undefined {

@@ -66,7 +66,8 @@ function stateOf(expired: boolean): SpillRead {
 }
 
 function whole(ref: SpillRef, text: string, sha256: (text: string) => string): SpillRead {
-  return sha256(text) === ref.sha256 ? { state: 'present', text: trustJson(text) } : { state: 'unavailable' };
+  const same = utf8Length(text) === ref.bytes && sha256(text) === ref.sha256;
+  return same ? { state: 'present', text: trustJson(text) } : { state: 'unavailable' };
 }
 
 async function cleanOne(store: Store, partition: number): Promise<number> {
