@@ -14,7 +14,7 @@ import { SUBPROTOCOL } from '../protocol/frame.ts';
 import { addressOf } from './address.ts';
 import { offersSubprotocol, rejectUpgrade, type UpgradeRefusal } from './reject-upgrade.ts';
 import { Link } from './link.ts';
-import { originAllowed, type OriginRule } from '../web/origin-rule.ts';
+import { foreignOrigin, originAllowed, type OriginRule } from '../web/origin-rule.ts';
 import { createTurnEnd } from './frame-buffer.ts';
 import type { LinkParts, OpenLink } from './parts.ts';
 import { BEAT_MS } from './heartbeat.ts';
@@ -117,7 +117,6 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 const DRAINING = turned('draining', 'This node takes no new links.');
 const FULL = { ...turned('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
-const FOREIGN = turned('forbidden', 'Pages of this origin are not allowed to connect.');
 const OTHER_PROTOCOL = turned('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
 
 /** The answer to a handshake that `ws` rejects. */
@@ -132,6 +131,6 @@ function turned(code: Code, detail: string): UpgradeRefusal {
 }
 
 function turnedAway(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
-  if (!originAllowed(request, rule)) return FOREIGN;
+  if (!originAllowed(request, rule)) return turned('forbidden', foreignOrigin(request, rule));
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }

@@ -37,6 +37,19 @@ describe('pages of other origins', () => {
     },
   );
 
+  it('are refused with the setting that would allow them', async () => {
+    const refused = async (headers: Record<string, string>) =>
+      (await house.ask('/users', { headers })).json?.['detail'];
+    expect(await refused({ origin: 'https://evil.example' })).toBe(
+      'Pages of the origin "https://evil.example" are not allowed. ALLOWED_ORIGINS lists the origins besides the relay’s own.',
+    );
+    const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'relay.example' };
+    expect(await refused({ origin: 'https://relay.example', ...forwarded })).toBe(
+      'Pages of the origin "https://relay.example" are not allowed. A proxy forwarded the request: set TRUST_PROXY if the relay is reachable through it only.',
+    );
+    expect(await refused({ origin: 'https://evil.example', ...forwarded })).toContain('ALLOWED_ORIGINS');
+  });
+
   it('may ask when their origin is allowed, and may read the answer', async () => {
     for (const asked of [
       await house.ask('/users', { headers: { origin: APP, 'sec-fetch-site': 'cross-site' } }),
