@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { installPeers } from './lib/install.ts';
 import { printed } from './lib/print.ts';
-import { machine, writeSection } from './lib/readme.ts';
+import { machine, writeSection } from './lib/figures.ts';
 import { isMet, type Report } from './lib/report.ts';
 import { PACE, QUICK, type Run } from './lib/rounds.ts';
 
@@ -24,7 +24,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all, when none is named.
   --rounds n   rounds (${PACE.rounds}), of which the median counts
   --ms n       length of one timed part (${PACE.timedMs})
   --json       one JSON text instead of tables
-  --write      keep the figures: each suite's section of README.md, and the plots of growth
+  --write      keep the figures: each suite's section of docs/performance.md, and the plots of growth
 `;
 
 const say = (text: string): void => {

@@ -77,9 +77,10 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries a function: no relay is opened',
   },
   {
-    files: ['auth', 'bodies', 'config', 'log', 'policy'].map((name) => `test/http/${name}.test.ts`),
+    files: ['auth', 'bodies', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
+  { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
   { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
 ];

@@ -10,13 +10,21 @@ export const PAYLOAD = { text: 'p'.repeat(189) } as const;
 export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
 
 /** Clients of a relay that take the calls in turn: a link has at most 32 unfinished. */
-export const CLIENT_IDS: readonly string[] = ['c0', 'c1'];
+export const CLIENT_IDS: readonly string[] = clientIds(2);
+
+export function clientIds(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, i) => `c${i}`);
+}
 
 /** How an end speaks to its relay. `bare`: the relay's protocol by hand; `library`: by its own client. */
 export const END = z.object({
   kind: z.enum(['ws', 'lines', 'echo', 'socket.io', 'nats', 'bare', 'library']),
   port: z.number(),
   token: z.string().default(''),
+  /** How many clients take the calls in turn, where there can be several. */
+  clients: z.number().optional(),
+  /** Whether bare callers choose the ids of their commands. */
+  ownIds: z.boolean().optional(),
 });
 export type End = z.infer<typeof END>;
 

@@ -4,7 +4,7 @@ import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import type { Started } from '../lib/child.ts';
-import { ACTION, CLIENT_IDS, corked, END, openSocket, splitFrame, splitLine, type End } from '../lib/rpc.ts';
+import { ACTION, CLIENT_IDS, clientIds, corked, END, openSocket, splitFrame, splitLine, type End } from '../lib/rpc.ts';
 
 export async function start(given: unknown): Promise<Started> {
   const end = END.parse(given);
@@ -42,7 +42,8 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<unknown>>> = {
     });
     await nats.flush();
   },
-  bare: ({ port, token }) => Promise.all(CLIENT_IDS.map((id) => bare(`ws://127.0.0.1:${port}/connect`, token, id))),
+  bare: ({ port, token, clients = CLIENT_IDS.length }) =>
+    Promise.all(clientIds(clients).map((id) => bare(`ws://127.0.0.1:${port}/connect`, token, id))),
   library: ({ port, token }) =>
     Promise.all(CLIENT_IDS.map((id) => library(`ws://127.0.0.1:${port}/connect`, token, id))),
 };

@@ -147,7 +147,7 @@ function goalsOf(whole: Table, many: Table | null): Goal[] {
   const thousand = at(FAN.graphql, 'b10.rate');
   return [
     least('b10: frames/s to the chunk per tick', against('b10.rate', FAN.merged), 0.9),
-    most('b10: CPU to the chunk per tick', against('b10.cpu', FAN.merged), 1.1),
+    most('b10: CPU to the chunk per tick', against('b10.cpu', FAN.merged), 1.15),
     most('w1: CPU to the chunk per event', against('w1.cpu', FAN.raw), 1.15),
     least('w4: frames/s to graphql-yoga', against('w4.rate', FAN.yoga), 5),
     least('b10: frames/s to graphql-yoga', against('b10.rate', FAN.yoga), 40),

@@ -3,6 +3,7 @@ import { connectionsWithin } from '../lib/files.ts';
 import { reasonOf, type Run } from '../lib/rounds.ts';
 import type { Report } from '../lib/report.ts';
 import { goalsOf, nameOf, tableOf, type Axis } from './growth-axis.ts';
+import { byEnded } from './growth-ended.ts';
 import { byMessages } from './growth-messages.ts';
 import { byConnections, byUsers } from './growth-population.ts';
 import { byMasters, byRelays } from './growth-relays.ts';
@@ -19,6 +20,7 @@ const AXES: readonly (readonly [string, (run: Run) => Promise<Axis>])[] = [
   ['subscribers', byStreams],
   ['relays', byRelays],
   ['masters', byMasters],
+  ['ended', byEnded],
 ];
 
 export async function growth(run: Run): Promise<Report> {

@@ -223,15 +223,15 @@ function goalsOf([large, small]: readonly Table[]): Goal[] {
     bound,
   });
   return [
-    most('inside Yoga, cold, large: CPU to hand-written', cpu(large, OWN.cold, hand), 1.6),
+    most('inside Yoga, cold, large: CPU to hand-written', cpu(large, OWN.cold, hand), 2),
     least('inside Yoga, cold, large: req/s to graphql-yoga', rate(large, OWN.cold, yoga), 3),
     most('inside Yoga, warm, large: CPU to hand-written', cpu(large, OWN.warm, hand), 1),
     least('inside Yoga, warm, large: req/s to graphql-yoga', rate(large, OWN.warm, yoga), 6),
     least('inside Yoga, warm, large: req/s to mercurius', rate(large, OWN.warm, mercurius), 1.5),
-    most('known document, large: CPU to prebuilt Buffer', cpu(large, OWN.fast, buffer), 1.9),
-    most('known document, small: CPU to prebuilt Buffer', cpu(small, OWN.fast, buffer), 1.15),
+    most('known document, large: CPU to prebuilt Buffer', cpu(large, OWN.fast, buffer), 1.7),
+    most('known document, small: CPU to prebuilt Buffer', cpu(small, OWN.fast, buffer), 1.7),
     least('known document, large: req/s to mercurius', rate(large, OWN.fast, mercurius), 2.5),
-    least('known document, small: req/s to mercurius', rate(small, OWN.fast, mercurius), 2.5),
+    least('known document, small: req/s to mercurius', rate(small, OWN.fast, mercurius), 1.6),
     most('REST document, large: CPU to prebuilt Buffer', cpu(large, OWN.rest, buffer), 1.9),
     most('REST document, small: CPU to prebuilt Buffer', cpu(small, OWN.rest, buffer), 1.15),
   ];

@@ -1,3 +1,4 @@
+/** Chooses and runs a command of the command line. */
 import { CallboardError } from '../core/errors.ts';
 import { VERSION } from '../version.ts';
 import { helpText } from './help.ts';
@@ -18,8 +19,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
 /** Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. Never throws. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv;
-  if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return say(io, helpText());
-  if (name === '--version' || name === 'version') return say(io, `${VERSION}\n`);
+  if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return print(io, helpText());
+  if (name === '--version' || name === 'version') return print(io, `${VERSION}\n`);
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (!command) throw new UsageError(`There is no command "${name}".`);
@@ -32,7 +33,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-function say(io: Io, text: string): number {
+function print(io: Io, text: string): number {
   io.print(text);
   return EXIT.ok;
 }

@@ -1,3 +1,4 @@
+/** The command `callboard serve`. */
 import { openCallboard, secretsIn, type Callboard } from '../callboard.ts';
 import { readConfig, type Config } from '../config.ts';
 import { DRAIN_MS } from '../core/limits.ts';

@@ -12,7 +12,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'web/', may: ['core/'] },
   {
     of: 'graphql/schema/',
-    may: ['core/', 'web/', 'graphql/writer/cache-hints.ts', 'graphql/execution/shared-subscription.ts'],
+    may: ['core/', 'web/', 'graphql/writer/cache-hints.ts'],
   },
   { of: 'graphql/variables/', may: ['core/', 'graphql/schema/builder-json.ts'] },
   { of: 'graphql/writer/', may: ['core/', 'graphql/variables/', 'graphql/schema/builder-json.ts'] },
@@ -20,7 +20,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     of: 'graphql/execution/',
     may: [
       ...['core/', 'web/', 'graphql/writer/', 'graphql/variables/'],
-      ...['graphql/schema/page-budget.ts', 'graphql/http/sse-frame.ts'],
+      ...['graphql/schema/page-budget.ts', 'graphql/schema/live-share.ts'],
     ],
   },
   { of: 'graphql/http/', may: ['core/', 'web/', 'graphql/'] },
@@ -55,10 +55,12 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
   { of: 'settings-files.ts', may: ['settings.ts', 'core/errors.ts'] },
   { of: 'config-given.ts', may: ['settings.ts', 'settings-files.ts', 'core/errors.ts'] },
+  { of: 'config-auth.ts', may: ['settings.ts'] },
   {
     of: 'config.ts',
     may: [
       ...[
+        'config-auth.ts',
         'config-given.ts',
         'settings.ts',
         'settings-files.ts',
@@ -132,36 +134,9 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   {
     ring: 'backends/redis/',
     besides: [
-      ...[
-        'backend',
-        'batches',
-        'reads',
-        'scatter',
-        'bus',
-        'client',
-        'clock',
-        'gate',
-        'keys',
-        'migration',
-        'open',
-        'parts',
-        'program',
-        'record',
-      ],
-      ...[
-        'spill',
-        'store',
-        'target',
-        'wire',
-        'lua/prelude',
-        'lua/group',
-        'lua/driver',
-        'lua/lib',
-        'lua/bus',
-        ...PORTS.map((port) => `lua/${port}`),
-      ],
-      ...Object.keys(ROOMS).map((room) => `lua/${room}`),
-      ...PORTS,
+      ...['backend', 'client', 'clock', 'keys', 'open', 'parts', 'replies', 'target', 'types'],
+      // Folders.
+      ...['bus', 'program', 'spill', 'start-check', 'store', ...PORTS],
     ],
   },
   {
@@ -180,7 +155,9 @@ export function strangeName(path: string): string | undefined {
   if (!row) return undefined;
   const name = path.slice(row.ring.length).replace(/\.[a-z]+$/, '');
   const known = [...Object.keys(ROOMS), ...row.besides];
-  return known.some((word) => name === word || name.startsWith(`${word}-`)) ? undefined : path;
+  return known.some((word) => name === word || name.startsWith(`${word}-`) || name.startsWith(`${word}/`))
+    ? undefined
+    : path;
 }
 
 /** Why a file may not import another; undefined when it may. */

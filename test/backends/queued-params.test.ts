@@ -6,7 +6,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { shareBounds } from '../../src/core/shares/bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from '../contract/kit.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 type Stage = { readonly backend: MemoryBackend; readonly shares: Shares; readonly clock: FakeClock };
@@ -27,8 +27,8 @@ function park(backend: MemoryBackend, commandId: string, over: Partial<AdmitRequ
   return backend.commands.admit(admission(commandId, { connectWithinMs: 60_000, ...over }));
 }
 
-describe('params of commands that wait', () => {
-  it('are counted to the byte until their command is dispatched or ends', async () => {
+describe('params of queued commands', () => {
+  it('are counted exactly until their command is dispatched or ends', async () => {
     const { backend, shares, clock } = stage(1_000_000, 1_000_000);
     const bench: Bench = { backend, advance: (ms) => clock.advance(ms), now: () => clock.now(), async close() {} };
     await openNode(bench);
@@ -52,7 +52,7 @@ describe('params of commands that wait', () => {
     expect(used()).toBe(0);
   });
 
-  it('are refused beyond the share, and nothing is admitted then', async () => {
+  it('are refused beyond the share, and nothing is admitted', async () => {
     const { backend, shares } = stage(10_000, 40_000);
     for (const id of ['c1', 'c2', 'c3']) await park(backend, id, { params: params(9_000) });
     const refused = { kind: 'refused', code: 'share_exceeded', share: 'queued_bytes' };
@@ -70,7 +70,7 @@ describe('params of commands that wait', () => {
     expect(await park(backend, 'c1', { params: params(9_000) })).toMatchObject({ kind: 'attached' });
   });
 
-  it('that are small reach a live client for which nothing waits, however much waits for another', async () => {
+  it('that are small reach a live client without a queue, however much is queued for another client', async () => {
     const { backend } = stage(10_000, 10_000);
     await park(backend, 'c1', { clientId: 'away', params: params(10_000) });
     await backend.commands.rebind(ALICE, BOUND, 'up');

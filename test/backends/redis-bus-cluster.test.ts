@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
+import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
 import { connectTo } from '../../src/backends/redis/client.ts';
-import { loadPrograms } from '../../src/backends/redis/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
@@ -58,7 +58,7 @@ describe('the bus over a cluster', () => {
     for (const topic of topics) bus.publish(topic, { name: 'saved', data: null, messageId: 'm', publishedAt: 1 });
   };
 
-  it('carries events of every partition, and hints of commands, whatever master each node subscribed at', async () => {
+  it('carries events of every partition, and hints of commands, whichever master each node subscribed at', async () => {
     const [a, ...others] = [await begin(), await begin(), await begin(), await begin()];
     expect(new Set(users.map((user) => a.store.partitionOfUser(user))).size).toBe(PARTITIONS);
     const topics = users.map((user): `site:${string}` => `site:${user}/board`);
@@ -76,7 +76,7 @@ describe('the bus over a cluster', () => {
     }
   });
 
-  it('hears again at another master, or the same, after its connection was cut', async () => {
+  it('receives again from another master, or the same one, after its connection was cut', async () => {
     const a = await begin();
     const b = await begin();
     const topics = users.map((user): `site:${string}` => `site:${user}/board`);

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
 import type { Log } from '../../src/core/log.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { SiteEvent } from '../../src/core/sites/site.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 
 const PROBE_MS = 5_000;
@@ -110,7 +110,7 @@ describe('the bus over Redis, between two nodes', () => {
     await Promise.all(waits);
   };
 
-  it('hands an event to listeners here before publish returns, and whole to those of another node', async () => {
+  it('delivers an event to local listeners before publish returns, and unchanged to those of another node', async () => {
     const [here, there] = [listen(a, 'site:alice/board'), listen(b, 'site:alice/board')];
     const crossed = there.until('saved');
     a.publish('site:alice/board', eventOf('saved'));
@@ -118,7 +118,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await crossed).toEqual(eventOf('saved'));
   });
 
-  it('keeps the order that one node published in, and doubles none of its own events', async () => {
+  it('keeps the order in which one node published, and does not duplicate its own events', async () => {
     const [here, there] = [listen(a, 'site:alice/board'), listen(b, 'site:alice/board')];
     const names = Array.from({ length: 50 }, (_, i) => `e${i}`);
     const all = there.until('e49');
@@ -151,7 +151,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await ended).toBeNull();
   });
 
-  it('listens to a command only while somebody does, and first says to look again', async () => {
+  it('subscribes to a command only while it has listeners, and first tells them to read the command again', async () => {
     expect(await subscribers(hintChannel())).toBe(0);
     const first = nextHint(b);
     const second = nextHint(b);
@@ -172,7 +172,7 @@ describe('the bus over Redis, between two nodes', () => {
     await expect.poll(() => subscribers(hintChannel())).toBe(0);
   });
 
-  it('follows listeners that come and go at once', async () => {
+  it('handles listeners that are added and removed in the same tick', async () => {
     for (let i = 0; i < 20; i++) nextHint(b).stop();
     const last = nextHint(b);
     expect(await last.hint).toEqual({ key: KEY, progress: null });
@@ -183,7 +183,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await subscribers(hintChannel())).toBe(1);
   });
 
-  it('hears again after its connection was cut, and says to look again at each command', async () => {
+  it('receives again after its connection was cut, and tells the listeners of each command to read it again', async () => {
     const there = listen(b, 'site:alice/board');
     const hints: CommandHint[] = [];
     let told = Promise.withResolvers<void>();
@@ -223,7 +223,7 @@ describe('the bus over Redis, between two nodes', () => {
     await closed;
   }
 
-  it('replaces a connection that looks healthy and hears nothing', async () => {
+  it('replaces a connection that looks healthy and receives nothing', async () => {
     const there = listen(b, 'site:alice/board');
     const hint = nextHint(b);
     await hint.hint;
@@ -244,7 +244,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(b.warnings).toHaveLength(1);
   });
 
-  it('keeps one that hears', async () => {
+  it('keeps a connection that receives', async () => {
     for (let turn = 0; turn < 8; turn++) {
       await probed(b);
       await heardAll(b, a, `turn-${turn}`);
@@ -264,7 +264,7 @@ describe('the bus over Redis, between two nodes', () => {
     await settle();
   }
 
-  it('lets a listener that throws harm no other, and passes over what it cannot read', async () => {
+  it('survives a listener that throws, and ignores messages that it cannot read', async () => {
     b.subscribe('site:alice/board', () => {
       throw new Error('mine');
     });
@@ -280,7 +280,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(b.warnings).toHaveLength(2);
   });
 
-  it('goes on for listeners here while the store cannot be reached, and says so once', async () => {
+  it('keeps serving local listeners while the store is unreachable, and logs that once', async () => {
     const here = listen(a, 'site:alice/board');
     const away = { ...bench.store, act: () => Promise.reject(new Error('away')) };
     const warnings: string[] = [];
@@ -294,7 +294,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('says that it never will be ready once it is closed', async () => {
+  it('rejects `ready` once it is closed', async () => {
     const closed = begin();
     closed.close();
     await expect(closed.ready()).rejects.toMatchObject({ code: 'store_unavailable' });

@@ -3,10 +3,10 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectTo } from '../../src/backends/redis/client.ts';
-import { loadPrograms } from '../../src/backends/redis/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
@@ -56,7 +56,7 @@ describe('six partitions on a cluster of three masters', () => {
 
   it('keeps each partition in one slot, and two partitions on each master', () => {
     const slots = EVERY.map((partition) => calculateSlot(store.key(partition, 'meta')));
-    const others = EVERY.map((partition) => calculateSlot(store.key(partition, 'cmd', store.hash('any', 'thing'))));
+    const others = EVERY.map((partition) => calculateSlot(store.key(partition, 'client', store.hash('any', 'thing'))));
     expect(others).toEqual(slots);
     const masters = slots.map((slot) => Math.floor((slot * MASTERS) / 16_384));
     expect(masters).toEqual([0, 0, 1, 1, 2, 2]);
@@ -85,7 +85,7 @@ describe('six partitions on a cluster of three masters', () => {
     for (const share of shares) expect(share).toBeGreaterThan(USERS.length / MASTERS / 2);
   });
 
-  it('brings the program to a master that forgot it', async () => {
+  it('loads the program again on a master that lost it', async () => {
     await note(0, 'a');
     await note(5, 'a');
     if (client instanceof Cluster) await Promise.all(client.nodes('master').map((node) => node.script('FLUSH')));

@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
 import { isFault, parseDown, type DownFrame } from '../../src/protocol/frames.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
-import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit.ts';
+import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit/http-relay.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
 
 let server: RedisServer;
@@ -64,7 +64,7 @@ async function hello(clientId: string): Promise<{ readonly frames: readonly Down
 }
 
 describe('a Redis without memory', () => {
-  it('is store_full for callers, links and balancers, and nothing is internal', async () => {
+  it('is store_full for callers, links and load balancers, and never internal', async () => {
     const welcomed = await hello('tab');
     expect(welcomed.frames.map(({ type }) => type)).toEqual(['welcome']);
     expect((await ask(`${url}/readyz`, { token: null })).status).toBe(200);

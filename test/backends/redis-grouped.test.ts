@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
-import { encodeAsked, encodeCommand } from '../../src/backends/redis/record.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { encodeAsked, encodeCommand } from '../../src/backends/redis/commands/record.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const TAB = { userId: 'alice', clientId: 'other' };
 const ALL = { first: 100, after: null };
@@ -77,7 +77,7 @@ async function everything({ store }: RedisBench): Promise<Record<string, unknown
 }
 
 describe('acts that travel in one call', () => {
-  it('leave exactly what they leave one by one', async () => {
+  it('leave exactly the state that they leave one by one', async () => {
     const [apart, together] = [await started(), await started()];
     for (const wave of WAVES) {
       const alone: unknown[] = [];
@@ -104,7 +104,7 @@ describe('acts that travel in one call', () => {
     await bench.close();
   });
 
-  it('answer each waiter once, also where an acknowledgement and the end come together', async () => {
+  it('answer each waiter once, also if an acknowledgement and the end arrive together', async () => {
     const bench = await redisBench({ partitions: 1 });
     const node = await openNode(bench);
     const { commands } = bench.backend;
@@ -122,7 +122,7 @@ describe('acts that travel in one call', () => {
     await bench.close();
   });
 
-  it('take a record as the acts before them left it', async () => {
+  it('read a record as the acts before them left it', async () => {
     const bench = await started();
     const { commands } = bench.backend;
     await commands.admit(admission('c0'));
@@ -139,7 +139,7 @@ describe('acts that travel in one call', () => {
 });
 
 describe('the text of a record', () => {
-  it('holds no NUL of anybody', async () => {
+  it('contains no NUL', async () => {
     const bench = await started();
     await bench.backend.commands.admit(admission('c0'));
     const command = await read(bench, 'c0');

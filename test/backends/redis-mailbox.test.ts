@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { inject, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { readMailbox } from '../../src/backends/redis/nodes-mailbox.ts';
+import { readMailbox } from '../../src/backends/redis/nodes/mailbox.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 
-it('a mailbox says once that it cannot be read and once that it is read again, and for how long it was not', async () => {
+it('a mailbox logs once that it cannot be read, and once that it is read again and for how long it was not', async () => {
   const key = `mailbox-${randomUUID()}`;
   const hand = connectCommands(inject('redisUrl'));
   await hand.connect();

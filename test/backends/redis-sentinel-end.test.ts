@@ -4,7 +4,7 @@ import { readTarget } from '../../src/backends/redis/target.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { startRedisSentinel } from '../kit/redis-sentinel.ts';
 
-test('a connection that a failover ended while it looked for the master comes back, and one that was closed does not', async () => {
+test('a connection that a failover ended while it searched for the master reconnects, and a closed one does not', async () => {
   const servers = await startRedisSentinel();
   try {
     const address = `redis+sentinel://${new URL(servers.url).host}/${servers.name}`;

@@ -21,7 +21,7 @@ describe('a socket that a service manager passes', () => {
     expect(() => activatedSocket({ LISTEN_PID: '7', LISTEN_FDS: '2' }, 7)).toThrow('expected 1 socket');
   });
 
-  it('answers requests that came before the relay started', async () => {
+  it('answers requests that arrived before the relay started', async () => {
     const server = createServer();
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const { port } = server.address() as AddressInfo;

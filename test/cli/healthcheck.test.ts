@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';
-import { relay } from '../http/kit.ts';
+import { startHttpRelay } from '../http/kit/http-relay.ts';
 
 async function check(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
   let out = '';
@@ -18,7 +18,7 @@ async function check(...argv: string[]): Promise<{ code: number; out: string; er
 
 describe('callboard healthcheck', () => {
   it('exits with 0 and prints the answer of a ready relay', async () => {
-    await using at = await relay({ basePath: '/board' });
+    await using at = await startHttpRelay({ basePath: '/board' });
     const port = new URL(at.url).port;
     expect(await check('--port', port, '--base-path', '/board')).toEqual({
       code: 0,
@@ -28,14 +28,14 @@ describe('callboard healthcheck', () => {
   });
 
   it('exits with 1 and the answer of a relay that drains', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     await at.callboard.drain(0);
     const { code, out, err } = await check('--port', new URL(at.url).port);
     expect([code, out]).toEqual([1, '']);
     expect(err).toMatch(/readyz answers 503: .*draining/s);
   });
 
-  it('exits with 1 where nothing listens, or nothing answers in time', async () => {
+  it('exits with 1 if nothing listens, or nothing answers in time', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
     const { port } = silent.address() as AddressInfo;

@@ -7,8 +7,8 @@ import { toJson } from '../../src/core/json.ts';
 import { turns } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
 import { numRuns } from '../kit/topology.ts';
-import { gate } from './kit.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { gate } from './kit/runtime-bench.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const KEY = { userId: 'alice', clientId: 'desk' };
 
@@ -49,12 +49,12 @@ const callers: readonly [string, (relay: RealRelay) => Caller][] = [
 ];
 
 describe.each(callers)(
-  'ten times: a client closes, another run of it begins, and a caller over %s calls',
+  'ten times: a client closes, a new run of it starts, and a caller over %s calls',
   (_, create) => {
     test.each([
       ['before the new run is connected', { ready: false, connectWithinMs: 30_000 }],
       ['once it is connected', { ready: true, connectWithinMs: 0 }],
-    ])('%s: each call completes at the new run', async (_when, { ready, connectWithinMs }) => {
+    ])('%s: each call completes on the new run', async (_when, { ready, connectWithinMs }) => {
       await using relay = await startRealRelay();
       await using caller = create(relay);
       const ledger: Ledger = new Map();
@@ -130,7 +130,7 @@ const moves: fc.Arbitrary<readonly Move[]> = fc.array(
   { minLength: 5, maxLength: 60 },
 );
 
-test('whatever is under way while runs of a client close and begin: nothing runs twice, and every call ends as it should', async () => {
+test('while runs of a client close and start, no command runs twice, and every call ends correctly', async () => {
   await using relay = await startRealRelay();
   const ledger: Ledger = new Map();
   let made = 0;

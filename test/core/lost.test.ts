@@ -41,7 +41,7 @@ async function reapWaits({ backend }: Losing): Promise<void> {
 }
 
 describe('a node that was fenced', () => {
-  it('closes its links, and its callers wait on for what was under way', async () => {
+  it('closes its links, and its callers continue to wait for running commands', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
@@ -57,7 +57,7 @@ describe('a node that was fenced', () => {
     expect(test.counts.get('node_losses:fenced')).toBe(1);
   });
 
-  it('resolves a caller at once whose command ended while the node was away', async () => {
+  it('resolves a caller at once whose command ended while the node was unavailable', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);
@@ -68,7 +68,7 @@ describe('a node that was fenced', () => {
     expect(await call).toMatchObject({ kind: 'outcome', command: { outcome: 'completed' }, result: '{"ok":true}' });
   });
 
-  it('keeps a caller to what is left of its own budget', async () => {
+  it('limits a caller to the rest of its own budget', async () => {
     await using test = await losingCore();
     await connect(test.core, alice);
     const ids = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
@@ -86,8 +86,8 @@ describe('a node that was fenced', () => {
   });
 });
 
-describe('a node whose store lost something', () => {
-  it('ends what its links held as unknown, queued or dispatched, and tells the callers', async () => {
+describe('a node whose store lost data', () => {
+  it('ends the commands of its links as unknown, queued or dispatched, and answers the callers', async () => {
     await using test = await losingCore();
     const client = await connect(test.core, alice);
     const running = test.core.rpc.invoke(alice, CALL);
@@ -105,7 +105,7 @@ describe('a node whose store lost something', () => {
     expect(client.closes).toEqual([{ cause: 'node_lost', instanceId: null }]);
   });
 
-  it('ends as unknown also what the store holds as running though its end had been confirmed', async () => {
+  it('also ends as unknown what the store shows as running though its end had been confirmed', async () => {
     let client: TestClient | undefined;
     // The end is taken, and is gone with what the store lost.
     const finish = (): FinishResult => (client ? { kind: 'finished', command: client.last } : { kind: 'unknown' });
@@ -118,7 +118,7 @@ describe('a node whose store lost something', () => {
     expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown', error: { code: 'store_lost' } } });
   });
 
-  it('tells the caller of a command that the store knows no more that its outcome is unknown', async () => {
+  it('answers that the outcome is unknown for a command that the store no longer knows', async () => {
     await using test = await losingCore(() => ({ kind: 'unknown' }));
     const call = test.core.rpc.invoke(alice, { ...CALL, connectWithinMs: 60_000 });
     await settle();
@@ -135,7 +135,7 @@ describe('a node whose store lost something', () => {
     });
   });
 
-  it('leaves a caller to the deadline where the store cannot be asked', async () => {
+  it('leaves a caller to the deadline if the store does not answer', async () => {
     await using test = await losingCore(() => Promise.reject(new Error('away')));
     const client = await connect(test.core, alice);
     const call = test.core.rpc.invoke(alice, CALL);

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Page } from '../../src/core/page.ts';
 import type { PageArgs } from '../../src/core/cursor.ts';
 import { FORGET_MS, PING_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/connections-kit.ts';
-import { newMessage } from '../contract/history-model.ts';
+import { hello } from '../contract/kit/connections.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
 import { admin } from '../kit/core.ts';
 import { testRooms, type Rooms } from '../kit/rooms.ts';
 
@@ -79,8 +79,8 @@ async function reconnect(rooms: Rooms, live: Set<string>, { come, go }: Paramete
   }
 }
 
-describe('paging while rows come and go', () => {
-  it('sees each connection that lives through it exactly once', async () => {
+describe('paging while rows are added and removed', () => {
+  it('returns each connection that exists throughout exactly once', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
@@ -94,7 +94,7 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each connection of a filtered listing exactly once', async () => {
+  it('returns each matching connection of a filtered listing exactly once', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
@@ -108,7 +108,7 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each user exactly once, whichever inspector observes it', async () => {
+  it('returns each user exactly once, whichever inspector observes it', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
@@ -130,7 +130,7 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each stream exactly once', async () => {
+  it('returns each stream exactly once', async () => {
     await check((rooms) => {
       const live = new Set<string>();
       const write = async (suffixes: Iterable<string>): Promise<void> => {
@@ -156,7 +156,7 @@ describe('paging while rows come and go', () => {
     });
   });
 
-  it('sees each message that is not too old by then exactly once, and those that come in the meantime too', async () => {
+  it('returns each retained message exactly once, and those that are added in between too', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(0, 1, 30), { minLength: 1, maxLength: 40 }),
@@ -192,7 +192,7 @@ describe('paging while rows come and go', () => {
 });
 
 describe('a page', () => {
-  it('carries a cursor for each row, from which the listing goes on behind that row', async () => {
+  it('has a cursor for each row, from which the listing continues after that row', async () => {
     const rooms = testRooms();
     for (const client of ['a', 'b', 'c', 'd']) await rooms.backend.connections.connect(hello('alice', client));
     const page = await rooms.connections.list(admin, {}, { first: 3 });
@@ -202,7 +202,7 @@ describe('a page', () => {
     expect(page.cursors.end()).toBe(page.cursors.at(2));
   });
 
-  it('of one asker or filter is no page of another', async () => {
+  it('of one requester or filter is refused for another', async () => {
     const rooms = testRooms();
     for (const client of ['a', 'b']) await rooms.backend.connections.connect(hello('alice', client));
     const first = await rooms.connections.list(admin, { userId: 'alice' }, { first: 1 });
@@ -218,7 +218,7 @@ describe('a page', () => {
     expect((await again(admin, ' alice ')).nodes).toHaveLength(1);
   });
 
-  it("goes on from where a user's first connections or streams ended", async () => {
+  it("continues from the end of a user's first connections or streams", async () => {
     const rooms = testRooms();
     for (const name of ['a', 'b', 'c']) {
       await rooms.backend.connections.connect(hello('alice', name));

@@ -18,8 +18,8 @@ function invoke(core: Core, over: Partial<InvokeRequest> = {}) {
   return core.rpc.invoke(alice, { ...target, ...over });
 }
 
-describe('calls of one user that wait', () => {
-  it('are refused beyond the share before anything is admitted, and an administrator has a share of its own', async () => {
+describe("one user's waiting calls", () => {
+  it('are refused beyond the share before anything is admitted, and an administrator has a separate share', async () => {
     await using relay = await testCore(bounded(2));
     const client = await connect(relay.core, alice);
     const waiting = [invoke(relay.core), invoke(relay.core)];
@@ -38,7 +38,7 @@ describe('calls of one user that wait', () => {
     expect(await invoke(relay.core, { waitFor: 'admitted' })).toMatchObject({ kind: 'pending' });
   });
 
-  it('count as long as they wait: each way out frees one', async () => {
+  it('count as long as they wait: every kind of end frees one', async () => {
     await using relay = await testCore(bounded(100));
     const { core, clock } = relay;
     const client = await connect(core, alice);
@@ -63,7 +63,7 @@ describe('calls of one user that wait', () => {
     expect(used()).toBe(0);
   });
 
-  it('that await by ids count likewise', async () => {
+  it('that await by ids count in the same way', async () => {
     await using relay = await testCore(bounded(1));
     const { core } = relay;
     const client = await connect(core, alice);
@@ -80,7 +80,7 @@ describe('calls of one user that wait', () => {
     expect(core.shares.used('waits')).toBe(0);
   });
 
-  it('give back their place when their params cannot be stored', async () => {
+  it('release their share when their params cannot be stored', async () => {
     const spill = (): SpillStore => ({
       kind: 'none',
       managed: false,

@@ -10,7 +10,7 @@ const SEED = 20_261_122;
 const TURN = 10 * TURN_MS;
 
 test(
-  'hostile frames, requests and documents end no relay, and each refusal states its cause, with the fast path and without',
+  'hostile frames, requests and documents crash no relay, and each refusal states its cause, with the fast path and without',
   async () => {
     const counts = { frames: 4_000, requests: 1_500, documents: 250 };
     const { kinds } = await fuzz({ seed: SEED, counts, most: 5, warmUp: 0, turnMs: TURN });

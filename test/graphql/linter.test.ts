@@ -20,7 +20,7 @@ describe("graphql-schema-linter's Relay rules", () => {
     expect(lint(printedSchema())).toEqual([]);
   });
 
-  it('do look: what is broken on purpose is found', () => {
+  it('do report a schema that is broken on purpose', () => {
     const broken = printedSchema()
       .replace(/(type UserConnection \{[^}]*)pageInfo: PageInfo!/, '$1pageInfos: PageInfo!')
       .replace('hasPreviousPage: Boolean!', 'hasPreviousPage: Int!')

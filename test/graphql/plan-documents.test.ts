@@ -16,7 +16,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
-import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, user } from '../kit/core.ts';
 import { openCore, type OpenedCore } from '../kit/topology-core.ts';
@@ -176,7 +176,7 @@ it('the documents of a console are valid', () => {
   expect(validate(schema, CONSOLE)).toEqual([]);
 });
 
-it('the corpus has answers worth comparing', async () => {
+it('the corpus has answers that are worth comparing', async () => {
   const plans = createPlans(schema);
   const answers = await Promise.all(
     documents.map((document) =>

@@ -8,7 +8,7 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { UnreadBytes } from '../../src/http/unread.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { relay, tokenOf } from './kit.ts';
+import { startHttpRelay, tokenOf } from './kit/http-relay.ts';
 
 const alice = user('alice');
 const bob = user('bob');
@@ -32,7 +32,7 @@ function stage(guarantee: number, total: number) {
   return { clock, shares, unread, open, held, tick: () => clock.advance(SECOND) };
 }
 
-describe('bytes that readers leave', () => {
+describe('unread bytes', () => {
   it('count for the user of the last request, from sample to sample, until they are read or the socket closes', async () => {
     const { open, held, tick, unread, shares } = stage(1_000_000, 4_000_000);
     const socket = open(alice, 100_000);
@@ -54,7 +54,7 @@ describe('bytes that readers leave', () => {
     expect(nothing.destroyed).toBe(false);
   });
 
-  it('cost users over their guarantee the sockets that are furthest behind, once the total is short', async () => {
+  it('cost users over their guarantee their slowest sockets, once the total is short', async () => {
     const { open, held, tick } = stage(200_000, 800_000);
     const small = open(alice, 100_000);
     const large = open(alice, 400_000);
@@ -98,16 +98,16 @@ describe('bytes that readers leave', () => {
   });
 });
 
-describe('a relay whose answers are not read', () => {
+describe('a relay with unread answers', () => {
   const sockets: Socket[] = [];
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
 
-  it('cuts who reads nothing, answers who does, and holds no more than the total', async () => {
+  it('cuts clients that read nothing, answers those that read, and holds no more than the total', async () => {
     const clock = new FakeClock(Date.now());
     const bound = { guarantee: 200_000, total: 1_000_000 };
-    await using at = await relay({ shares: { unread_bytes: bound } }, { clock });
+    await using at = await startHttpRelay({ shares: { unread_bytes: bound } }, { clock });
     const { port } = new URL(at.url);
     const token = await tokenOf('mallory', 'invoke');
     const request = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';

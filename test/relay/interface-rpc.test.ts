@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, until, type Stage } from './kit.ts';
+import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
-let at: Stage;
+let at: TestRelay;
 beforeEach(async () => {
-  at = await stage({ nodeId: 'n1' });
+  at = await startTestRelay({ nodeId: 'n1' });
 });
 afterEach(() => at[Symbol.asyncDispose]());
 
@@ -50,7 +50,7 @@ describe('A pending RPC record', () => {
     });
   });
 
-  it('times out when it says, and is then gone', async () => {
+  it('times out at its time, and is then gone', async () => {
     await at.client();
     await wait('alice', 'tab', { command_id: 'c1', respond_within_ms: 20_000 });
     await at.clock.advance(19_999);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { postJson, type Answer } from '../http/kit.ts';
-import { OTHER, OWNER, PLANTED, world, type World } from './planted.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import { OTHER, OWNER, PLANTED, world, type World } from './kit/planted.ts';
 
 const { user, client, command, stream, window, task, context } = PLANTED;
 
@@ -333,7 +333,7 @@ describe.each([
 });
 
 describe('the routes', () => {
-  it('are those of the tables and what is told besides, each once', async () => {
+  it('are those of the tables and the documented additions, each once', async () => {
     const { paths } = await json('/openapi.json');
     const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -344,7 +344,7 @@ describe('the routes', () => {
     expect(described.filter(isOfSites).length).toBeGreaterThan(8);
   });
 
-  it('answer an unknown one with 404 and a documented one in another method with 405', async () => {
+  it('answer an unknown one with 404 and a documented one with another method with 405', async () => {
     expect((await at.rest('/workers/none')).status).toBe(404);
     for (const { operations } of rows) {
       const path = (operations[0] ?? '').replace('GET ', '').replaceAll(/\{\w+\}/g, 'x');

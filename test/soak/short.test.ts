@@ -10,7 +10,7 @@ const CALLS = 1_200;
 const WARM_UP = 4;
 
 test(
-  'what calls leave behind is gone after the hour: the heap of a relay stays flat',
+  'the memory that calls leave behind is freed after the hour: the heap of a relay stays flat',
   async () => {
     const { samples, calls, wrong } = await soakRounds({ rounds: ROUNDS, callsOfRound: CALLS });
     expect(wrong).toEqual([]);

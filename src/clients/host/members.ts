@@ -1,6 +1,7 @@
+/** Checks the JSON bodies of the control server's routes, member by member. */
 import type { SiteDefinition } from '../runtime/types.ts';
 import type { NewSiteEvent } from './publisher.ts';
-import { Refusal } from './problem.ts';
+import { ProblemError } from './problem.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 type Check = { readonly expected: string; test(value: unknown): boolean };
@@ -54,7 +55,7 @@ type Fault = { readonly parameter: string; readonly detail: string };
 function refuse(errors: readonly Fault[]): void {
   if (errors.length === 0) return;
   const detail = errors.map((fault) => `${fault.parameter}: ${fault.detail}`).join('; ');
-  throw new Refusal('invalid_argument', detail, { errors });
+  throw new ProblemError('invalid_argument', detail, { errors });
 }
 
 function isTexts(value: unknown): value is readonly string[] {

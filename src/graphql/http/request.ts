@@ -6,8 +6,12 @@ import { ENVELOPE_PARTS } from '../../core/limits.ts';
 import { toGraphQLError } from '../execution/mask.ts';
 import { VariablesText, type GivenVariables } from '../variables/request-variables.ts';
 
+/** The paths of GraphQL. Requests come without the base path. */
+export const GRAPHQL_PATH = '/graphql';
+export const STREAM_PATH = `${GRAPHQL_PATH}/stream`;
+
 /** The parameters of a GraphQL request; their types have been checked. */
-export type Params = {
+export type GraphqlParams = {
   readonly query: string;
   readonly operationName?: string | null | undefined;
   readonly variables?: GivenVariables;
@@ -41,11 +45,11 @@ function valueOf(name: string, json: JsonText | undefined): unknown {
  * The parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
  * `invalid_argument`.
  */
-export function readParams(req: IncomingMessage, body: unknown): Params {
+export function readParams(req: IncomingMessage, body: unknown): GraphqlParams {
   return checkParams(req.method === 'GET' ? urlParams(req) : body);
 }
 
-export function checkParams(value: unknown): Params {
+export function checkParams(value: unknown): GraphqlParams {
   if (Array.isArray(value)) invalid('body', 'batching is not supported');
   if (!isRecord(value)) invalid('body', 'expected a JSON object');
   const { query, operationName, variables, extensions } = value;
