@@ -1,4 +1,4 @@
-/** `npm run bench`: measures this relay beside its peers and prints what each of its goals came to. */
+/** `npm run bench`: measures this relay and its peers, and prints the results of each goal. */
 import { parseArgs } from 'node:util';
 import { installPeers } from './lib/install.ts';
 import { printed } from './lib/print.ts';
@@ -6,7 +6,7 @@ import { machine, writeSection } from './lib/figures.ts';
 import { isMet, type Report } from './lib/report.ts';
 import { PACE, QUICK, type Run } from './lib/rounds.ts';
 
-/** Loaded only after the peers are installed. */
+/** Imported only after the peers are installed. */
 const SUITES: Readonly<Record<string, () => Promise<(run: Run) => Promise<Report>>>> = {
   query: async () => (await import('./suites/query.ts')).query,
   fanout: async () => (await import('./suites/fanout.ts')).fanout,
@@ -79,7 +79,7 @@ function machineReadable(reports: readonly Report[], { pace, quick }: Run): obje
   return { machine: machine(), node: process.version, pace, quick, reports, goals };
 }
 
-/** Growth keeps its own, axis by axis. */
+/** The suite `growth` writes its own results, axis by axis. */
 async function keep(report: Report, { pace }: Run): Promise<void> {
   if (report.suite === 'growth') return;
   const text = printed({ ...report, suite: '' }).replace(/^## *\n+/, '');

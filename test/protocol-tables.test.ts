@@ -7,7 +7,7 @@ import { DOWN, UP } from '../src/protocol/frames.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', 'PROTOCOL.md'), 'utf8');
 
-/** The rows of the table that begins with these columns: their cells, without the marks of code. */
+/** The rows of the table that begins with these columns: their cells, without code marks. */
 function tableOf(...columns: readonly string[]): readonly (readonly string[])[] {
   const cellsOf = (line: string): string[] =>
     line
@@ -39,7 +39,8 @@ describe('the table of error codes', () => {
       expect([code, ['request', 'end', 'client', 'host']]).toEqual([code, expect.arrayContaining([from])]);
       expect([code, ['no', 'later', 'new id', 'unsure']]).toEqual([code, expect.arrayContaining([again])]);
       expect([code, meaning]).toEqual([code, expect.stringMatching(/^.{10,}\.$/)]);
-      // What proves that nothing ran is never doubtful, and what is reported by a client stands inside an answer.
+      // A code that proves that nothing ran is never marked as doubtful, and a code that a client reports occurs only
+      // inside an answer.
       if (CLIENT_REFUSALS.some((refusal) => refusal === code)) expect([code, from, again]).not.toContain('unsure');
       if (from === 'client') expect([code, status]).toEqual([code, '200']);
     }

@@ -6,7 +6,10 @@ export const DRIVE = z.object({ inFlight: z.number(), ms: z.number(), calls: z.n
 
 const LATENCIES = 1_000_000;
 
-/** Keeps so many calls in flight for so long, or until so many were made; counts those that came back, the last ones after the time too. */
+/**
+ * Keeps this many calls in flight for this long, or until `calls` were made. Counts the calls that returned, including
+ * those that return after the time.
+ */
 export async function drive(call: () => Promise<unknown>, { inFlight, ms, calls }: z.infer<typeof DRIVE>) {
   const latencies = new Float64Array(LATENCIES);
   let count = 0;

@@ -12,11 +12,11 @@ import { CALLS, USER, type End } from './rpc.ts';
 export const LEVELS: readonly number[] = [1, 8, 64, 256];
 
 export const LINKS = {
-  fewNear: 'callboard over Redis, 2 clients, near',
-  fewFar: 'callboard over Redis, 2 clients, far',
-  manyNear: 'callboard over Redis, 64 clients, near',
-  manyFar: 'callboard over Redis, 64 clients, far',
-  ownIds: "callboard over Redis, 2 clients, near, callers' ids",
+  fewNear: 'callboard over Redis links: 2 clients near',
+  fewFar: 'callboard over Redis links: 2 clients far',
+  manyNear: 'callboard over Redis links: 64 clients near',
+  manyFar: 'callboard over Redis links: 64 clients far',
+  ownIds: "callboard over Redis links: 2 clients near with callers' ids",
   bullmq: 'BullMQ',
 } as const;
 

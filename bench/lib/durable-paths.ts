@@ -1,4 +1,4 @@
-/** Paths whose calls are on record in Redis before they are answered; each has a Redis of its own. */
+/** Paths whose calls are recorded in Redis before they are answered. Each path has a Redis of its own. */
 import { startChild } from './processes.ts';
 import type { Sample } from './numbers.ts';
 import { EVERYSEC, openRedis, type BenchRedis, type RedisUsage } from './redis.ts';
@@ -38,7 +38,7 @@ async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Pr
   return withRedis(redis, await httpCalls(stack, { port: relay.port, requests, cpu: () => relay.cpu(), sample }));
 }
 
-/** It has no relay: caller and worker meet in Redis. */
+/** This path has no relay: caller and worker communicate through Redis. */
 async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
   const redis = stack.use(await openRedis([...REDIS_FOR_BULLMQ]));
   stack.use(await startChild('loads/bullmq-worker.ts', { options: { port: redis.port } }));

@@ -1,4 +1,4 @@
-/** The figures that docs/performance.md holds, each suite's between two marks. */
+/** Writes the results of each suite into docs/performance.md, between its two markers. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { format } from 'prettier';
@@ -6,12 +6,15 @@ import { format } from 'prettier';
 const PAGE = new URL('../../docs/performance.md', import.meta.url);
 export const STYLE = { printWidth: 120, singleQuote: true, proseWrap: 'preserve' } as const;
 
-/** The machine by its size. */
+/** A description of this machine. */
 export function machine(): string {
   return `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB`;
 }
 
-/** Replaces what stands between the marks of a suite. `how`: what the medians are of. Throws where the page has no such marks. */
+/**
+ * Replaces the text between a suite's markers. `how`: what the medians are taken over. Throws if the page has no such
+ * markers.
+ */
 export async function writeSection(suite: string, { how, text }: { how: string; text: string }): Promise<void> {
   const [begin, end] = [`<!-- ${suite}: begin, written by --write -->`, `<!-- ${suite}: end -->`];
   const whole = await readFile(PAGE, 'utf8');

@@ -1,13 +1,13 @@
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 
-/** A Redis of a benchmark's own, which logs each write and syncs once a second. */
+/** A Redis for one benchmark, which logs each write and syncs once a second. */
 export type BenchRedis = AsyncDisposable & {
   readonly url: string;
   readonly port: number;
-  /** Microseconds of CPU, user and system, since it began, by its own accounting. */
+  /** Microseconds of CPU, user and system, since it started, by its own accounting. */
   cpu(): Promise<number>;
-  /** What it has used since it began, by its own accounting. */
+  /** Its resource use since it started, by its own accounting. */
   usage(): Promise<RedisUsage>;
 };
 

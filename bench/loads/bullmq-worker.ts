@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import { IN_FLIGHT } from '../lib/rpc.ts';
 
-/** The client end: a worker that gives back what it is given. */
+/** The client: a worker that returns its input. */
 export async function start(given: unknown): Promise<Started> {
   const { port } = z.object({ port: z.number() }).parse(given);
   const work = async ({ data }: { data: unknown }): Promise<object> => ({ ok: data });

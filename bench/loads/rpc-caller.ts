@@ -1,4 +1,4 @@
-/** The caller end: keeps so many calls in flight. */
+/** The caller: keeps this many calls in flight. */
 import { randomUUID } from 'node:crypto';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';
@@ -21,7 +21,7 @@ import {
 } from '../lib/rpc.ts';
 import { PlainSocket } from './rpc-client.ts';
 
-/** Makes one call; resolves with what the client made of it. */
+/** Makes one call and resolves with the client's result. */
 type Call = () => Promise<unknown>;
 
 export async function start(given: unknown): Promise<Started> {
@@ -34,7 +34,7 @@ export async function start(given: unknown): Promise<Started> {
   return { acts: { drive: (asked) => drive(call, DRIVE.parse(asked)) } };
 }
 
-/** Calls that wait, by number. */
+/** Unanswered calls, by number. */
 function waiting() {
   const open = new Map<number, (result: unknown) => void>();
   let ids = 0;
@@ -103,7 +103,7 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<Call>>> = {
   },
 };
 
-/** The relay's protocol, as a caller in another language would write it. */
+/** The relay's protocol written by hand, as for a caller in another language. */
 async function bare(
   url: string,
   { token, clients = CLIENT_IDS.length, ownIds = false }: Omit<End, 'kind' | 'port'>,

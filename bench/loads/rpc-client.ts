@@ -1,4 +1,4 @@
-/** The client end: gives back what it is given, as `{ "ok": params }`. */
+/** The client: returns its params. */
 import { connect as connectNats } from '@nats-io/transport-node';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
@@ -65,7 +65,7 @@ async function bare(url: string, token: string, clientId: string): Promise<void>
   await welcome.promise;
 }
 
-/** `ws` in Node, since its own WebSocket would be what is measured. */
+/** Uses `ws`, because Node's own WebSocket would be the bottleneck. */
 export class PlainSocket extends WebSocket {
   constructor(url: string, protocols: string) {
     super(url, protocols, { perMessageDeflate: false });

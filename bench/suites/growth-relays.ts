@@ -1,4 +1,4 @@
-/** Calls over one Redis by more and more relays, and over more and more masters. */
+/** Calls over one Redis with a growing number of relays, and over a growing number of masters. */
 import { Redis } from 'ioredis';
 import { startRedisCluster } from '../../test/kit/redis-cluster.ts';
 import { startRelay, userToken, type Relay } from '../lib/callboard.ts';
@@ -19,9 +19,9 @@ const PARTITIONS = 6;
 /** Times the CPU of one relay that the relays may take together for a call. */
 const RELAYS_BOUND = 1.3;
 
-/** CPU of all the Redis processes so far, in us. */
+/** CPU of all the Redis processes so far, in microseconds. */
 type Cpu = () => Promise<number>;
-/** Which relay's door the calls to a relay's clients take: its own, or the next one's. */
+/** Which relay receives the calls for a relay's clients: the same one, or the next one. */
 type Way = 'near' | 'far';
 
 type Group = {
@@ -66,7 +66,7 @@ export async function byMasters(run: Run): Promise<Axis> {
 
 type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & { readonly results: Results };
 
-/** Costs of calls that take another way are shown, since hops between relays are what they are for. */
+/** The costs of calls between relays are shown, because they are the purpose of this axis. */
 function axis({ results, ...of }: Found): Axis {
   const near: readonly Curve[] = [
     { key: 'near', label: 'client of the same relay, relays', bound: RELAYS_BOUND },
@@ -134,7 +134,7 @@ async function timeAll(run: Run, groups: readonly Group[], { results, ways }: Ti
 
 type Part = { readonly way: Way; readonly ms: number };
 
-/** All relays are called at once, with the same number of calls in flight over all of them. */
+/** All relays are called at once, with the same total number of calls in flight. */
 async function timed(load: Child, { relays, calls, redis }: Group, { way, ms }: Part): Promise<Sample> {
   const cpu = async (): Promise<number> => (await Promise.all(relays.map((relay) => relay.cpu()))).reduce(sum, 0);
   const before = { relays: await cpu(), redis: await redis() };

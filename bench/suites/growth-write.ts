@@ -1,4 +1,4 @@
-/** Keeps what the suite found: figures and plots in `growth/`, and tables between two marks of docs/performance.md. */
+/** Writes the suite's results: figures and plots in `growth/`, and tables between two markers of docs/performance.md. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
 import { plotted } from '../lib/plot.ts';
@@ -12,7 +12,10 @@ const FIGURES = new URL('figures.json', FOLDER);
 /** `order`: the names of all axes. */
 export type Found = { readonly axes: readonly Axis[]; readonly order: readonly string[]; readonly rounds: number };
 
-/** Writes the plots and the section; axes that were not measured this time keep what was found before. Throws where the page has no marks for it. */
+/**
+ * Writes the plots and the section. Axes that were not measured this time keep their earlier results. Throws if the
+ * page has no markers for it.
+ */
 export async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
   const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
   const all = order.flatMap((file) => known.get(file) ?? []);
@@ -22,7 +25,7 @@ export async function writeGrowth({ axes, order, rounds }: Found): Promise<void>
   await writeSection('growth', { how: `${rounds} rounds`, text: sectionOf(all) });
 }
 
-/** What an earlier run wrote. */
+/** The results that an earlier run wrote. */
 async function figures(): Promise<readonly Axis[]> {
   try {
     return JSON.parse(await readFile(FIGURES, 'utf8')) as readonly Axis[];

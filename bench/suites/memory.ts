@@ -1,4 +1,4 @@
-/** What an idle connection costs: links of clients, and streams that wait for events. */
+/** The memory of idle connections: client links, and streams that wait for events. */
 import { z } from 'zod';
 import { startRelay, userToken } from '../lib/callboard.ts';
 import { FAN_CONTENDERS, JOIN, MARKER, UPGRADE } from '../lib/fan-servers.ts';
@@ -40,7 +40,7 @@ type Idle = { readonly links: number; readonly command: readonly string[] };
 type Contender = {
   readonly name: string;
   readonly kind: RowKind;
-  /** Starts the server; then opens so many links to it. */
+  /** Starts the server and opens this many links to it. */
   prepare(stack: AsyncDisposableStack): Promise<{ readonly child: Child; open(): Promise<unknown> }>;
 };
 

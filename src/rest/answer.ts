@@ -3,7 +3,7 @@ import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { InputError } from '../core/errors.ts';
 import { isCode, statusOf, type Code } from '../protocol/codes.ts';
 import type { Body } from './body.ts';
-import { isRecord } from './input.ts';
+import { isRecord } from '../core/json.ts';
 import type { Input } from './inputs.ts';
 import { onlyItemRefusal, type ItemRefusal } from './item-refusal.ts';
 import { snakeCase } from './names.ts';

@@ -11,8 +11,7 @@ import { createExplain } from './explain.ts';
 import { describeRoutes, type Described } from './openapi.ts';
 import { explainError, problem } from './problem.ts';
 import { createRouter } from './router.ts';
-import { send } from './send.ts';
-import { serve, type RestExchange, type Serving } from './serve.ts';
+import { send, serve, type RestExchange, type Serving } from './serve.ts';
 
 export type RestOperation = {
   readonly method: Method;

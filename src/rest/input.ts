@@ -1,4 +1,5 @@
 /** Converts JSON members of a body into GraphQL variables. */
+import { isRecord } from '../core/json.ts';
 import {
   isEnumType,
   isInputObjectType,
@@ -44,10 +45,6 @@ export function boundsOf(extensions: Readonly<Record<PropertyKey, unknown>> | nu
     ...(typeof minimum === 'number' && { minimum }),
     ...(typeof maximum === 'number' && { maximum }),
   };
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function build(type: GraphQLInputType, how: Build): JsonInput {

@@ -3,7 +3,7 @@ import { getNamedType, getNullableType, isListType, isObjectType } from 'graphql
 import { isCode } from '../protocol/codes.ts';
 import { findPlace, type Body } from './body.ts';
 import type { ReportFault } from './directive.ts';
-import { isRecord } from './input.ts';
+import { isRecord } from '../core/json.ts';
 import type { OperationSource } from './inputs.ts';
 import type { Explained } from './problem.ts';
 import { fieldsOf, scopeOf } from './selection.ts';

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
-import { isArrayText, type JsonText } from '../core/json.ts';
+import { isArrayText, writeJson, type JsonText } from '../core/json.ts';
 import { thenDo } from '../core/maybe-promise.ts';
 import type { HttpReply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
@@ -10,10 +10,9 @@ import { checkAccess } from './access.ts';
 import { answerOf } from './answer.ts';
 import type { Explain } from './explain.ts';
 import { HangUpSignal } from '../web/hang-up.ts';
-import { isRecord } from './input.ts';
-import { invalidInput, problem, type Answer } from './problem.ts';
+import { isRecord } from '../core/json.ts';
+import { invalidInput, problem, PROBLEM_TYPE, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
-import { send } from './send.ts';
 import { readVariables } from './variables.ts';
 import { writtenAnswer, writtenData } from './written.ts';
 
@@ -90,4 +89,22 @@ function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer):
   if (!notes || notes.code !== null || status < 400 || !isRecord(body)) return;
   const { code } = body;
   if (typeof code === 'string') notes.code = code;
+}
+
+/** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
+export function send(res: ServerResponse, { status, body, text: written, headers }: Answer, reply?: HttpReply): void {
+  if (res.destroyed) return;
+  if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
+    return reply.json('application/json; charset=utf-8', written);
+  const text = Buffer.from(written ?? writeJson(body) ?? 'null');
+  if (reply?.refuses(text.length)) return;
+  reply?.open();
+  res.writeHead(status, {
+    'content-type': status < 400 ? 'application/json; charset=utf-8' : PROBLEM_TYPE,
+    'content-length': text.length,
+    'cache-control': 'no-store',
+    ...headers,
+  });
+  if (res.req.method === 'HEAD') res.end();
+  else res.end(text);
 }

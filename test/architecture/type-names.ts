@@ -17,7 +17,6 @@ export const SHARED_NAMES: Readonly<Record<string, string>> = {
     'The public type of callboard/runtime, which a host defines; core has it with its defaults filled in.',
   SiteEvent: 'The public type of callboard/site: the same thing as in core, as a viewer receives it.',
   Scope: 'The scope of a token, which is public, and the admission scope inside the ledger of the memory backend.',
-  Entry: 'An entry of the ledger of the memory backend, and an entry of the generic list that it is made of.',
 };
 
 /** Folders left out. `backends/redis` exports no type to the rest of src, and uses the words of Redis: reply, member, program. */

@@ -48,7 +48,7 @@ describe('items by the time at which they are due', () => {
           const times = dueOf(plain, now).sort((a, b) => a - b);
           expect(index.count(now)).toBe(times.length);
           const found = index.due(now, 4);
-          // An item whose time was past when it was set counts to the bucket that was swept last.
+          // An item that was already due when it was set counts towards the bucket that was swept last.
           expect(found.length).toBe(Math.min(4, times.length));
           for (const { name, dueAt } of found) expect(plain.get(name)).toBe(dueAt);
           expect(

@@ -40,7 +40,7 @@ function opened({ bounds = {}, retentionMs = 7 * 24 * WINDOW, windowMs = WINDOW 
   };
   const admit = (userId: string, commandId: string, over: Partial<AdmitRequest> = {}) =>
     commands.admit(admission(commandId, { userId, scopeId: userId, ...over }));
-  /** Runs a command to its end, with a result of so many bytes; the answer to its admission. */
+  /** Runs a command to its end, with a result of this many bytes. Returns the answer to its admission. */
   const run = async (userId: string, commandId: string, { bytes = 2, ...over }: RunOptions = {}) => {
     const admitted = await admit(userId, commandId, over);
     if (admitted.kind !== 'admitted') return admitted;
@@ -214,7 +214,7 @@ describe('room for marks', () => {
       const answer = await relay.run('mallory', `m${i}`);
       kinds.push(answer.kind === 'refused' ? answer.code : answer.kind);
     }
-    // Until three quarters of the total nobody is refused.
+    // Nobody is refused below three quarters of the total.
     expect(kinds).toEqual([...Array.from({ length: 6 }, () => 'admitted'), 'share_exceeded', 'share_exceeded']);
     for (const id of ['a1', 'a2']) expect(await relay.run('alice', id)).toMatchObject({ kind: 'admitted' });
     expect(await relay.run('alice', 'a3')).toEqual({ kind: 'refused', code: 'store_full' });
@@ -233,12 +233,12 @@ describe('room for marks', () => {
     for (let i = 0; i < 20; i++)
       expect(await relay.run('alice', relayId(i), { chosenId: false })).toMatchObject({ kind: 'admitted' });
     expect(relay.warnings).toEqual(['no room for marks: ended commands are forgotten early']);
-    // Of alice's 20, two have room for a mark and two are whole.
+    // Of alice's 20 commands, two have room for a mark and two are complete.
     expect(relay.counts).toMatchObject({ ids_forgotten: 16 });
     expect(relay.shares.used('marks')).toBe(8);
     expect(await relay.commands.mark(relay.key('alice', relayId(10)))).toBeNull();
     expect(await relay.gaps('alice')).toEqual(['evicted']);
-    // What filled the room is over, what was forgotten is not.
+    // The windows of the marks that filled the room have ended; the forgotten id has no mark.
     await relay.clock.advance(WINDOW * 0.6);
     expect(await relay.admit('alice', relayId(10))).toEqual({ kind: 'refused', code: 'share_exceeded' });
     expect(await relay.admit('alice', relayId(21))).toMatchObject({ kind: 'admitted' });
@@ -288,11 +288,11 @@ describe('any sequence of commands under tight bounds', () => {
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150, size: 'max' }), async (steps) => {
         const relay = opened({ bounds, windowMs });
         relay.bind('alice', 'bob', 'mallory');
-        /** Of each id: what was asked for, and when it ended; null while it lives. */
+        /** For each id: its request, and when it ended; null while it is live. */
         const known = new Map<string, { digest: string; endedAt: number | null }>();
         for (const move of steps) {
           if (move.do === 'wait') {
-            // The ones that live would be settled at their deadline.
+            // Live commands would be settled at their deadline.
             await relay.clock.advance(move.ms);
             continue;
           }

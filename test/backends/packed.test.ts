@@ -6,7 +6,7 @@ import type { Command } from '../../src/core/delivery/command.ts';
 const AT = Date.UTC(2026, 0, 1);
 const BINDING = { nodeId: 'n1', instanceId: 'i1', epoch: 1 };
 
-/** A command that its client ended with a result, `over` changed. */
+/** A command that its client ended with a result; `over` overrides members. */
 function ended(over: Partial<Command> = {}): Command {
   const terminalAt = over.terminalAt ?? AT + 30;
   return {
@@ -56,7 +56,7 @@ function unpacked(command: Command): Command | null {
   return PackedCommand.of(command, BINDING)?.unpack({ userId, clientId, commandId, trace }) ?? null;
 }
 
-/** For each member a value that another command may have there. */
+/** Another possible value for each member. */
 const OTHERS: Partial<Command> = {
   namedInstanceId: 'i1',
   stage: 'acknowledged',

@@ -18,7 +18,7 @@ function stage(guarantee: number, total: number): Stage {
   return { backend: createMemoryBackend({ clock, log: silentLog, sha256, shares }), shares, clock };
 }
 
-/** A text of exactly so many bytes. */
+/** A text of exactly this many bytes. */
 function params(bytes: number): JsonText {
   return toJson('x'.repeat(bytes - 2)) ?? ('' as JsonText);
 }
@@ -60,13 +60,13 @@ describe('params of queued commands', () => {
     expect(await backend.commands.get([keyFor('c4')])).toEqual([null]);
     expect(await park(backend, 'c5', { params: params(1_000) })).toMatchObject({ kind: 'admitted' });
     expect(await park(backend, 'c6', { params: null })).toMatchObject({ kind: 'admitted' });
-    // The other user's guarantee lasts, and the total is the total.
+    // The other user still has its guarantee, and the total is a hard bound.
     const bob = { userId: 'bob', scopeId: 'bob' };
     expect(await park(backend, 'b1', { ...bob, params: params(10_000) })).toMatchObject({ kind: 'admitted' });
     const carol = { userId: 'carol', scopeId: 'carol', params: params(4_000) };
     expect(await park(backend, 'd1', carol)).toEqual({ ...refused, code: 'store_full' });
     expect(shares.used('queued_bytes')).toBe(38_000);
-    // A known id attaches whatever its share.
+    // A known id attaches, whatever its share.
     expect(await park(backend, 'c1', { params: params(9_000) })).toMatchObject({ kind: 'attached' });
   });
 
@@ -76,7 +76,7 @@ describe('params of queued commands', () => {
     await backend.commands.rebind(ALICE, BOUND, 'up');
     const small = { params: params(5_000) };
     expect(await backend.commands.admit(admission('c2', small))).toMatchObject({ kind: 'admitted' });
-    // Now one waits.
+    // One command is queued now.
     expect(await backend.commands.admit(admission('c3', small))).toMatchObject({ kind: 'refused' });
     await backend.commands.dispatch(keyFor('c2'), BOUND);
     expect(await backend.commands.admit(admission('c4', small))).toMatchObject({ kind: 'admitted' });

@@ -94,7 +94,7 @@ describe('the bus over a cluster', () => {
     }
   });
 
-  /** Ends every connection that subscribes at a master. */
+  /** Closes every connection that subscribes at a master. */
   async function kill(url: string): Promise<void> {
     const hand = connectTo(readTarget(url), 'commands', silentLog);
     await hand.connect();
@@ -102,7 +102,7 @@ describe('the bus over a cluster', () => {
     hand.disconnect();
   }
 
-  /** How many subscribe to a channel, over all masters. */
+  /** The number of subscribers of a channel, over all masters. */
   async function listeners(channel: string): Promise<number> {
     const counts = await Promise.all(
       cluster.masters.map(async ({ url }) => {

@@ -14,7 +14,7 @@ const PROBE_MS = 5_000;
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 const TOPIC = 'command:alice/tab/c1';
 
-/** One node's bus, with its own timers and a hand on its connection. */
+/** One node's bus, with its own timers and access to its connection. */
 type Node = RedisBus & {
   readonly system: FakeClock;
   readonly clients: Redis[];
@@ -26,7 +26,7 @@ function eventOf(name: string): SiteEvent {
   return { name, data: toJson({ text: 'a\nb' }), messageId: `m-${name}`, publishedAt: 1 };
 }
 
-/** Everything that is heard under a topic of sites, and a way to wait for one by its name. */
+/** Records everything that arrives on a site topic, and waits for an event by name. */
 function listen(bus: Bus, topic: `site:${string}`): { names: string[]; until(name: string): Promise<SiteEvent> } {
   const names: string[] = [];
   const awaited = new Map<string, (event: SiteEvent) => void>();
@@ -93,14 +93,14 @@ describe('the bus over Redis, between two nodes', () => {
     const [, count] = (await control.call('PUBSUB', 'NUMSUB', channel)) as [string, number];
     return count;
   };
-  /** One user of each partition: what goes for both goes for every channel. */
+  /** One user of each partition: what holds for both holds for every channel. */
   const usersOfAll = (): string[] => {
     const users: string[] = [];
     for (let i = 0; users.filter((user) => user).length < bench.store.partitions; i++)
       users[bench.store.partitionOfUser(`user-${i}`)] = `user-${i}`;
     return users;
   };
-  /** Resolves once the node heard another's event in each partition, and with it everything published before. */
+  /** Resolves once the node received another's event in each partition, and so everything published before. */
   const heardAll = async (to: Bus, from: Bus, name: string): Promise<void> => {
     const waits = usersOfAll().map((user) => {
       const heard = listen(to, `site:${user}/marker`).until(name);
@@ -124,7 +124,7 @@ describe('the bus over Redis, between two nodes', () => {
     const all = there.until('e49');
     for (const name of names) a.publish('site:alice/board', eventOf(name));
     await all;
-    // What comes back from the other node was published behind all of it, so any echo had come before.
+    // The event from the other node was published after everything else, so any echo would have arrived before it.
     const back = here.until('back');
     b.publish('site:alice/board', eventOf('back'));
     await back;
@@ -192,7 +192,7 @@ describe('the bus over Redis, between two nodes', () => {
       told.resolve();
     });
     await told.promise;
-    // Whom nobody listens to any more by the time that it is back.
+    // By the time that the connection is back, this topic has no listeners.
     const gone = b.subscribe('command:alice/tab/gone', () => undefined);
     await cut(b);
     gone();
@@ -212,7 +212,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(await subscribers(hintChannel())).toBe(1);
   });
 
-  /** Ends the node's connection from Redis' side, and waits until the node has seen it. */
+  /** Closes the node's connection at Redis, and waits until the node has noticed. */
   async function cut(node: Node): Promise<void> {
     const client = node.clients.at(-1);
     const closed = new Promise<void>((done) => void client?.once('close', () => done()));
@@ -253,7 +253,7 @@ describe('the bus over Redis, between two nodes', () => {
     expect(b.warnings).toEqual([]);
   });
 
-  /** One turn of the probe, until what it published was taken: acts of a partition are answered in order. */
+  /** One run of the probe, until its message was received: requests to one partition are answered in order. */
   async function probed(node: Node): Promise<void> {
     await node.system.advance(PROBE_MS);
     const { store } = bench;

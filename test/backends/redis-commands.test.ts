@@ -10,7 +10,7 @@ import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 const WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const ALL = { first: 100, after: null };
 
-/** The answer to each act on a command was lost and it is asked again: what is told is the first answer. */
+/** The answer to each act on a command is lost and the act is sent again: the first answer must be returned. */
 async function resending(): Promise<RedisBench> {
   const bench = await redisBench();
   const act: Store['act'] = async (...asked) => {
@@ -25,7 +25,7 @@ async function resending(): Promise<RedisBench> {
 commandModel('redis where each act is sent twice', resending, 20);
 
 describe('an act that is sent again because its answer was lost', () => {
-  /** What moves with each sending, and says nothing of a command's state. */
+  /** Members that change with each request and are not part of a command's state. */
   const state = (command: Command | null) => {
     const { version: _version, sightings, ...rest } = command ?? { version: 0, sightings: [] };
     return { ...rest, seen: sightings.map(({ messageId }) => messageId) };
@@ -142,7 +142,7 @@ describe('commands of several processes over one Redis', () => {
     await openNode(there, 'n2');
     await there.backend.commands.rebind(ALICE, { ...BOUND, nodeId: 'n2' }, 'up');
     expect(await here.backend.commands.admit(admission('c1'))).toMatchObject({ kind: 'admitted' });
-    // Nobody reads the mailbox of a dead node, so nothing may be waited for here.
+    // Nobody reads the mailbox of a dead node, so the test must not wait for it.
     await here.clock.advance(9_000);
     expect(await here.backend.commands.admit(admission('c2'))).toEqual({ kind: 'refused', code: 'not_connected' });
     expect(await here.backend.commands.admit(admission('c3', { connectWithinMs: 1_000 }))).toMatchObject({

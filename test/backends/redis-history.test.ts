@@ -266,7 +266,7 @@ async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
   return Number((await store.read([['PTTL', key]]))[0]);
 }
 
-/** Keys that would stay for good: without an expiry, and not of a kind that goes otherwise. */
+/** Keys that would stay forever: without an expiry, and not of a kind that is removed otherwise. */
 async function immortal(bench: RedisBench): Promise<string[]> {
   const found: string[] = [];
   for (const key of await keysOf(bench))

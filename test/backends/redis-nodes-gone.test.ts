@@ -31,7 +31,7 @@ describe('a node that died over Redis', () => {
     const [, b] = await two();
     await beats([b], 4_000);
     expect(await silent(b)).toEqual([]);
-    // At 6 s it is silent, at 8 s its lease is over and it is cleared away.
+    // At 6 s the node is silent; at 8 s its lease has ended and it is reaped.
     for (let gone = 6_000; gone < 8_000 + NODE_GONE_MS; gone += 2_000) {
       await beats([b], 2_000);
       expect([gone, await silent(b), await listed(b)]).toEqual([
@@ -79,7 +79,7 @@ describe('a node that died over Redis', () => {
 
   it('is not one that released its id, not even while it is being reaped', async () => {
     const [a, b] = await two();
-    // More than one act clears away.
+    // Reaping takes more than one act.
     for (let i = 0; i < 200; i++) await linkUp(a, `tab-${i}`);
     const reap = Promise.withResolvers<void>();
     const others = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe('a node that died over Redis', () => {
     await reap.promise;
     const { leases } = await lookAtNodes(b.bench.parts, b.bench.store.partitionOfUser('alice'));
     expect([[...leases.keys()].sort(), await silent(b)]).toEqual([['a', 'b'], []]);
-    // Another node finishes it.
+    // Another node completes it.
     await beats([b], 2_000);
     expect([await silent(b), await listed(b)]).toEqual([[], [['b', 0]]]);
     others.resolve();

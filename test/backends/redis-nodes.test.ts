@@ -118,7 +118,7 @@ describe('two nodes over one Redis', () => {
     const at = store.partitionOfUser(ALICE.userId);
     const [epoch] = await store.read([['HGET', store.key(at, 'node', 'b'), 'epoch']]);
     const mailbox = store.key(at, 'mailbox', `b:${String(epoch)}`);
-    // The last rows go with the next reading.
+    // The last rows are trimmed with the next read.
     const [left] = await store.read([['XLEN', mailbox]]);
     expect(Number(left)).toBeLessThan(150);
   });

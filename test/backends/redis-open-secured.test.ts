@@ -38,7 +38,7 @@ function open(url: string, log: Log = silentLog): Promise<RedisBackend> {
   });
 }
 
-/** Opens it, and uses every kind of connection; then closes it. */
+/** Opens a backend, uses every kind of connection, and closes it. */
 async function works(url: string): Promise<void> {
   const redis = await open(url);
   await redis.backend.ready();

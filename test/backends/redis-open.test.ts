@@ -206,7 +206,7 @@ describe('a relay over Redis', () => {
   });
 });
 
-/** Files that a process had loaded, after it opened a relay and listened. */
+/** The files that a process has loaded after it opened a relay and listened. */
 async function loadedBy(config: string): Promise<readonly string[]> {
   const script = `
     import { registerHooks } from 'node:module';

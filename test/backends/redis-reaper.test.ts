@@ -49,7 +49,7 @@ describe('the reaper', () => {
     await beats([a, b], 8_000);
     await beats([b], 8_000);
     expect(names(b.linksLost)).toEqual(['left']);
-    // As the fenced node does once it wakes, under whatever epoch: the reaper has spoken.
+    // As the fenced node does when it resumes, under any epoch: the reaper has already ended the connection.
     expect(await b.bench.backend.connections.disconnect(at('left'), left, 'node_lost')).toBe(null);
     expect(await b.bench.backend.connections.disconnect(at('closed'), closed, 'client_closed')).toMatchObject({
       disconnectCause: 'client_closed',

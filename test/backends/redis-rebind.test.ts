@@ -10,7 +10,7 @@ const ids = Array.from({ length: WAITING }, (_, i) => `c${i}`);
 
 describe('a link that opens or closes before a long queue', () => {
   let bench: RedisBench;
-  /** Its rebinds do `between` before each part but the first. */
+  /** A backend whose rebinds call `between` before each part except the first. */
   let slow: CommandStore;
   let between: (part: number) => Promise<void>;
   let parts: number;

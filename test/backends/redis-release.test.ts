@@ -12,7 +12,7 @@ afterEach(() => {
 
 type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: string; readonly door: GatewayAddress };
 
-/** Two relays on one Redis, each with a door of its own. */
+/** Two relays on one Redis, each with an HTTP server. */
 async function pair(): Promise<readonly [Node, Node]> {
   const redis = { url: inject('redisUrl'), namespace: randomUUID(), partitions: 2, durability: 'memory' } as const;
   const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };

@@ -150,7 +150,7 @@ describe('sites over Redis, on two nodes', () => {
     expect(await kinds()).toEqual([]);
   });
 
-  /** The keys of the namespace, each with how long it lasts. */
+  /** The keys of the namespace, each with its remaining time. */
   async function keys(): Promise<readonly { readonly kind: string; readonly ttl: number }[]> {
     const client = here.connect();
     await client.connect();

@@ -31,7 +31,7 @@ describe('retention under load', () => {
     expect(most).toBeLessThanOrEqual(HISTORY_BYTES);
     expect(bytes).toBeGreaterThan(HISTORY_BYTES * 0.99);
     expect(messages + evictedMessages).toBe(MESSAGES);
-    // What is left are the youngest of all, wherever they stand: in each stream the last, without a hole.
+    // The newest messages of all are left: in each stream the last ones, without a hole.
     const oldest = MESSAGES - messages;
     for (const { userId } of users.slice(0, 3)) {
       const page = await test.core.history.messages(admin, { stream: `${userId}/sites/s0/events` }, { first: 1000 });

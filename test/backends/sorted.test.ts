@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createList, type Entry } from '../../src/backends/memory/list.ts';
+import { List, type ListItem } from '../../src/backends/memory/list.ts';
 import { createSortedMap } from '../../src/backends/memory/sorted.ts';
 
 function filled(keys: Iterable<string>) {
@@ -73,9 +73,9 @@ describe('a list', () => {
   it('keeps the order of arrival, each entry once, while entries are removed anywhere', () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.nat({ max: 9 })), { maxLength: 60 }), (acts) => {
-        const list = createList<number>();
-        let plain: Entry<number>[] = [];
-        const gone: Entry<number>[] = [];
+        const list = new List<number>();
+        let plain: ListItem<number>[] = [];
+        const gone: ListItem<number>[] = [];
         acts.forEach((act, i) => {
           if (act === null) return void plain.push(list.push(i));
           const entry = plain[act] ?? gone[act];
@@ -83,10 +83,10 @@ describe('a list', () => {
           list.remove(entry);
           gone.push(entry);
           plain = plain.filter((other) => other !== entry);
-          expect(list.first()).toBe(plain[0] ?? null);
+          expect(list.first).toBe(plain[0] ?? null);
         });
         const drained: number[] = [];
-        for (let head = list.first(); head; head = list.first()) {
+        for (let head = list.first; head; head = list.first) {
           drained.push(head.value);
           list.remove(head);
         }

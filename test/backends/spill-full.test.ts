@@ -24,7 +24,7 @@ vi.mock('node:fs/promises', async (original) => {
       const { writeFile, sync } = file;
       if (String(args[0]).includes('/.')) {
         file.writeFile = async (...given) => {
-          // A full disk takes the beginning.
+          // A full disk still accepts the first bytes.
           if (fault.step === 'write') await file.write('beginning');
           failing('write');
           return writeFile.apply(file, given);

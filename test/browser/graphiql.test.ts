@@ -9,7 +9,7 @@ async function typeQuery(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text);
 }
 
-/** Behind the `Bearer ` that stands there already. */
+/** Typed after the `Bearer ` that the field already contains. */
 async function typeToken(page: Page, token: string): Promise<void> {
   await page.locator('[data-uri$="request-headers.json"] .view-lines').click();
   for (const key of ['End', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await page.keyboard.press(key);

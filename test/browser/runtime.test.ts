@@ -27,7 +27,7 @@ afterAll(async () => {
 
 type Site = AsyncDisposable & { readonly origin: string };
 
-/** Another origin than the relay's, with a page that uses the built libraries. */
+/** A page of another origin than the relay's that uses the built libraries. */
 async function startSite(): Promise<Site> {
   const server = createServer((request, response) => {
     const library = built.find(({ file }) => request.url === `/${file}`);
@@ -55,7 +55,7 @@ async function open(site: Site): Promise<Page & AsyncDisposable> {
   return Object.assign(page, { [Symbol.asyncDispose]: () => page.close() });
 }
 
-/** Calls a function of the page. */
+/** Calls a function in the page. */
 function call(page: Page, name: 'startClient' | 'setTitle', ...args: readonly string[]): Promise<unknown> {
   return page.evaluate(`${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`);
 }

@@ -9,7 +9,7 @@ import { startRealRelay } from '../clients/kit/real-relay.ts';
 import { startTcpProxy, type TcpProxy } from '../kit/tcp-proxy.ts';
 import { launchChromium } from './kit/chromium.ts';
 
-// Seconds on an idle machine; on a busy one, starting processes and pages takes its time.
+// This takes seconds on an idle machine, and longer on a busy one, where processes and pages start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
 let folder: string;
@@ -30,13 +30,13 @@ afterAll(async () => {
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 type Stage = AsyncDisposable & {
-  /** Between the relay and everybody else. */
+  /** A proxy in front of the relay. */
   readonly cable: TcpProxy;
   readonly pages: readonly BoardPage[];
   open(name: string, hash?: string): Promise<Page>;
 };
 
-/** A relay, the board in a process of its own, its host with a control server between them, and pages in Chromium. */
+/** A relay, the board in a separate process, its host with a control server, and pages in Chromium. */
 async function startStage(everyMs: number | null = null): Promise<Stage> {
   await using starting = new AsyncDisposableStack();
   const board = starting.use(await startBoard({ env: process.env, log: quiet, everyMs }));
@@ -51,7 +51,7 @@ async function startStage(everyMs: number | null = null): Promise<Stage> {
     async open(name, hash = '') {
       const page = await browser.newPage();
       parts.defer(() => page.close());
-      // The library as it is built now; the relay serves the one that was built last.
+      // Builds the library now; the relay would serve the last build.
       await page.route('**/clients/site.js', (route) =>
         route.fulfill({ path: join(folder, 'site.js'), headers: { 'access-control-allow-origin': '*' } }),
       );
@@ -106,7 +106,7 @@ test('a viewer that lost the relay reconnects by itself, and sees changes that i
   const reader = await stage.open('reader');
   stage.cable.cut();
   await reader.locator('#status', { hasText: /waiting|connecting/ }).waitFor();
-  // The application goes on without a relay: nobody can be told of this task.
+  // The application continues without a relay, so no viewer learns of this task.
   const seen = await reader.locator('#tasks li').count();
   const tasks = async (): Promise<unknown[]> =>
     (await fetch(stage.pages[0]?.url.replace(/\w+$/, 'tasks') ?? '')).json();

@@ -6,7 +6,7 @@ import { CallerError, createHttpCaller, type Caller, type HttpCallerOptions } fr
 
 type Seen = { readonly method: string; readonly url: string; readonly token: string; readonly body: unknown };
 type Answer = { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
-/** What becomes of the n-th request: an answer, a connection that breaks, or silence. */
+/** The reaction to the n-th request: an answer, a broken connection, or silence. */
 type Script = (seen: Seen, n: number) => Answer | 'break' | 'silence';
 
 type Bench = AsyncDisposable & { readonly seen: Seen[]; readonly caller: Caller; readonly hangups: Promise<void> };

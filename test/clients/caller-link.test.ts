@@ -8,7 +8,7 @@ type Bench = AsyncDisposable & {
   readonly relay: FakeRelay;
   readonly caller: Caller;
   readonly clock: FakeClock;
-  /** Breaks the link and lets the caller come back. */
+  /** Breaks the link and lets the caller reconnect. */
   again(link: FakeLink): Promise<FakeLink>;
 };
 

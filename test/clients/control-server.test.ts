@@ -22,7 +22,7 @@ type Answered = { readonly status: number; readonly body: Record<string, unknown
 
 const published = { retained: true, duplicate: false, published: true, refused_by: null, error: null };
 
-/** A control server over a runtime that is connected to a fake relay; `ingest` answers its events. */
+/** A control server over a runtime that is connected to a fake relay. `ingest` answers its events. */
 async function startControl(ingest: () => Response = () => Response.json({ items: [published] })): Promise<Control> {
   const bench = await startRuntimeBench();
   const ingested: unknown[] = [];
@@ -67,7 +67,7 @@ async function startControl(ingest: () => Response = () => Response.json({ items
   };
 }
 
-/** Writes these lines and nothing of a body; all that comes back until the other side ends. */
+/** Sends these lines without a body and returns everything received until the server closes. */
 async function exchange(port: number, lines: readonly string[]): Promise<string> {
   const socket: Socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
@@ -78,7 +78,7 @@ async function exchange(port: number, lines: readonly string[]): Promise<string>
   return text;
 }
 
-/** Headers that announce a body which is never sent: who waits for any of it never answers. */
+/** Headers that announce a body that is never sent: a server that waits for it would never answer. */
 function announced(port: number, more: readonly string[], method = 'POST /sites/board/events'): readonly string[] {
   const named = more.some((line) => /^host:/i.test(line));
   return [
@@ -342,7 +342,7 @@ describe('the control server', () => {
     expect(control.ingested).toEqual([]);
     const put = await control.ask('PUT', '/sites/board', body);
     expect(put).toMatchObject({ status: 503, body: { code: 'runtime_disconnected' } });
-    // The definition was kept, and the relay hears of it now.
+    // The definition was kept, and the relay receives it now.
     await control.bench.clock.advance(retryInMs ?? 0);
     const next = await control.bench.up();
     const { op, site_id, payload } = await next.next('site');
@@ -407,7 +407,7 @@ describe('the control server', () => {
   });
 });
 
-/** The link that comes after one that broke. */
+/** Waits for the link after the broken one. */
 async function relink({ bench }: Control): Promise<FakeLink> {
   const { retryInMs } = await bench.until('disconnected');
   await bench.clock.advance(retryInMs ?? 0);

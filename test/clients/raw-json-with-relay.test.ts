@@ -4,7 +4,7 @@ import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
-/** What no value of JavaScript holds: digits, the order of integer-like names, a name that is there twice. */
+/** JSON that no JavaScript value can hold: exact digits, the order of integer-like names, a repeated name. */
 const TEXT = '{ "id":9007199254740993, "10":1.0, "9":-0, "9":1e400 }';
 
 async function client(relay: RealRelay): Promise<Runtime> {

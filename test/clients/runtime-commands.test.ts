@@ -153,7 +153,7 @@ describe('a refusal by the client', () => {
     await using bench = await startRuntimeBench({
       authorize: ({ params }) => {
         if (params['n'] === 'throw') throw new Error('broken');
-        // A program without types may answer anything.
+        // An untyped program may return anything.
         return JSON.parse(JSON.stringify(answers[Number(params['n'])]));
       },
     });
@@ -238,7 +238,7 @@ describe('a handler that fails', () => {
   test('chooses its own message and code, but cannot claim that it never ran', async () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('own', {}, ({ code }) => {
-      // A program without types may give any code.
+      // An untyped program may use any code.
       throw new ActionError('no paper', JSON.parse(JSON.stringify(code)));
     });
     const link = await bench.up();

@@ -4,14 +4,14 @@ import { settle } from '../kit/clock.ts';
 import { startFakeRelay } from '../kit/fake-relay.ts';
 import { gate, startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 
-/** Whether the promise is settled by now. */
+/** Whether the promise has settled yet. */
 function watch(promise: Promise<void>): { readonly done: boolean } {
   const seen = { done: false };
   void promise.then(() => (seen.done = true));
   return seen;
 }
 
-/** A runtime with a handler that ends when told. */
+/** A runtime with a handler that ends on request. */
 async function slowBench() {
   const bench = await startRuntimeBench();
   const go = gate();

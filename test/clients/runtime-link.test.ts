@@ -237,7 +237,7 @@ describe('the result outbox', () => {
     await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, ({ size }) => 'x'.repeat(Number(size)));
     const link = await bench.up();
-    // One after the other: more than a relay has in flight at once are refused, and end first.
+    // Sequentially, because more commands than the relay allows in flight would be refused and end first.
     for (let n = 0; n < 258; n++) {
       link.command(`c${n}`, 'a', { size: 1 });
       await link.next('result');

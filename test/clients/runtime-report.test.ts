@@ -28,7 +28,7 @@ function idsOf(part: { readonly set: readonly { readonly contextId: string }[] }
   return (part?.set ?? []).map(({ contextId }) => contextId).join(' ');
 }
 
-/** What a relay holds that was told so. */
+/** What a relay holds after these reports. */
 class Held {
   readonly contexts = new Map<string, unknown>();
   readonly windows = new Map<string, unknown>();

@@ -14,7 +14,7 @@ type Bench = AsyncDisposable & {
   readonly server: ScriptedServer;
   readonly clock: FakeClock;
   readonly client: CooperativeSiteBrowserClient;
-  /** Subscribes; `waiting` resolves each time that the stream begins to wait, `live` when it is live. */
+  /** Subscribes. `waiting` resolves each time the stream starts to wait, `live` each time it is live. */
   subscribe(options?: SubscribeOptions): Subscribed;
 };
 
@@ -153,7 +153,7 @@ describe('a viewer that subscribes', () => {
     }
     const { open } = await bench.server.connection();
     open(READY, eventFrame('site_changed', { id: 7 }));
-    // It never was live before, so there is no gap.
+    // It was never live before, so there is no gap.
     expect(await first).toEqual(changed);
     await stream.leave();
   });

@@ -13,7 +13,7 @@ const DEFINITION = {
   capability_profile: { action_invocation: true, sharing: true },
 };
 
-/** A runtime of alice's that hosts, an application's way in, and what the owner asks of the relay. */
+/** A hosting runtime of alice, an application's access to it, and the owner's requests to the relay. */
 async function startHost(relay: RealRelay, link = relay.link, instanceId?: string) {
   await using starting = new AsyncDisposableStack();
   const token = () => relay.token('alice', 'connect', 'host');
@@ -44,7 +44,7 @@ async function startHost(relay: RealRelay, link = relay.link, instanceId?: strin
 
 type Host = Awaited<ReturnType<typeof startHost>>;
 
-/** A viewer that listens already. */
+/** A viewer that is already subscribed. */
 async function startViewer(relay: RealRelay, host: Host, ask: object = {}) {
   const opened = await host.owner('POST', '/sites/board/sessions', ask);
   expect(opened.status).toBe(200);
@@ -149,7 +149,7 @@ test('a host whose link was cut hosts its sites again; until then its applicatio
   const refused = await host.app('POST', '/sites/board/events', { name: 'site_changed', message_id: 'm1' });
   expect(refused).toMatchObject({ status: 503, body: { code: 'runtime_disconnected', message_id: 'm1' } });
   await expect(viewer.client.invoke('note.add')).rejects.toMatchObject({ code: 'session_inactive' });
-  // While it is away, somebody removes its site: the definition is the host's to keep.
+  // While the host is disconnected, its site is removed; the host still has the definition.
   await host.owner('DELETE', '/sites/board');
   await expect(viewer.next()).rejects.toMatchObject({ code: 'session_inactive' });
   cable.mend();

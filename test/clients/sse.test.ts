@@ -4,7 +4,7 @@ import { createSseParser, type SseFrame } from '../../src/clients/site/sse.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** As it comes, in pieces that end at these places. */
+/** The stream in pieces that end at these positions. */
 function parse(stream: Uint8Array, cuts: readonly number[] = [], maxChars = 1000): readonly SseFrame[] {
   const parser = createSseParser(maxChars);
   const ends = [...new Set([...cuts.filter((cut) => cut <= stream.length), stream.length])].sort((a, b) => a - b);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ALL, hello, ids, paged } from './kit/connections.ts';
 import type { Bench } from './kit/bench.ts';
 
-/** What every ConnectionStore keeps of its listings; part of `connectionContract`. */
+/** The listings in the contract of ConnectionStore; part of `connectionContract`. */
 export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {
   const lose = async (userId: string, clientId: string): Promise<void> => {
     const { connections } = bench().backend;

@@ -9,13 +9,16 @@ import { connectionActs, ConnectionModel } from './kit/connections-model.ts';
 import type { Bench, MakeBench } from './kit/bench.ts';
 
 export type ConnectionContractOptions = {
-  /** Of the comparison with a plain list. */
+  /** The comparison with a plain list. */
   readonly runs?: number;
-  /** What listings sort by: UTF-16 code units, or the bytes of UTF-8. They differ for characters beyond the first plane only. */
+  /**
+   * The sort order of listings: UTF-16 code units or UTF-8 bytes. They differ only for characters beyond the basic
+   * plane.
+   */
   readonly order?: 'units' | 'bytes';
 };
 
-/** What every ConnectionStore keeps. */
+/** The contract of every ConnectionStore. */
 export function connectionContract(
   name: string,
   make: MakeBench,
@@ -120,12 +123,12 @@ function identity(bench: () => Bench): void {
       const { connection } = await connections.connect(request);
       expect(connection.predecessors).toEqual(expected.slice(0, 10));
       await bench().advance(10);
-      // One that resumes has the same.
+      // A resumed instance keeps the same list.
       expect((await connections.connect(request)).connection.predecessors).toEqual(connection.predecessors);
       const { epoch } = (await connections.get([key]))[0] ?? connection;
       const cause = (['replaced', 'client_closed', 'heartbeat_lost'] as const)[i % 3] ?? 'replaced';
       if (cause === 'client_closed') await connections.disconnect(key, epoch, cause);
-      // Without a close it falls silent.
+      // Without a close, the link becomes silent.
       if (cause === 'heartbeat_lost') await bench().advance(DEAD_MS);
       expected.unshift({ instanceId: `i${i}`, nodeId: `n${i % 2}`, replacedAt: bench().now(), cause });
     }

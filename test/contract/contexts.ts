@@ -21,7 +21,7 @@ import {
 import { contextActs, ContextModel } from './kit/contexts-model.ts';
 import { ALICE, type Bench, type MakeBench } from './kit/bench.ts';
 
-/** What every ContextStore keeps, beside the ConnectionStore of the same backend. */
+/** The contract of every ContextStore, together with the ConnectionStore of the same backend. */
 export function contextContract(name: string, make: MakeBench, { runs = 150 }: { readonly runs?: number } = {}): void {
   describe(`contexts and windows in ${name}`, () => {
     let bench: Bench;

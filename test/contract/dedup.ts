@@ -13,7 +13,7 @@ function event(id: string, over: Partial<IngestedMessage> = {}): IngestedMessage
   return { ...newMessage({ suffix: 'sites/a/events' }), clientId: 'tab', id, ...over };
 }
 
-/** What every deduplicator keeps, seen through the acts that it is a part of. */
+/** The contract of every deduplicator, observed through the acts that use it. */
 export function dedupContract(name: string, make: MakeBench, { runs = 100 } = {}): void {
   describe(`deduplication on ${name}`, () => {
     let bench: Bench;

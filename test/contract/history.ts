@@ -10,7 +10,7 @@ import type { Bench, MakeHistoryBench } from './kit/bench.ts';
 const EVERY: MessageFilter = { afterTime: null, beforeTime: null, kinds: null };
 const ALL = { first: 1000, after: null };
 
-/** What every HistoryStore keeps. */
+/** The contract of every HistoryStore. */
 export function historyContract(name: string, make: MakeHistoryBench, { runs = 150 } = {}): void {
   describe(`history on ${name}`, () => {
     let bench: Bench;
@@ -163,7 +163,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
           const scan = await history.messages('alice', 'clients/tab', EVERY, { first: 7, after, ...newest });
           found.push(...rowsOf(scan).map(({ id }) => id));
           after = scan?.next ?? null;
-          // The stream is full: each one pushes the oldest out.
+          // The stream is full, so each new message drops the oldest.
           if (turn++ < 3) await retain(['new1', 'new2', 'new3'].map((id) => `${id}-${turn}`));
         } while (after !== null);
         expect(found).toEqual(Array.from({ length: 41 }, (_, i) => `m${49 - i}`));
@@ -190,7 +190,7 @@ export function historyContract(name: string, make: MakeHistoryBench, { runs = 1
           } while (after !== null);
           expect(found).toEqual(['m5', 'm1', 'm3', 'm2']);
         }
-        // Where a position is older than all that is left, nothing more comes.
+        // If a position is older than everything that is left, nothing follows.
         const { next } = await page(3, null);
         await bench.advance(999);
         expect((await page(3, next)).rows).toEqual([]);

@@ -27,7 +27,7 @@ const ALL: DeliveryFilter = {
 };
 const BOB = { userId: 'bob', clientId: 'tab' };
 
-/** What every DeliveryInspector keeps. */
+/** The contract of every DeliveryInspector. */
 export function inspectorContract(name: string, make: MakeBench): void {
   describe(`the inspector of delivery on ${name}`, () => {
     let bench: Bench;

@@ -13,7 +13,7 @@ const REPORT: NodeReport = {
   counters: new Map([['a', 1]]),
 };
 
-/** What every NodeStore keeps. */
+/** The contract of every NodeStore. */
 export function nodeContract(name: string, make: MakeBench): void {
   describe(`nodes on ${name}`, () => {
     let bench: Bench;

@@ -1,4 +1,4 @@
-/** Every contract of the Redis backend, as a Redis user that has only the documented rights. */
+/** Runs every contract of the Redis backend as a Redis user that has only the documented rights. */
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -146,7 +146,7 @@ it('a command is subscribed to and unsubscribed from', async () => {
 
 it('the tests above used every command of the list, and no other', async () => {
   const used = await redis.used();
-  // The test's own connection and what every client of Redis may send.
+  // The test's own connection, and commands that every Redis client may send.
   const besides = ['ACL SETUSER', 'AUTH', 'PING', 'HELLO', 'CLIENT SETNAME', 'CLIENT SETINFO', 'KEYS'];
   expect([...used].filter((name) => !besides.includes(name)).sort()).toEqual(Object.keys(COMMANDS).sort());
 });

@@ -13,7 +13,7 @@ import { BOARD } from './sites.ts';
 
 const HOUR = 3600_000;
 
-/** SessionStore, over any backend. */
+/** The contract of every SessionStore. */
 export function sessionContract(name: string, make: MakeBench): void {
   describe(`sessions of sites, ${name}`, () => {
     let bench: Bench;
@@ -23,7 +23,7 @@ export function sessionContract(name: string, make: MakeBench): void {
     });
     afterEach(() => bench.close());
 
-    /** An id, or a digest, as its owner's begin. */
+    /** An id, or a digest, with its owner's prefix. */
     const led = (text: string, userId = 'alice'): string => bench.backend.sessions.prefixOf(userId) + text;
     const grant = (grantId: string, over: Partial<NewGrant> = {}, userId = 'alice'): NewGrant => ({
       ...{ grantId, parentId: null, events: null, actions: ['task.add'], share: true, ttlMs: null },

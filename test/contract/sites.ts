@@ -16,7 +16,7 @@ export const BOARD: NewSite = {
 
 const ALL = { first: 1000, after: null };
 
-/** SiteStore, over any backend. */
+/** The contract of every SiteStore. */
 export function siteContract(name: string, make: MakeBench): void {
   describe(`definitions of sites, ${name}`, () => {
     let bench: Bench;
@@ -92,7 +92,7 @@ export function siteContract(name: string, make: MakeBench): void {
         seen.push(...scan.rows.map(({ row }) => `${row.userId}/${row.siteId}`));
         after = scan.next;
         more = after !== null;
-        // A row that comes before the position neither repeats nor hides one that stays.
+        // A new row before the position neither repeats nor hides an existing one.
         if (seen.length === 2) await sites.put({ ...BOARD, userId: 'alice', siteId: 'b' });
       }
       expect(seen).toEqual(['alice/a', 'alice/z', 'alice-b/a', 'bob/b']);

@@ -4,7 +4,10 @@ import type { SpillRef, SpillStore } from '../../src/core/history/spill.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { toJson, trustJson, type JsonText } from '../../src/core/json.ts';
 
-/** A spill store under contract, alone, and the hand on its clock. `total` bounds what it may hold, `guarantee` (all of it where absent) is one user's. */
+/**
+ * A spill store under test, alone, and control over its clock. `total` bounds what it may hold; `guarantee` (by default
+ * all of it) is one user's.
+ */
 export type SpillBench = {
   readonly store: SpillStore;
   now(): number;
@@ -15,7 +18,7 @@ export type MakeSpillBench = (total?: number, guarantee?: number) => Promise<Spi
 
 const HOUR = 3600_000;
 
-/** Where no total is given, the defaults. */
+/** Without a total, the defaults apply. */
 export function spillShares(total?: number, guarantee = total): Shares {
   return createShares(total === undefined ? {} : { spilled_bytes: { guarantee: guarantee ?? total, total } });
 }
@@ -24,7 +27,7 @@ export function textOf(size: number, fill = 'x'): JsonText {
   return trustJson(JSON.stringify(fill.repeat(size - 2)));
 }
 
-/** What every managed spill store keeps. */
+/** The contract of every managed spill store. */
 export function spillContract(name: string, make: MakeSpillBench): void {
   describe(`spill on ${name}`, () => {
     let bench: SpillBench;
@@ -82,7 +85,7 @@ export function spillContract(name: string, make: MakeSpillBench): void {
     ])('reports a reference with %s as unavailable and never throws', async (_what, change) => {
       const ref = await store.put(textOf(100), bench.now() + HOUR, 'alice');
       const { state } = await store.read(change(ref));
-      // In memory the name alone finds the object: a time that was made up then only has to be harmless.
+      // In memory, the name alone finds the object, so an invented time only has to be harmless.
       if (Number.isFinite(change(ref).expiresAt)) expect(state).toBe('unavailable');
     });
 

@@ -14,7 +14,7 @@ import {
 
 const ALL: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 
-/** What every WaiterStore keeps. */
+/** The contract of every WaiterStore. */
 export function waiterContract(name: string, make: MakeBench): void {
   describe(`waiters on ${name}`, () => {
     let bench: Bench;

@@ -10,7 +10,7 @@ const owner = user('alice', 'invoke');
 const other = user('mallory', 'invoke');
 const unscoped = user('alice', 'connect', 'host');
 
-/** What an asker gets: `rows`, `null`, or the code of the refusal. */
+/** What a requester gets: `rows`, `null`, or the code of the refusal. */
 async function answer(ask: () => unknown): Promise<string> {
   try {
     const value: unknown = await ask();
@@ -32,7 +32,7 @@ const reads: Record<string, (rooms: Rooms, requester: Requester, userId: string)
   'history.ofCommand': ({ history }, requester, userId) => history.ofCommand(requester, userId, 'c1', {}),
   'users.get': ({ users }, requester, userId) => users.get(requester, userId),
 };
-/** How another user's things and things that do not exist look alike. */
+/** The common answer for another user's rows and for rows that do not exist. */
 const hidden: Record<string, string> = {
   'connections.list': 'not_found',
   'connections.get': 'null',

@@ -20,7 +20,7 @@ function auditLog(): { readonly lines: Record<string, unknown>[]; readonly log: 
   return { lines, log: { debug() {}, warn() {}, error() {}, info } };
 }
 
-/** A second node on the same backend: its mailbox is a list, and it reports what it is told to. */
+/** A second node on the same backend: its mailbox is a list, and the test decides what it reports. */
 async function otherNode({ backend }: TestCore, nodeId: string) {
   const rows: MailboxRow[] = [];
   await backend.nodes.attach(nodeId, {
@@ -302,7 +302,7 @@ describe('disconnecting a client', () => {
     const subject = { ...TAB, instanceId: 'i1', nodeId: 'n1', reason: 'misbehaves' };
     expect(lines).toEqual([{ audit: 'disconnect', requester: 'admin:test', ...subject }]);
     expect(relay.counts.get('links_closed:operator')).toBe(1);
-    // The command is not ended by it: its client may come back and report.
+    // The command does not end: its client may reconnect and report.
     expect(await relay.core.delivery.status(admin, { ...TAB, commandId: 'c1' })).toMatchObject({ stage: 'dispatched' });
   });
 

@@ -11,7 +11,10 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 type Losing = TestCore &
   AsyncDisposable & { readonly world: { lose: 'nothing' | 'requests' | 'answers'; asked: string[] } };
 
-/** A core whose store does not answer dispatches while told so: they do not reach it, or are done and their answers are lost. */
+/**
+ * A core whose store does not answer dispatches on request: they do not reach it, or they run and their answers are
+ * lost.
+ */
 async function losingCore(): Promise<Losing> {
   const world: Losing['world'] = { lose: 'nothing', asked: [] };
   const marked = new Map<string, DispatchResult>();

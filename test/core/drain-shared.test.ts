@@ -15,7 +15,7 @@ it('a link of a closing node receives no new command, and its client gets the qu
   await settle();
   await test.core.delivery.drainNode(admin, 'n1', 60_000);
   await test.clock.advance(2_000);
-  // As another node admits it.
+  // Admitted by another node.
   await test.backend.commands.admit(admission('queued', { clientId: 'tab' }));
   await test.clock.advance(2_000);
   expect([client.sent.map(({ command }) => command.commandId), client.closes]).toEqual([['running'], []]);

@@ -53,7 +53,7 @@ describe('a client that flaps', () => {
       { message: 'link closed', fields: { ...one, cause: 'replaced', durationMs: 1_500 } },
       { message: 'link opened', fields: { ...two, kind: 'replaced', replaced: 'i1', cause: 'replaced' } },
     ]);
-    // What closes twice is logged once.
+    // A link that is closed twice is logged once.
     await first.session.closed('client_closed');
     expect(lines).toHaveLength(3);
   });

@@ -263,7 +263,7 @@ describe('deduplication at ingestion', () => {
       commandId: 'c1',
     });
     await settle();
-    // The client ran its handler once and, its link being shaky, sent the result three times.
+    // The client ran its handler once and sent the result three times over an unreliable link.
     let executions = 0;
     executions++;
     for (let i = 0; i < 3; i++) await client.result(client.last);
@@ -274,7 +274,7 @@ describe('deduplication at ingestion', () => {
     const command = await test.core.delivery.command(alice, { userId: 'alice', clientId: 'tab', commandId: 'c1' });
     expect(command?.sightings).toMatchObject([{ messageId: 'c1:result:i1', count: 3 }]);
     expect(command).toMatchObject({ attempts: 1, lateResults: 0 });
-    // And what no client ever executed is counted just the same.
+    // An event that no client ever executed is counted in the same way.
     await test.core.ingest.ingest(alice, [event(), event()]);
     expect(await test.core.dedup.stats(admin, 60)).toMatchObject({ seen: 5, unique: 2, duplicates: 3 });
   });
@@ -344,7 +344,7 @@ describe('an ingested message', () => {
     expect((await test.core.history.ofCommand(admin, 'alice', 'c1', {})).nodes.map(({ kind }) => kind)).toEqual([
       'command',
     ]);
-    // The genuine end counts although its message id was used by an event.
+    // The genuine end counts although an event used its message id.
     await client.result(client.last, { genuine: true });
     expect(await pending).toMatchObject({ kind: 'outcome', result: '{"genuine":true}' });
   });
@@ -367,7 +367,7 @@ describe('a large payload of an event', () => {
       { state: 'spilled_included', text: JSON.stringify(LARGE) },
       { state: 'included' },
     ]);
-    // Nothing of the refused one is marked: it may be sent again.
+    // The refused event left no mark, so it may be sent again.
     expect(await test.core.dedup.stats(admin, 60)).toMatchObject({ seen: 2, unique: 2 });
   });
 });

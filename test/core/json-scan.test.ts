@@ -15,7 +15,7 @@ import {
 } from '../../src/core/json.ts';
 import { JSON_DEPTH } from '../../src/core/limits.ts';
 
-/** Long enough to come to every rule; the seed keeps what it finds. */
+/** Long enough to reach every rule; the fixed seed keeps the result reproducible. */
 const RUNS = { numRuns: 20_000, seed: 9 };
 
 function parses(text: string): boolean {
@@ -37,7 +37,7 @@ const string = fc.oneof(
 );
 const leaf = fc.oneof(number, string, fc.constantFrom('true', 'false', 'null'));
 
-/** JSON text as a hostile hand might write it. */
+/** JSON text as an attacker might write it. */
 const json = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
@@ -54,7 +54,7 @@ const json = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value;
 
-/** What may stand where something else did. */
+/** Replacements for a part of the text. */
 const scrap = fc.constantFrom(
   ...[
     '',

@@ -15,7 +15,7 @@ const completed = { kind: 'outcome', command: { outcome: 'completed', attempts: 
 const invoke = ({ core }: TestCore, commandId: string) => core.rpc.invoke(alice, { ...CALL, commandId });
 const ids = ({ sent }: TestClient): readonly string[] => sent.map(({ command }) => command.commandId);
 
-/** What `leave` answered; undefined as long as it has not. */
+/** The answer of `leave`; undefined until there is one. */
 function leaving(client: TestClient): { answer: readonly string[] | undefined } {
   const seen: { answer: readonly string[] | undefined } = { answer: undefined };
   void client.session.leave().then((commands) => (seen.answer = commands));
@@ -25,7 +25,10 @@ function leaving(client: TestClient): { answer: readonly string[] | undefined } 
 type Step = () => void;
 type Slow = TestCore & AsyncDisposable & { readonly steps: { reach: Step; answer: Step }[] };
 
-/** A core whose store answers a dispatch in two steps that the test takes: the request reaches it, and its answer comes back. */
+/**
+ * A core whose store answers a dispatch in two steps, both controlled by the test: the request arrives, and the answer
+ * returns.
+ */
 async function slowCore(): Promise<Slow> {
   const steps: Slow['steps'] = [];
   const slow =
@@ -125,7 +128,7 @@ describe('a store that is away while a client leaves', () => {
         const result = before ?? (await commands.dispatch(key, binding, attempt));
         known.set(`${attempt}`, result);
         if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
-        // As a shared store says: the attempt is only answered again for the link that is bound.
+        // As a shared store does: the attempt is answered again only for the bound link.
         return (await bound()) ? result : { kind: 'skip' };
       };
     const known = new Map<string, DispatchResult>();

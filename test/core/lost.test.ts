@@ -11,7 +11,7 @@ const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, mi
 
 type Losing = TestCore & AsyncDisposable & { readonly lose: NodeListener['lost'] };
 
-/** A core whose store can be told to lose it; `attach` answers for waiters in its place where given. */
+/** A core whose store can report that it was lost. `attach`, if given, replaces that of the waiters. */
 async function losingCore(
   attach?: Backend['waiters']['attach'],
   commands: Partial<Backend['commands']> = {},
@@ -34,7 +34,7 @@ async function losingCore(
   return { ...test, lose: (cause) => listener?.lost(cause) ?? Promise.reject(new Error('never attached')) };
 }
 
-/** As a reaper does: the waits of the node are gone. */
+/** As a reaper does: the node's waits are removed. */
 async function reapWaits({ backend }: Losing): Promise<void> {
   const { rows } = await backend.waiters.list(ALL, { first: 100, after: null });
   for (const { row } of rows) await backend.waiters.remove(row.waiter, row.waiter.rpcId);
@@ -107,7 +107,7 @@ describe('a node whose store lost data', () => {
 
   it('also ends as unknown what the store shows as running though its end had been confirmed', async () => {
     let client: TestClient | undefined;
-    // The end is taken, and is gone with what the store lost.
+    // The end is accepted, and then disappears with the lost data.
     const finish = (): FinishResult => (client ? { kind: 'finished', command: client.last } : { kind: 'unknown' });
     await using test = await losingCore(undefined, { finish });
     client = await connect(test.core, alice);

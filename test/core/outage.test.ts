@@ -10,7 +10,7 @@ const LATER_MS = 30_000;
 
 type Line = { readonly level: string; readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
 
-/** A core whose store a test sends away, with what it logs of it. */
+/** A core whose store the test makes unavailable, and its log. */
 async function leavingCore() {
   const lines: Line[] = [];
   const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) =>

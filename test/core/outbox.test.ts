@@ -14,7 +14,7 @@ function away(): never {
   throw new CallboardError('store_unavailable', 'The store does not answer.');
 }
 
-/** An outbox before a store that a test sends away, and what reached the store in which order. */
+/** A retry queue before a store that the test makes unavailable, and the order in which acts reached the store. */
 function bench() {
   const clock = new FakeClock();
   const taken: string[] = [];
@@ -107,7 +107,7 @@ describe('the retry queue of a node', () => {
   });
 });
 
-/** A core whose store can be sent away: nothing of commands and connections is then answered. */
+/** A core whose store can be made unavailable: it then answers nothing about commands and connections. */
 async function flakyCore() {
   const world = { away: false, loseReply: false };
   const guarded = <P extends object>(port: P, names: readonly (keyof P)[]): P => {

@@ -10,7 +10,10 @@ import { testRooms, type Rooms } from '../kit/rooms.ts';
 
 const RETENTION_MS = 100 * FORGET_MS;
 
-/** Rows come and go between two pages: whatever was there from the first page to the last must be seen exactly once. */
+/**
+ * Rows are added and removed between two pages: every row that exists from the first page to the last must be returned
+ * exactly once.
+ */
 type Churn = { readonly come: readonly number[]; readonly go: readonly number[] };
 
 const place = fc.integer({ min: 0, max: 39 });
@@ -20,7 +23,7 @@ const starts = fc.uniqueArray(place, { minLength: 1, maxLength: 30 });
 const sizes = fc.integer({ min: 1, max: 5 });
 
 type World = {
-  /** Makes these rows and removes those; both are names of rows. */
+  /** Adds the first rows and removes the second, given by name. */
   change(churn: { readonly come: readonly string[]; readonly go: readonly string[] }): Promise<void>;
   page(args: PageArgs): Promise<Page<string>>;
   nameOf(place: number): string;
@@ -59,7 +62,7 @@ async function readUnderChurn(world: World, { start, steps, first }: Course): Pr
   for (const name of survivors) expect(seen).toContain(name);
 }
 
-/** Lets the rows that are to go be forgotten, while those that stay show life; then the ones that come. */
+/** Lets the rows to remove be forgotten, while the others show signs of life; then adds the new ones. */
 async function reconnect(rooms: Rooms, live: Set<string>, { come, go }: Parameters<World['change']>[0]): Promise<void> {
   const { connections } = rooms.backend;
   const keyOf = (name: string) => ({ userId: name.split('/')[0] ?? '', clientId: name.split('/')[1] ?? '' });
@@ -112,7 +115,7 @@ describe('paging while rows are added and removed', () => {
     await check((rooms) => {
       const live = new Set<string>();
       return {
-        // Every third user is known to the history alone, every third to both.
+        // A third of the users is known only to the history, a third to both.
         nameOf: (at) => `u${at}`,
         async change({ come, go }) {
           const connected = (names: readonly string[]) =>
@@ -140,7 +143,7 @@ describe('paging while rows are added and removed', () => {
         nameOf: (at) => `s${at}`,
         async change({ come, go }) {
           for (const suffix of go) live.delete(suffix);
-          // What is not written for as long as messages are kept is gone.
+          // A stream without a write for the retention time is gone.
           for (let half = 0; go.length > 0 && half < 2; half++) {
             await write(live);
             await rooms.clock.advance(RETENTION_MS / 2);

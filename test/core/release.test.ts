@@ -9,7 +9,7 @@ const CALL = { userId: 'alice', clientId: 'tab', action: 'open', params: null } 
 const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
-/** A core that closes as one of several over a store do. */
+/** A core that closes like one of several over a shared store. */
 function sharedCore(over: (backend: MemoryBackend) => Partial<MemoryBackend> = () => ({})) {
   const wrap = (backend: MemoryBackend): MemoryBackend => ({
     ...backend,

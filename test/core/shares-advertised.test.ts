@@ -77,7 +77,7 @@ describe('advertisements and reports of clients', () => {
     expect(await shown(at)).toEqual(['a']);
     const bob = await connect(at.core, user('bob'), { actions: [] });
     expect(await bob.session.report(report(snapshot(large('c', 9_000))))).toBe('taken');
-    // Less is always taken.
+    // A smaller report is always accepted.
     expect(await session.report(report(snapshot(large('a', 10))))).toBe('taken');
   });
 

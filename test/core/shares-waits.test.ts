@@ -73,7 +73,7 @@ describe("one user's waiting calls", () => {
     await settle();
     const details = expect.objectContaining({ share: 'waits' });
     await expect(core.rpc.await(alice, key)).rejects.toMatchObject({ code: 'share_exceeded', details });
-    // Reading makes no waiter.
+    // Reading creates no waiter.
     expect(await core.rpc.await(alice, { ...key, withinMs: 0 })).toMatchObject({ kind: 'pending' });
     await client.result(client.last);
     await first;

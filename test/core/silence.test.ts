@@ -9,7 +9,7 @@ import { admin, connect, testCore, user, type TestCore } from '../kit/core.ts';
 const alice = user('alice');
 const QUERY = { userId: 'alice' };
 
-/** As the faces ask for it: every answer that says how complete it is and rests on the word of nodes. */
+/** Every answer that reports its completeness and depends on the reports of nodes. */
 const ANSWERS: Readonly<Record<string, (opened: TestCore) => Promise<Completeness> | Completeness>> = {
   sites: async ({ core }) => (await core.sites.list(admin, null, {})).completeness,
   connections: async ({ core }) => (await core.connections.list(alice, {}, {})).completeness,
@@ -53,7 +53,7 @@ describe('an answer with rows of a silent node', () => {
     await using opened = await place(['n8', 'n9']);
     const { complete, sources } = await answer(opened);
     const gaps = sources.filter(({ reason }) => reason === 'node_silent');
-    // What is of one connection names its own node alone.
+    // An answer about one connection names only its own node.
     const named = gaps.map(({ nodeId }) => nodeId);
     if (answer === ANSWERS['actions of a connection']) return expect([complete, named]).toEqual([true, []]);
     expect([complete, named]).toEqual([false, ['n8', 'n9']]);

@@ -43,7 +43,7 @@ function ask(deed: SessionOperation, over: Partial<SessionPolicyInput> = {}): st
   return verdict.allowed ? 'allowed' : verdict.code;
 }
 
-/** What breaks, and the code for each deed that it forbids: the others stay allowed. */
+/** What is wrong, and the code for each operation that it forbids; the others stay allowed. */
 const BROKEN: readonly (readonly [string, Partial<SessionPolicyInput>, Partial<Record<Kind, string>>])[] = [
   ['nothing', {}, {}],
   [

@@ -24,7 +24,7 @@ async function code(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** A board with a session, and who holds its first grant. */
+/** A board with a session, and the holder of its first grant. */
 async function board(over: Partial<SiteDefinition> = {}, options: Parameters<typeof testCore>[0] = {}) {
   const made = await testCore(options);
   const { core } = made;

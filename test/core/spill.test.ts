@@ -14,7 +14,7 @@ const LARGE = { text: 'x'.repeat(20_000) };
 const RETENTION_MS = 60_000;
 const KEY = { userId: 'alice', clientId: 'tab', commandId: 'c1' };
 
-/** A memory store that notes what is asked of it, and is full while `full`. */
+/** A memory spill store that records its calls, and is full while `full` is set. */
 class Watched implements SpillStore {
   readonly kind = 'watched';
   readonly managed: boolean;
@@ -50,7 +50,7 @@ class Watched implements SpillStore {
     return 1;
   }
 
-  /** Objects that something refers to. */
+  /** Stored objects that a message refers to. */
   get left(): number {
     return this.puts.length - this.discards.length;
   }

@@ -6,9 +6,9 @@ import { findBrowser } from '../../src/demo/browser.ts';
 import { Started, commandOf, descendants, isAlive, startDemo, until, type Demo } from './kit/process.ts';
 import { createOperator, readPrinted, type CaseFile, type Operator, type Printed } from './kit/printed.ts';
 
-/** Five times the calm pace, so that everything that happens now and then happens soon. */
+/** Five times the default tempo, so that occasional events happen soon. */
 const FLAGS = ['--pace', '10'];
-// Seconds on an idle machine; on a busy one, starting processes and a browser takes its time.
+// This takes seconds on an idle machine, and longer on a busy one, where processes and a browser start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => demo?.[Symbol.asyncDispose]());
 
-/** The page loads what was built, so a build of older sources would be another library. */
+/** The page loads the built library, so an old build would be another library. */
 function isOutdated(): boolean {
   const built = `${LIBRARIES}runtime.js`;
   if (!existsSync(built)) return true;
@@ -41,7 +41,7 @@ function isOutdated(): boolean {
   return sources.some((file) => statSync(LIBRARY_SOURCES + file).mtimeMs > mtimeMs);
 }
 
-/** The first command of the client with such a message whose case file is as it is looked for. */
+/** The first command of the client with such a message whose case file matches. */
 function commandThat(
   what: string,
   [kind, userId, clientId]: readonly [kind: string, userId: string, clientId: string],

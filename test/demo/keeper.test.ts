@@ -3,7 +3,7 @@ import { Keeper, type KeeperClock, type SupervisedRun } from '../../src/demo/kee
 
 type FakeRun = SupervisedRun & { readonly number: number; readonly over: () => void; asked: boolean };
 
-/** Runs that end when they are told to, and a clock whose waits are counted and end when they are told to. */
+/** Runs that end on request, and a clock that counts its waits and ends them on request. */
 function setUp() {
   const runs: FakeRun[] = [];
   const waits: { readonly ms: number; readonly over: () => void }[] = [];
@@ -32,7 +32,7 @@ function setUp() {
       return promise;
     },
   };
-  /** Lets a run end after it lasted so long. */
+  /** Ends a run after it lasted this long. */
   const fall = async (lastedMs: number): Promise<void> => {
     now += lastedMs;
     runs.at(-1)?.over();

@@ -4,7 +4,7 @@ import { findBrowser } from '../../src/demo/browser.ts';
 import { descendants, isAlive, startDemo, until } from './kit/process.ts';
 import { readPrinted } from './kit/printed.ts';
 
-// Seconds on an idle machine; on a busy one, starting processes and a browser takes its time.
+// This takes seconds on an idle machine, and longer on a busy one, where processes and a browser start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
 const browser = process.env['CALLBOARD_TEST_CHROMIUM'] ?? findBrowser(process.env['PATH']);

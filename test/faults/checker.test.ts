@@ -25,11 +25,11 @@ const annAnswer = { event: 'answer', user: 'ann' };
 const annRun = { event: 'run-begin', user: 'ann' };
 const ANN_ID = 'ann/desk/c1';
 
-/** A log that breaks exactly one invariant: what is to be found, and on what. */
+/** A log that breaks exactly one invariant, and the expected finding. */
 type Broken = readonly [says: string, invariant: string, what: string, events: () => readonly Logged[], id?: string];
 
 const unanswered = without(annAnswer);
-/** No client ran it, no client answered it. */
+/** No client ran it, and no client answered it. */
 const neverRan = [without(annRun), without({ event: 'run-end', user: 'ann' })] as const;
 const expired = changed(annRecord, { outcome: 'expired', execution: 'not_written', dispatched: false, bound: null });
 const toldExpired = changed(annAnswer, { outcome: 'expired', execution: 'not_written', canary: null, by: null });
@@ -302,7 +302,7 @@ const BROKEN: readonly Broken[] = [
   ['a socket that stays', 'I12', 'sockets left', () => told(changed({ event: 'idle' }, { sockets: 4 })), 'a'],
 ];
 
-/** Commands that run at once on a client, each in every other respect as it should be. */
+/** Commands that run at once on a client and are otherwise correct. */
 function crowd(size: number) {
   const keys = Array.from({ length: size }, (_, n) => ({ ...ANN, command: `m${n}` }));
   return keys
@@ -320,7 +320,7 @@ function growth(mibPerMinute: number) {
     event: 'memory' as const,
     of: 'grower',
     bytes: (100 + (n * mibPerMinute) / 4) * MIB,
-    // As stamped by hand: a sample every 15 s.
+    // Stamped by hand: a sample every 15 s.
     at: n * 15e9,
   }));
 }

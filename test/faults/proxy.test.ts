@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
-/** A server that answers each line with itself, and says what it was sent. */
+/** A server that echoes each line, and the lines that it received. */
 async function startEcho() {
   const heard: string[] = [];
   const sockets = new Set<Socket>();
@@ -50,7 +50,7 @@ async function echoed(socket: Socket, text: string): Promise<string> {
   return got;
 }
 
-/** Not `once`, which an error before would end. */
+/** Not `once`, which an earlier error would end. */
 const closed = (socket: Socket): Promise<unknown> => new Promise((done) => socket.once('close', done));
 
 describe('the fault proxy', () => {
@@ -155,7 +155,7 @@ describe('the fault proxy', () => {
     const { near, echo, proxy } = await setUp();
     proxy.set({ kind: 'delay', ms: 60 });
     near.write('first ');
-    // Until it has reached the proxy.
+    // Until the data has reached the proxy.
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
     proxy.set({ kind: 'pass' });
     near.write('then ');

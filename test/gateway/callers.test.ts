@@ -78,7 +78,7 @@ describe('a call over a link', () => {
     await expect.poll(() => requester.seen('stage').filter(({ ref }) => ref === 'r2')).toHaveLength(1);
     const peer = await client(at);
     await peer.next('command');
-    // A stage that lasts shorter than it takes to look again may be skipped.
+    // A stage that lasts less than one read may be skipped.
     const told = (stage: string) => expect.poll(() => requester.seen('stage').filter((seen) => seen.stage === stage));
     await told('dispatched').toHaveLength(2);
     peer.send({ type: 'ack', command_id });

@@ -90,7 +90,7 @@ describe('links that end', () => {
   test('a client that sent its close frame is no longer a target, although its socket is still open', async () => {
     await using at = await startGateway();
     const peer = await client(at);
-    // The answer to its close is not read, so that the handshake does not come to its end.
+    // The client does not read the answer to its close, so the handshake does not end.
     peer.ws.close(1000);
     peer.ws.pause();
     await expect.poll(() => at.counts.get('links_closed:client_closed')).toBe(1);

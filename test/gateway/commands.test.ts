@@ -16,7 +16,7 @@ async function command(at: TestGateway, commandId: string) {
   return found;
 }
 
-/** The same core, with something else done by every session. */
+/** The same core, with changed sessions. */
 const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => ({
   wrap: (core: Core): Core => ({
     ...core,

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeFrames } from '../../src/gateway/encode.ts';
 
-/** The messages in the bytes, by the letter of RFC 6455. */
+/** Parses the bytes into messages, strictly by RFC 6455. */
 function read(bytes: Buffer): string[] {
   const texts: string[] = [];
   for (let at = 0; at < bytes.length;) {

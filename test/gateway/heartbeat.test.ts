@@ -119,7 +119,7 @@ describe('the heartbeat', () => {
     peer.ws.pause();
     await at.clock.advance(60_000);
     expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
-    // It never answers the close: `ws` cuts it after its own few seconds.
+    // The client never answers the close, so `ws` cuts it after a few seconds.
     await expect.poll(() => at.gateway.size, { timeout: 10_000, interval: 50 }).toBe(0);
   });
 

@@ -9,7 +9,7 @@ const done = (peer: Peer, command_id: string) => peer.send({ type: 'result', com
 const connection = ({ core }: TestGateway) => core.connections.get(user('alice'), KEY);
 const completed = { kind: 'outcome', command: { outcome: 'completed' } };
 
-/** What `closed` names. */
+/** The commands that `closed` lists. */
 async function leave(peer: Peer): Promise<unknown> {
   peer.send({ type: 'closing' });
   return JSON.parse((await peer.next('closed')).payload ?? 'null');
@@ -51,7 +51,7 @@ describe('a client that sends closing', () => {
     const next = await client(at, { instance_id: 'i2' });
     await expect.poll(() => next.seen('command').length).toBe(5);
     expect(next.seen('command').map(({ command_id }) => command_id)).toEqual(ids.slice(IN_FLIGHT));
-    // What ends on the link that leaves makes no room on it.
+    // An end on the leaving link makes no room on it.
     for (const id of ids.slice(0, IN_FLIGHT)) done(peer, id);
     for (const id of ids.slice(IN_FLIGHT)) done(next, id);
     for (const call of calls) expect(await call).toMatchObject({ ...completed, command: { attempts: 1 } });

@@ -11,7 +11,7 @@ function invoke({ core }: TestGateway, clientId: string, i: number) {
   return core.rpc.invoke(user('alice'), { ...request, respondWithinMs: 300_000 });
 }
 
-/** Calls until the relay stops writing: how many commands it had written to the client that does not read. */
+/** Calls until the relay stops writing. Returns how many commands it had written to the client that does not read. */
 async function fill(at: TestGateway, clientId: string): Promise<number> {
   for (let i = 0; i < 24; i++) void invoke(at, clientId, i);
   await settle();

@@ -9,7 +9,7 @@ function sharesOf(given: GivenBounds): Shares {
   return createShares(shareBounds(given));
 }
 
-/** Says hello as another client of the user, and gives what the relay answered. */
+/** Sends hello as another client of the user, and returns the relay's answer. */
 async function refusedHello(at: Parameters<typeof client>[0], token: string, payload?: unknown) {
   const peer = new Peer(at);
   await peer.opened;

@@ -17,7 +17,7 @@ import { smallSchema } from './kit/small-schema.ts';
 const repeat = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
 
-/** An object whose members nobody may list more often than work that is linear in its size would. */
+/** An object that throws when its members are listed more often than linear work would. */
 function counted(members: Record<string, unknown>): { readonly value: object; readonly listed: () => number } {
   let listed = 0;
   const value = new Proxy(members, { ownKeys: (target) => (listed++, Reflect.ownKeys(target)) });
@@ -44,7 +44,7 @@ describe('variables that do not match their types', () => {
     const answer = await plan?.run({}, variables);
     expect(answer?.errors).toHaveLength(1);
     expect(afterWrite).toBeLessThan(10);
-    // What is known to be wrong is not coerced again.
+    // Known faults are not coerced again.
     expect(listed()).toBe(afterWrite);
   });
 
@@ -81,7 +81,7 @@ describe('variables that do not match their types', () => {
       1,
       'Variable "$n" has invalid value: Expected value of type "Int".',
     ]);
-    // Small ones are shown, as graphql-js does, once: each of its errors would show the whole value.
+    // Small values are printed once, where graphql-js would print them with each error.
     const many = await door.ask('query ($f: Filter) { filter(filter: $f) }', { variables: { f: unknownKeys(20) } });
     expect([many.errors.length, many.text.split('found: ').length]).toEqual([1, 2]);
     const [, , small] = await said('query ($f: Filter) { filter(filter: $f) }', { f: { odd: 1 } });

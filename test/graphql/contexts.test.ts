@@ -168,7 +168,7 @@ describe('nested', () => {
       [...new Set(calls)].map((name) => [name, calls.filter((call) => call === name).length]),
     );
     expect(counts).toMatchObject({ 'contexts.windowLists': 1, 'contexts.workers': 1 });
-    // Those of users, of connections and of windows stand at different depths, or are of different sizes.
+    // The lists of users, connections and windows have different depths or sizes.
     expect(counts['contexts.lists']).toBeLessThanOrEqual(3);
     expect(counts['contexts.list']).toBeUndefined();
     expect(page.nodes).toHaveLength(20);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 
 const authorization = 'Bearer alice';
+const JSON_ANSWER = /^application\/(graphql-response\+)?json/;
 const json = { 'content-type': 'application/json', authorization };
 const post = (door: GraphqlServer, body: unknown, headers: Record<string, string> = {}) =>
   fetch(door.url, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) });
@@ -54,6 +55,42 @@ describe('the GraphQL endpoint', () => {
       await using door = await startGraphqlServer();
       const response = await post(door, { query: '{ hello }' }, { accept });
       expect([response.status, (await response.json()).data]).toEqual([200, { hello: expect.anything() }]);
+    },
+  );
+
+  it.each([
+    'text/event-stream, application/json;q=0.9',
+    'text/event-stream;q=0.1, application/json',
+    'text/event-stream, application/graphql-response+json',
+    'text/event-stream, */*;q=0.1',
+    'multipart/mixed, application/json;q=0.5',
+    'text/event-stream, multipart/mixed, application/*',
+  ])('answers queries and mutations in JSON where %j admits it, and streams subscriptions', async (accept) => {
+    await using door = await startGraphqlServer();
+    for (const query of ['{ hello }', 'mutation { touch }', '{']) {
+      const response = await post(door, { query }, { accept });
+      expect([query, response.headers.get('content-type')]).toEqual([query, expect.stringMatching(JSON_ANSWER)]);
+      expect(await response.json()).toHaveProperty(query === '{' ? 'errors' : 'data');
+    }
+    const byGet = await fetch(`${door.url}?query={hello}`, { headers: { accept, authorization } });
+    expect(byGet.headers.get('content-type')).toMatch(JSON_ANSWER);
+    const refused = await post(door, { query: '{ hello }' }, { accept, authorization: '' });
+    expect([refused.status, refused.headers.get('content-type')]).toEqual([401, expect.stringMatching(JSON_ANSWER)]);
+    if (!accept.startsWith('text/event-stream')) return;
+    const stream = await post(door, { query: 'subscription { ticks }' }, { accept });
+    expect([stream.status, stream.headers.get('content-type')]).toEqual([200, expect.stringMatching('event-stream')]);
+    await stream.body?.cancel();
+  });
+
+  it.each(['text/event-stream', 'text/event-stream, application/json;q=0', 'text/event-stream, text/plain'])(
+    'streams every operation where %j admits no JSON',
+    async (accept) => {
+      await using door = await startGraphqlServer();
+      for (const query of ['{ hello }', 'subscription { ticks }']) {
+        const response = await post(door, { query }, { accept });
+        expect(response.headers.get('content-type')).toMatch('event-stream');
+        await response.body?.cancel();
+      }
     },
   );
 

@@ -13,7 +13,7 @@ import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts'
 
 const times = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
-/** `depth` fields inside one another, the root field and the leaf included. */
+/** A query of `depth` nested fields, the root field and the leaf included. */
 const deep = (depth: number): string =>
   `{ cat { ${'friends(first: 1) { ... on Cat { '.repeat(depth - 2)} id ${'} }'.repeat(depth - 2)} } }`;
 const deepByFragments = (depth: number): string =>
@@ -43,7 +43,7 @@ describe('the limits of documents', () => {
     await using door = await startGraphqlServer();
     expect(await door.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, over, word);
-    // Also when the answer comes from the validation cache.
+    // Also if the answer comes from the validation cache.
     await expectTooComplex(door, over, word);
   });
 

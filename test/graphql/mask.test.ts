@@ -14,7 +14,7 @@ describe('masking', () => {
     'hides what broke %s, and keeps the other data',
     async (field) => {
       await using door = await startGraphqlServer();
-      // The third run is the executor's own compiled form.
+      // The third run uses the executor's compiled form.
       for (let run = 0; run < 3; run++) {
         const answer = await door.ask(`{ hello ${field} }`);
         expect(answer.data).toEqual({ hello: 'hello you', [field]: null });

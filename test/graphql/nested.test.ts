@@ -50,7 +50,7 @@ describe('one nested query over 50 users with 20 connections each', () => {
       'users.list': 1,
       'connections.ofUsers': 1,
       'history.ofUsers': 1,
-      // The count and the page are of two sizes.
+      // The count and the page have two different sizes.
       'rpc.ofUsers': 2,
       'rpc.ofClients': 1,
     });

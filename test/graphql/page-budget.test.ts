@@ -13,7 +13,7 @@ import { admin, testCore } from '../kit/core.ts';
 
 const USERS = 4;
 const CLIENTS = 10;
-/** As JSON as large as one client may make it: what one frame holds. */
+/** JSON of the maximum size of one client: a full frame. */
 const CLIENT_BYTES = 1024 * 1024;
 const PARTS = 16;
 const SCHEMA = trustJson(`{"x":"${'y'.repeat(CLIENT_BYTES / PARTS - 200)}"}`);
@@ -57,7 +57,7 @@ function planOf(text: string): Plan {
   return plan;
 }
 
-/** The data as text, by graphql-js and by the writer, which must be alike. */
+/** The data as text, from graphql-js and from the writer, which must be equal. */
 async function answerOf(text: string, variables: Variables = {}): Promise<string> {
   const plan = planOf(text);
   const context = () =>

@@ -113,7 +113,7 @@ describe('spilled payloads', () => {
     const shown = [...Array(16).fill('SPILLED_INCLUDED'), ...Array(4).fill('REDACTED')];
     expect(await states()).toEqual(shown);
     expect(calls.at(-1)?.split(' ')).toHaveLength(17);
-    // Another request has its own measure.
+    // Another request has its own budget.
     expect(await states()).toEqual(shown);
   });
 });

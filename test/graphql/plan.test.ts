@@ -7,7 +7,7 @@ import { createFeeds, smallSchema as schema, type SmallContext } from './kit/sma
 
 type Case = readonly [document: string, variables?: Record<string, unknown>];
 
-/** Documents on which another executor could differ: defaults, coercion, nulls, abstract types, directives, fragments. */
+/** Documents for which executors might differ: defaults, coercion, nulls, abstract types, directives, fragments. */
 const corpus: readonly Case[] = [
   ['{ hello }'],
   ['{ hello(name: null) }'],
@@ -107,7 +107,7 @@ const contextValue: SmallContext = { requester: admin, wires: createFeeds(), see
 
 const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
 
-/** Data, paths and (of request errors) the very words. */
+/** Data, paths and, for request errors, the exact messages. */
 function shown({ data, errors }: ExecutionResult): unknown {
   const faults = errors?.map(({ path, message, locations }) => ({
     path,

@@ -5,7 +5,7 @@ import { SECRET } from './kit/small-schema.ts';
 
 type Iteration = AsyncIterableIterator<ExecutionResult>;
 
-/** The official client is the judge: whatever holds in one mode holds in the other. */
+/** The official client is the reference: everything must hold in both modes. */
 describe.each([
   ['distinct connections at /graphql', '', false],
   ['distinct connections at /graphql/stream', '/stream', false],
@@ -36,7 +36,7 @@ describe.each([
     return results;
   };
   const push = (n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
-  /** Starts a subscription and waits until the server listens for it. */
+  /** Starts a subscription and waits until the server has subscribed. */
   const started = async (
     query: string,
   ): Promise<{ results: Iteration; first: Promise<IteratorResult<ExecutionResult>> }> => {

@@ -16,7 +16,7 @@ async function opened(fastPath = true): Promise<NewsServer & AsyncDisposable> {
   return { door, news, [Symbol.asyncDispose]: () => door[Symbol.asyncDispose]() };
 }
 type Asking = { readonly requester?: string; readonly room?: string; readonly query?: string; readonly more?: object };
-/** Listening, once it returns. */
+/** Resolves once it is subscribed. */
 async function hearing(
   { door, news }: NewsServer,
   { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {},
@@ -233,7 +233,7 @@ describe('a shared subscription', () => {
   });
 });
 
-/** What JSON escapes, what it does not, and what frames are cut by. */
+/** Characters that JSON escapes, characters that it does not, and those that end frames. */
 function randomText(seed: number): string {
   const parts = [
     '\n',

@@ -8,7 +8,7 @@ import { bodyOf, REQUEST, streaming } from './kit/stream-ends.ts';
 
 const PAD = 'x'.repeat(20_000);
 
-/** One group of numbers, and what was put into words. */
+/** One group of numbers, and the events that were encoded. */
 function numbers() {
   const encoded: LiveEvent<number>[] = [];
   let push = (_: number): void => {};
@@ -51,7 +51,7 @@ describe('a stream', () => {
     await until('0\r\n\r\n');
     expect(bodyOf(text())).toBe(`:\n\n${Buffer.from('a€😀').toString('latin1')}:\n\n`);
     expect(writes()).toBe(0);
-    // The connection is good for another request.
+    // The connection can be used for another request.
     expect([reader.destroyed, text().toLowerCase().includes('connection: close')]).toEqual([false, false]);
   });
 

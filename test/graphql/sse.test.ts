@@ -17,7 +17,7 @@ const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
 const push = (door: GraphqlServer, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
 
-/** With time for the door to take each event, were it to. */
+/** With enough time for the handler to take each event, if it did. */
 async function pushSlowly(door: GraphqlServer, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) {
     push(door, n);
@@ -135,7 +135,7 @@ describe('an event stream', () => {
     const opened = door.wires.opened.promise;
     const slow = await openPaused(door, { query, variables: { size: 200_000 } });
     await opened;
-    // Far more than the sockets hold, so that the door must stop taking events from their source.
+    // Far more than the sockets hold, so that the handler must stop taking events from their source.
     await pushSlowly(door, 0, 300);
     await slow.blocked();
     await door.clock.advance(SSE_PING_MS);
@@ -143,7 +143,7 @@ describe('an event stream', () => {
     slow.resume();
     await slow.until('"599:');
     const seen = slow.numbers();
-    // The feed holds 100 and drops its oldest: what came is in order, and the last 100 are all there.
+    // The feed holds 100 and drops its oldest: the received events are in order, and the last 100 are complete.
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
     expect(seen.slice(-100)).toEqual(Array.from({ length: 100 }, (_, i) => 500 + i));
     expect(seen.length).toBeLessThan(400);
@@ -162,7 +162,7 @@ describe('an event stream', () => {
     await slow.blocked();
     await door.clock.advance(SSE_STALL_MS - SSE_PING_MS);
     expect(door.wires.feeds.size).toBe(1);
-    // What the sockets take may still have moved a little since, and the time begins anew with it.
+    // The sockets may still have taken some bytes since, which restarts the time.
     while (door.wires.feeds.size > 0) await door.clock.advance(SSE_PING_MS);
     slow.destroy();
   });
@@ -180,7 +180,7 @@ describe('the number of event streams', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
     expect(await refusal(Promise.resolve(refused))).toEqual([429, 'rate_limited']);
     expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
-    // The reserved place is counted already; others are counted for themselves.
+    // The reserved place counts already; the others count separately.
     expect((await open(door, token)).status).toBe(200);
     expect((await subscribeRaw(door.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();

@@ -10,7 +10,7 @@ const typeOf = (name: string) => {
 };
 const saidOf = (type: string, field: string): string => typeOf(type).getFields()[field]?.description ?? '';
 
-/** What shows something may be taken for more than it is: what its own description must say. */
+/** Each name that suggests more than is proven, and what its description must say. */
 const UNPROVEN: readonly (readonly [what: string, type: string, fields: readonly string[], says: RegExp])[] = [
   [
     'a worker’s task_id',

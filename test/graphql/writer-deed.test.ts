@@ -36,7 +36,7 @@ const shown = ({ data, errors }: ExecutionResult): unknown =>
     JSON.stringify({ data, errors: errors?.map(({ message, path, locations }) => ({ message, path, locations })) }),
   );
 
-/** A core whose invocations come to this; counts them. */
+/** A core whose invocations have this answer; counts them. */
 async function invoking(come: (core: Core) => Promise<Invocation>) {
   const { core, ...rest } = await testCore();
   const counted = { calls: 0 };

@@ -22,7 +22,7 @@ it('writes strings with any character as JSON.stringify does', async () => {
   );
   const items = texts.map((summary) => ({ summary }));
   const expected = JSON.stringify({ user: { connections: { nodes: [{ actions: { items } }] } } });
-  // The second time from what is kept, of which it must still be known.
+  // The second time from the cache, which must remember it.
   for (let time = 0; time < 2; time++) {
     const note = { nonAscii: false };
     const context = createContext({ core: test.core, requester: admin, log: silentLog });

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => at[Symbol.asyncDispose]());
 
-/** The request lines since they were read last, without what differs from run to run. */
+/** The request lines since the last read, without the parts that differ between runs. */
 async function requests(count: number): Promise<unknown[]> {
   const found = (): Record<string, unknown>[] =>
     at.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');

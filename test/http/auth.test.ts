@@ -34,7 +34,7 @@ function authenticator(over: Partial<AuthOptions> = {}) {
 }
 
 type Verdict = string | Principal | null;
-/** Why a token is not good. */
+/** The reason why a token is invalid. */
 async function faultOf(token: string, over: Partial<AuthOptions> = {}): Promise<unknown> {
   const refused: unknown = await authenticator(over)
     .authenticate(token)
@@ -380,7 +380,7 @@ function swapPayload(token: string, payload: object): string {
   return [header, encode(payload), signature].join('.');
 }
 
-/** Signs claims that SignJWT would not take. */
+/** Signs claims that SignJWT would not accept. */
 async function raw(claims: object): Promise<string> {
   const { createHmac } = await import('node:crypto');
   const body = `${encode({ alg: 'HS256' })}.${encode(claims)}`;

@@ -10,7 +10,7 @@ describe('the cache of parsed bodies', () => {
     bodies.keep(bytes, body);
     expect(bodies.recall(Buffer.from(bytes))).toBe(body);
     expect(bodies.recall(Buffer.from(`${bytes.toString()} `))).toBeUndefined();
-    // Read as characters, these would be alike.
+    // Decoded as text, these would be equal.
     bodies.keep(Buffer.from('"é"'), 'two bytes');
     expect(bodies.recall(Buffer.from('"é"', 'latin1'))).toBeUndefined();
   });

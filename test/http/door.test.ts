@@ -381,7 +381,7 @@ describe('bad tokens from one address', () => {
   });
 });
 
-/** What a hello with this token is refused with. */
+/** The refusal of a hello with this token. */
 function refusedHello(url: string, token: string): Promise<unknown> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
   socket.on('open', () => socket.send(JSON.stringify({ type: 'hello', token })));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createStderrSink } from '../../src/platform/log-sink.ts';
 
-/** A file that takes at most `room` bytes before it is full. */
+/** A file that accepts at most `room` bytes before it is full. */
 function pipe(room: number) {
   const taken: Buffer[] = [];
   let left = room;

@@ -50,7 +50,7 @@ describe('the log', () => {
           const text = `${' '.repeat(end - cut)}${credential} ${'y'.repeat(20_000)}`;
           log.info({ text }, text);
         }
-        // What is redacted before it moves the rest of the text to where it is shown.
+        // Redaction before it makes the rest of the text shorter or longer.
         log.info({}, `Bearer ${'x'.repeat(16_384 + secret.length - 7 - cut)} ${credential}`);
       }
     }

@@ -195,7 +195,10 @@ describe('the other commands', () => {
 
 const PING = '/connections/demo/c1/actions/ping';
 
-/** A started relay with a client that was sent a command and has not answered it; `invoked` is null when its connection broke. */
+/**
+ * A started relay with a client that received a command and has not answered it. `invoked` is null if its connection
+ * broke.
+ */
 async function withCommandInFlight(child: ChildProcess) {
   const { url = '', user_token: token = '' } = await firstLine(child);
   const socket = new WebSocket(`${url.replace('http', 'ws')}/connect`, 'callboard.v1');
@@ -230,7 +233,7 @@ function framesOf(socket: WebSocket): { next(): Promise<Frame> } {
   };
 }
 
-/** Asks again until it holds; the test's own time limit bounds it. */
+/** Polls until it holds; the test's own timeout bounds it. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds()));
 }

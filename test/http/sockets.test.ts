@@ -16,7 +16,7 @@ import { client } from '../gateway/kit/test-gateway.ts';
 const opened = new Set<Socket>();
 afterEach(() => opened.forEach((socket) => socket.destroy()));
 
-/** A socket of this test; it stays open when the other side ends, as a hostile peer's does. */
+/** A socket of this test. It stays open when the other side ends, like that of a hostile peer. */
 async function dial(url: string, bytes: string, options: Partial<NetConnectOpts> = {}): Promise<Socket> {
   const port = Number(new URL(url).port);
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, ...options });
@@ -28,13 +28,13 @@ async function dial(url: string, bytes: string, options: Partial<NetConnectOpts>
   return socket;
 }
 
-/** A number of the relay's own metrics. */
+/** One of the relay's metrics. */
 async function metric({ url }: HttpRelay, name: string): Promise<number> {
   const { text } = await ask(`${url}/metrics`);
   return Number(new RegExp(`^callboard_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 }
 
-/** Whether somebody at another address of this machine is served. */
+/** Whether a client with another address of this machine is served. */
 function healthyElsewhere(url: string): Promise<boolean> {
   return new Promise((done) => {
     const request = get(`${url}/healthz`, { localAddress: '127.0.0.2', agent: false }, (response) => {
@@ -78,7 +78,7 @@ describe('sockets without a valid token', () => {
     for (let i = 0; i < 6; i++) {
       const answered = new Promise<number | undefined>((resolve, reject) => {
         const request = get(`${at.url}/users`, { agent, headers }, (response) => {
-          // Not read to its end: the socket stays with its request.
+          // The answer is not read to its end, so the socket stays with its request.
           resolve(response.statusCode);
         });
         request.on('error', reject);
@@ -139,7 +139,7 @@ describe('a peer that does not read its answers', () => {
     const request = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
     const socket = await dial(at.url, request.repeat(400));
     socket.pause();
-    // Its answers are written as the system takes them; once none moves any more, the time runs.
+    // The system takes the answers step by step; once it takes no more, the timeout starts.
     await until(async () => {
       await clock.advance(1_000);
       return (await metric(at, 'sockets_cut_total')) === 1;
@@ -150,7 +150,7 @@ describe('a peer that does not read its answers', () => {
 
 type Pair = AsyncDisposable & { readonly near: Socket; readonly far: Socket; readonly clock: FakeClock };
 
-/** Both ends of one socket; the near one is watched, and holds more for the far one than the system takes. */
+/** Both ends of one socket. The near one is watched, and holds more data for the far one than the system takes. */
 async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   const clock = new FakeClock();
   const sockets = new Sockets({
@@ -180,7 +180,7 @@ async function pair(options: Partial<SocketsOptions> = {}): Promise<Pair> {
   };
 }
 
-/** Waits until the system takes no more of what the near end holds. */
+/** Waits until the system takes no more data of the near end. */
 async function untilStuck({ near }: Pair): Promise<void> {
   let before = -1;
   await until(() => {

@@ -132,7 +132,7 @@ describe('failed tokens', () => {
 });
 
 describe('verifications of suspected addresses', () => {
-  /** Each ends when it is told to. */
+  /** Each verification ends on request. */
   function jobs(queue: VerifyQueue) {
     const started: string[] = [];
     const ends: (() => void)[] = [];

@@ -14,14 +14,14 @@ const alice = user('alice');
 const bob = user('bob');
 const SECOND = 1_000;
 
-/** Sockets that keep what is written to them, and a sampler over them. */
+/** Sockets that keep the data written to them, and a sampler over them. */
 function stage(guarantee: number, total: number) {
   const clock = new FakeClock();
   const shares = createShares(shareBounds({ unread_bytes: { guarantee, total } }));
   const metrics = { count() {}, snapshot: () => new Map() };
   const unread = new UnreadBytes({ shares, clock, log: silentLog, metrics });
   const open = (requester: Principal | null, bytes: number): PassThrough => {
-    // What is not read stays on the writing side from the first byte on.
+    // Unread data stays on the writing side from the first byte on.
     const socket = new PassThrough({ readableHighWaterMark: 0, writableHighWaterMark: 1 });
     unread.accepted(socket);
     unread.serves(socket, { requester });
@@ -62,12 +62,12 @@ describe('unread bytes', () => {
     await tick();
     expect([small, large, honest].map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
     expect(held('alice')).toBe(small.writableLength);
-    // Nobody is over now, and below the total nobody is cut.
+    // Nobody is over the guarantee now, and below the total no socket is cut.
     const third = open(user('carol'), 200_000);
     const fourth = open(user('dave'), 200_000);
     await tick();
     expect([small, honest, third, fourth].some(({ destroyed }) => destroyed)).toBe(false);
-    // Above the total everybody is, the furthest behind first.
+    // Above the total, the sockets that are furthest behind are cut first.
     const fifth = open(user('eve'), 199_000);
     await tick();
     expect([third, fourth].filter(({ destroyed }) => destroyed)).toHaveLength(1);
@@ -84,7 +84,7 @@ describe('unread bytes', () => {
     });
     socket.write(Buffer.alloc(450_000));
     unread.wrote(socket, 450_000);
-    // Counted without waiting for the sample.
+    // Counted without waiting for the next sample.
     expect(unread.refusal(open(alice, 0), 200_000)).not.toBeNull();
     expect(unread.refusal(open(alice, 0), 100_000)).toBeNull();
     expect(unread.refusal(open(bob, 0), 200_000)).toBeNull();
@@ -122,7 +122,7 @@ describe('a relay with unread answers', () => {
     await expect
       .poll(
         async () => {
-          // Slower than the second of the samples: the bytes must have come to rest.
+          // Slower than the sampling interval of a second, so that the bytes stay long enough.
           await clock.advance(SECOND / 5);
           expect(shares.used('unread_bytes')).toBeLessThanOrEqual(bound.total);
           return at.lines.some((line) => line.includes('leaves more bytes unread than the share allows'));

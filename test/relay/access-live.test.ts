@@ -48,7 +48,7 @@ describe.each(Object.entries(MODES))('a subscription over %s', (_mode, subscribe
     return withoutGiven(stream.text().replaceAll(':\n\n', ''), at.named(ids));
   };
   let epoch = 0;
-  /** Whatever a client of this user does is an event, and so is what its site publishes. */
+  /** Every change of this user's client is an event, and so is what its site publishes. */
   const stir = async (ids: Ids): Promise<void> => {
     const instance_id = `${ids.client}-run-${epoch++}`;
     const client_id = `${ids.client}-more`;

@@ -37,7 +37,7 @@ function ask(requester: string, { name, route }: Given, ids: Ids): Promise<Answe
   return at.rest(route.target(named), { requester, ...sent, method });
 }
 
-/** The whole answer, but for what the asker said itself. */
+/** The whole answer, except for the requester's own input. */
 function shown({ status, headers, text }: Answer, ids: Ids): object {
   return { status, type: headers['content-type'], text: withoutGiven(text, at.named(ids)) };
 }
@@ -46,7 +46,7 @@ type Expected = readonly [number, string];
 const FORBIDDEN: Expected = [403, 'forbidden'];
 const NOT_FOUND: Expected = [404, 'not_found'];
 
-/** That this asker is answered so, the same for what is there and what is not, with nothing of it. */
+/** Checks that this requester gets this answer, the same for present and absent rows, and nothing of the owner's. */
 async function expectAlike(requester: string, given: Given, expected: Expected): Promise<void> {
   const [found, absent] = [await ask(requester, given, PLANTED), await ask(requester, given, ABSENT)];
   expect([requester, found.status, codeOf(found)]).toEqual([requester, ...expected]);
@@ -54,10 +54,10 @@ async function expectAlike(requester: string, given: Given, expected: Expected):
   expect(withoutGiven(found.text, at.named(PLANTED))).not.toContain(MARK);
 }
 
-/** What a user's token must hold for this. */
+/** The scope that a user's token needs. */
 const right = ({ access, scope }: Route): string => (access === 'host' || scope === 'host' ? 'host' : 'invoke');
 
-/** It does not end by itself: `sites-events.test.ts` tries who may listen. */
+/** This response does not end by itself; `sites-events.test.ts` tests who may subscribe. */
 const STREAM = 'GET /site-sessions/{session_id}/events';
 
 describe('the access of REST', () => {
@@ -72,7 +72,7 @@ describe('the access of REST', () => {
 
   it.each(harmless)('$example answers an administrator, or that it is absent', async (given) => {
     const { access, found, absent, plain = false } = given.route;
-    // An administrator names no user, and so has nothing of its own; of sessions it may look at each, and enter none.
+    // An administrator has no user and so no rows of its own; it can read each session, and use none.
     if (access === 'host') return expectAlike('admin', given, FORBIDDEN);
     if (access === 'grant' && !given.name.startsWith('GET')) return expectAlike('admin', given, FORBIDDEN);
     const answer = await ask('admin', given, PLANTED);

@@ -33,7 +33,7 @@ function ask(requester: string, { field, call }: Given, ids: Ids): Promise<Graph
   return at.graphql(documentOf(field, call), { requester, variables: Object.fromEntries(named) });
 }
 
-/** An answer, but for what the asker said itself. Its members come in an order that means nothing. */
+/** An answer, except for the requester's own input. The order of its members does not matter. */
 function shown({ data, errors }: GraphqlAnswer, ids: Ids): string {
   return withoutGiven(JSON.stringify({ data, errors }), at.named(ids));
 }
@@ -49,7 +49,7 @@ function verdict(answer: GraphqlAnswer, { field: { name } }: Given): Verdict {
   return answer.text.includes(MARK) ? 'shows' : 'empty';
 }
 
-/** That this asker is told so, the same for what is there and what is not, with nothing of it. */
+/** Checks that this requester gets this answer, the same for present and absent rows, and nothing of the owner's. */
 async function expectAlike(requester: string, given: Given, expected: Verdict): Promise<void> {
   const [found, absent] = [await ask(requester, given, PLANTED), await ask(requester, given, ABSENT)];
   expect([requester, verdict(found, given)]).toEqual([requester, expected]);
@@ -57,7 +57,7 @@ async function expectAlike(requester: string, given: Given, expected: Verdict): 
   expect(shown(found, PLANTED)).not.toContain(MARK);
 }
 
-/** What a user's token must hold; the scope to make something does not read it. */
+/** The scope that a user's token needs; the scope that creates something does not allow reading it. */
 const right = ({ scope }: FieldAccess): string => (scope === 'host' ? 'host:invoke' : 'invoke');
 const forOther = ({ rule, other = '' }: FieldAccess): Verdict => (rule === 'admin' ? 'forbidden' : other);
 
@@ -83,7 +83,7 @@ describe('the access of GraphQL', () => {
   it.each(rows)('$call gives another user the same answer for foreign and for absent rows', async (given) => {
     const { row } = given;
     const other = `${OTHER}:${right(row)}`;
-    // What makes something new has a new time or token in each answer.
+    // A call that creates something has a new time or token in each answer.
     if (row.other === 'empty' && given.field.operation === 'mutation') {
       const answer = await ask(other, given, PLANTED);
       expect([verdict(answer, given), answer.text.includes(MARK)]).toEqual(['empty', false]);

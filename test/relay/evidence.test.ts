@@ -109,7 +109,7 @@ describe('large payloads of a relay with a spill directory', () => {
     expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
     for (const file of await files()) await unlink(file);
     expect(await states(house)).toEqual(['unavailable', 'unavailable']);
-    // The record still answers whoever asks for the result again.
+    // The record still answers later requests for the result.
     const again = await house.rest('/commands/alice/tab/c1', { requester: 'alice' });
     expect(again.json).toMatchObject({ outcome: 'completed', result: LARGE });
   });

@@ -6,7 +6,7 @@ import { FakeClock, meanwhile } from '../kit/clock.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 import { startSlowRelay } from './kit/slow-relay.ts';
 
-/** One relay, called through its own faces and through others over the same core that know no shorter way. */
+/** One relay, called through its own handlers and through others over the same core without the fast path. */
 let at: TestRelay;
 let slow: AsyncDisposable & { readonly url: string };
 beforeAll(async () => {
@@ -38,19 +38,22 @@ async function answering(): Promise<void> {
 const CHANCE = /"(command_id|rpc_id|commandId|rpcId|id)":"[0-9a-f-]{36}"/g;
 let calls = 0;
 
-/** Everything of an answer that is the same whoever gives it. */
+/** The parts of an answer that do not depend on which handler gives it. */
 function shown({ status, headers, text }: Answer, id: string): unknown {
   const { date: _date, 'x-request-id': request, 'content-length': _length, ...rest } = headers;
   expect(request).toBeTypeOf('string');
   return { status, headers: rest, text: text.replaceAll(CHANCE, '"$1":"<chance>"').replaceAll(id, '<own>') };
 }
 
-/** Over Redis each step waits until the store is quiet. */
+/** Over Redis, each step waits until the store is idle. */
 const STEP_MS = 100;
 
 type Call = { readonly path: string; readonly ask: Ask; readonly requester?: string };
 
-/** Called often enough to be learned: each time as the long way answers. `<id>` stands for an id of each call's own. */
+/**
+ * Repeated until the document is known; each time the answer must equal the slow path's. `<id>` stands for a new id for
+ * each call.
+ */
 async function alike({ path, ask: asked, requester = 'alice' }: Call, times = 2): Promise<Answer> {
   const token = requester === 'wrong' ? 'wrong' : await at.token(requester);
   const answers: unknown[] = [];
@@ -80,7 +83,7 @@ const LINES = {
   o: { outcome: 'expired' },
 };
 
-/** Each as members of a body of REST: [what, status, members, target, who]. */
+/** Each as members of a REST body: [what, status, members, target, who]. */
 const ROWS: readonly (readonly [string, number, object, Partial<typeof TAB>?, string?])[] = [
   ['completed', 200, { params: { give: { ok: 1 } } }],
   ['completed with every kind of value', 200, { params: { give: LINES } }],
@@ -166,7 +169,7 @@ describe('a call over REST', () => {
       await alike({ path: `${path}?within_ms=x`, ask: {}, requester });
       await alike({ path, ask: { method: 'HEAD' }, requester });
     }
-    // Three requests of an administrator that were shown the result, each twice at this relay.
+    // Three requests of an administrator that showed the result, each twice at this relay.
     expect(audits() - before).toBe(6);
   });
 });

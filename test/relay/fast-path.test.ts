@@ -8,7 +8,7 @@ import { readRestDocuments, variablesOf } from './kit/rest-documents.ts';
 import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './kit/planted.ts';
 import { startSlowRelay } from './kit/slow-relay.ts';
 
-/** One relay, asked through its own faces and through others over the same core that know no shorter way. */
+/** One relay, queried through its own handlers and through others over the same core without the fast path. */
 let at: World;
 let slow: AsyncDisposable & { readonly url: string };
 beforeAll(async () => {
@@ -20,13 +20,16 @@ afterAll(async () => {
   await at[Symbol.asyncDispose]();
 });
 
-/** Everything of an answer that is the same whenever it is asked. */
+/** The parts of an answer that do not depend on the time of the request. */
 function shown({ status, headers, text }: Answer): unknown {
   const { date: _date, 'x-request-id': _id, ...rest } = headers;
   return { status, headers: rest, text: text.replaceAll(/"id":"[0-9a-f-]{36}"/g, '"id":"<chance>"') };
 }
 
-/** Asked often enough to be learned, written from kept texts and answered before Yoga: each time as the long way answers. */
+/**
+ * Repeated until the document is known, its text is cached and Yoga is bypassed; each time the answer must equal the
+ * slow path's.
+ */
 async function alike(path: string, options: Ask & { readonly requester?: string }, times = 4): Promise<Answer> {
   const { requester = 'admin', ...asked } = options;
   const shownToken = await at.token(requester);

@@ -40,7 +40,7 @@ const nasty = fc.oneof(
 );
 const requester = fc.constantFrom('admin', 'mallory', 'mallory:host', 'nobody');
 
-/** A text with one place changed. */
+/** A text with one character changed. */
 const mutated = (texts: readonly string[]): fc.Arbitrary<string> =>
   fc
     .record({
@@ -97,7 +97,7 @@ it('no path, parameter or body of REST makes the relay fail', async () => {
         );
         const target = `${path}?${new URLSearchParams(search)}`;
         const options = method === 'GET' ? {} : postJson(sent);
-        // An administrator's word closes links and nodes: that is no bad input.
+        // An administrator may close links and nodes, so that is not bad input.
         const asks = /disconnect|drain/.test(template) && requester === 'admin' ? 'mallory' : requester;
         const answer = await at.ask(target, { ...options, method, token: await at.token(asks) });
         judge(answer, codeOf(answer));

@@ -18,7 +18,7 @@ afterAll(async () => {
   await at[Symbol.asyncDispose]();
 });
 
-/** Of a problem, or of the first error of GraphQL. */
+/** The code of a problem, or of the first GraphQL error. */
 function codeIn(answer: Answer): unknown {
   const errors = answer.json?.['errors'];
   const [first] = Array.isArray(errors) ? errors : [];
@@ -63,7 +63,7 @@ describe('a bad token', () => {
   ];
 
   it.each(tokens)('is refused by every handler: %s', async (_name, make, code) => {
-    // An address may show only so many bad tokens in a minute.
+    // An address may send only a few bad tokens in a minute.
     await at.pass(61_000);
     const token = await make();
     const rest = await at.ask('/users', { token });

@@ -11,7 +11,7 @@ afterEach(() => at[Symbol.asyncDispose]());
 const json = async (path: string): Promise<any> => JSON.parse((await at.rest(path)).text);
 const live = (userId: string, clientId: string, names: readonly string[] = ['open']) =>
   connect(at.callboard.core, user(userId), { clientId, actions: names.map(advertisement) });
-/** A command that waits for its client, which makes a stream. */
+/** A command that waits for its client, which creates a stream. */
 const park = (userId: string, clientId: string) =>
   at.callboard.core.rpc.invoke(user(userId), {
     userId,

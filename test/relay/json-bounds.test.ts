@@ -3,7 +3,7 @@ import { countParts, trustJson } from '../../src/core/json.ts';
 import { ENVELOPE_PARTS } from '../../src/core/limits.ts';
 import { startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
 
-/** About a mebibyte each: what takes long to build, and 4 to 10 ms to scan. */
+/** About a mebibyte each: slow to build, and 4 to 10 ms to scan. */
 const KEYS = `{${Array.from({ length: 70_000 }, (_, i) => `"key${i}":1`).join()}}`;
 const ITEMS = `[${'1,'.repeat(500_000)}1]`;
 const ACTION = '/connections/alice/tab/actions/open';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** How many members and items the most expensive value had that was built from JSON here. */
+/** The number of members and items of the largest value that was built from JSON here. */
 let built: () => number;
 beforeEach(() => {
   const parse = vi.spyOn(JSON, 'parse');

@@ -6,7 +6,7 @@ const INVOKE = '/connections/alice/tab/actions/open';
 const EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' };
 const ENDED = { command_id: 'c0', outcome: 'completed', stage: 'terminal', execution: 'reported_by_client' };
 
-/** Two commands of alice ended; of the first a mark alone is left. What its client was sent since. */
+/** Two ended commands of alice; of the first only a mark is left. Records what its client receives afterwards. */
 async function reduced(shares: Record<string, { guarantee: number; total: number }> = {}) {
   const house = await startTestRelay({ shares: { ended_records: { guarantee: 1, total: 1 }, ...shares } });
   const tab = await house.client();
@@ -20,7 +20,7 @@ async function reduced(shares: Record<string, { guarantee: number; total: number
   return { house, tab, [Symbol.asyncDispose]: () => house[Symbol.asyncDispose]() };
 }
 
-/** A new command reaches the client, and nothing came before it. */
+/** A new command reaches the client, and nothing arrived before it. */
 async function expectNothingSent({ house, tab }: { house: TestRelay; tab: Awaited<ReturnType<TestRelay['client']>> }) {
   const waiting = house.post(INVOKE, { command_id: 'next' }, 'alice');
   expect(await tab.next('command')).toMatchObject({ command_id: 'next' });
@@ -140,7 +140,7 @@ describe('an id of which only a mark is left', () => {
     await at.house.clock.advance(3_600_000);
     const waiting = at.house.post(INVOKE, { command_id: 'c0', params: { n: 1 }, connect_within_ms: 0 }, 'alice');
     const { json } = await waiting;
-    // Its client was not heard of for an hour.
+    // Its client has been disconnected for an hour.
     expect(json).toMatchObject({ code: 'not_connected' });
   });
 });

@@ -6,7 +6,7 @@ import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 const USERS = 50;
 const CLIENTS = 20;
-/** Of each user's clients: those that completed a command, and those that still run one. */
+/** The clients of each user that completed a command, and those that still run one. */
 const DONE = 5;
 const WAITED_FOR = 2;
 const QUERY = readFileSync(join(import.meta.dirname, 'kit/nested.graphql'), 'utf8');
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
-/** One command of this client, ended for the most of them. */
+/** One command of this client; most clients' commands have ended. */
 async function run(name: string, i: number, client: TestClient): Promise<void> {
   const request = { userId: name, clientId: `tab-${two(i)}`, action: `${name}.open`, params: null };
   const invoked = at.callboard.core.rpc.invoke(user(name), request);

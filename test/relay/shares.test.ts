@@ -13,7 +13,7 @@ function connectUrl({ linkUrl }: Pick<HttpRelay, 'linkUrl'>): string {
   return `${linkUrl.replace('http', 'ws')}/connect`;
 }
 
-/** A relay on which alice may wait once, and does. Resolves with what ends her wait. */
+/** A relay on which alice may wait once, and does. Resolves with a function that ends her wait. */
 async function waiting({ callboard, ask }: HttpRelay, token: string): Promise<() => Promise<void>> {
   const client = await connect(callboard.core, user('alice'), { actions: [advertisement('open')] });
   const first = ask(INVOKE, postJson({}, { token }));

@@ -241,7 +241,7 @@ describe('a ticket', () => {
     expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'bearer' })).status).toBe(401);
     for (let i = 0; i < 20; i++) await refusal(at, null, '?ticket=wrong');
     expect((await refusal(at, null, '?ticket=wrong'))[0]).toBe(429);
-    // What is good is not locked out by its neighbours.
+    // Valid tickets are not locked out by the failures.
     expect((await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'viewer' })).status).toBe(200);
   });
 });
@@ -264,7 +264,7 @@ describe('a viewer that stops reading', () => {
     ],
   ];
 
-  /** A request whose answer is not read until it is told to. */
+  /** A request whose answer is not read until it is resumed. */
   function idle(
     at: BoardRelay,
     [first = '', ...rest]: readonly string[],
@@ -310,7 +310,7 @@ describe('a viewer that stops reading', () => {
       }
       expect(framesOf(reader).filter(({ event }) => event === 'changed')).toHaveLength(count);
       expect(framesOf(reader).every(({ data }) => (data.missed ?? 0) === 0)).toBe(true);
-      // Longer than a reader of a plain answer may take nothing.
+      // Longer than the reader of an ordinary answer may take nothing.
       await at.clock.advance(2 * READ_NOTHING_MS);
       const text = await read();
       const events = [...text.matchAll(/"data":(?:\{"i":(\d+)|"last")[^\n]*?"missed":(\d+)\}/g)];
@@ -323,7 +323,7 @@ describe('a viewer that stops reading', () => {
       expect(before).toBe(count);
       const missed = got.reduce((sum, one) => sum + one.missed, 0);
       expect([missed > 0, missed + got.length]).toEqual([true, count]);
-      // The last hundred were queued; whatever came before the gap was in the sockets by then.
+      // The last hundred were queued; all before the gap was already in the sockets.
       expect(got.findIndex((one) => one.missed > 0)).toBe(got.length - 100);
       socket.destroy();
       reader.abort();

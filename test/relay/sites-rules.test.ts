@@ -5,7 +5,9 @@ import { settle } from '../kit/clock.ts';
 import { codeOf, until, type Requester } from './kit/test-relay.ts';
 import { startBoardRelay, DEFINITION, framesOf, disconnectHost, SITE, type BoardRelay } from './kit/board-relay.ts';
 
-/** What a face tells of an invocation: its HTTP status where it has one, the code (null: it completed), and the result. */
+/**
+ * What an interface answers to an invocation: its HTTP status if any, the code (null: it completed), and the result.
+ */
 type Told = { readonly status: number | null; readonly code: string | null; readonly result?: any };
 type Face = (at: BoardRelay, requester: Requester, action: string, params?: unknown) => Promise<Told>;
 
@@ -53,7 +55,7 @@ const busy = (at: BoardRelay): Promise<unknown> => {
   return until(() => at.runtime.running === 1);
 };
 
-/** What is broken, and how it is told. A mode other than cooperative cannot be registered: only the store can hold one. */
+/** What is wrong, and the answer. A mode other than cooperative cannot be registered: only the store can hold one. */
 const RULES: readonly Rule[] = [
   {
     name: 'input: a parameter of the relay',
@@ -193,7 +195,7 @@ describe('an action of a site', () => {
     await using at = await startBoardRelay();
     expect(codeOf(await act(at, { instance_id: 'another' }))).toBe('instance_mismatch');
     expect((await act(at, { instance_id: at.runtime.instanceId })).status).toBe(200);
-    // A link of the same client whose token holds no `host` takes its place, and is no connector.
+    // A link of the same client whose token lacks `host` replaces it, and is not a connector.
     await at.client({
       user: 'alice:connect',
       client_id: 'desk',

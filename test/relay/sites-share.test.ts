@@ -7,7 +7,7 @@ const EVENTS =
   'subscription ($id: ID!, $names: [String!]) { siteEvents(sessionId: $id, names: $names) { name data missed } }';
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
-/** A session of its own for each viewer, who is known by the name. */
+/** A separate session for each viewer, who is known by name. */
 async function visit(at: BoardRelay, requester: string, body: object = {}): Promise<Opened> {
   const session = await at.open(body);
   at.know(requester, session.token);
@@ -117,7 +117,7 @@ describe('viewers of one site, each in a session of its own', () => {
       await at.remove(`/site-sessions/${session.session_id}`);
       await Promise.all(streams.map((stream) => stream.ended));
       expect(framesOf(streams[1] ?? fail()).filter(({ event }) => event === 'changed')).toHaveLength(20);
-      // Ids and times are of the run.
+      // Ids and times differ between runs.
       return streams.map((stream) =>
         stream
           .text()

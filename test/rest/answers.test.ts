@@ -30,7 +30,7 @@ describe('response bodies', () => {
     });
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(headers['cache-control']).toBe('no-store');
-    // The first run of a plan and the later ones may have different engines.
+    // The first run of a plan and later ones may use different engines.
     for (let run = 0; run < 3; run++) expect((await relay.ask('/things')).body).toEqual(body);
   });
 

@@ -80,7 +80,7 @@ describe('calls', () => {
         .toMatchObject({ status: 202, body: { stage } });
       await relay.clock.advance(1000);
       expect((await waiting).status).toBe(504);
-      // Asked for often enough to be written by either way.
+      // Repeated often enough to be answered by both engines.
       for (let turn = 0; turn < 3; turn++) {
         const { status, headers, body } = await relay.ask({ path: `${read}?wait_for=admitted`, requester: 'alice' });
         expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);

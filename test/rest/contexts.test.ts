@@ -7,7 +7,7 @@ import { startRestRelay } from './kit/rest-server.ts';
 
 type Relay = Awaited<ReturnType<typeof startRestRelay>>;
 
-/** Alice's browser with two windows and a console without any, and bob's browser. */
+/** Alice's browser with two windows, a console without any, and bob's browser. */
 async function furnish({ core }: Relay) {
   const tab = await connect(core, user('alice'), { clientId: 'tab' });
   const metadata = toJson({ ownership: 'USER_OWNED', n: 1 });
@@ -29,7 +29,7 @@ async function furnish({ core }: Relay) {
   return { tab, desk, other };
 }
 
-/** Furnished once, for tests that only read. */
+/** Set up once, for tests that only read. */
 let shared: Relay;
 beforeAll(async () => {
   shared = await startRestRelay();
@@ -228,7 +228,7 @@ describe('GET /workers', () => {
     ]);
     const wrong = await relay.ask(`${path}?user_id=a%2Fb`);
     expect([wrong.status, wrong.body.code]).toEqual([400, 'invalid_user']);
-    // A user that an operator types is made canonical.
+    // A user id typed by an operator is canonicalized.
     expect((await relay.ask(`${path}?user_id=%20Alice@Example.ORG`)).status).toBe(200);
   });
 });

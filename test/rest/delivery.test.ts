@@ -282,7 +282,7 @@ describe('POST /delivery/nodes/{node_id}/drain', () => {
     expect(body).toMatchObject({ node_id: 'n1', draining: true, links: 1, unfinished_commands: 1 });
     const open = { method: 'POST', path: '/connections/alice/tab/actions/open', requester: 'alice' };
     const more = await relay.ask({ ...open, body: { wait_for: 'admitted' } });
-    // Another node of the deployment takes it all the same.
+    // Another node of the deployment admits it nevertheless.
     const drains = relay.core.nodeId === 'n1';
     expect([more.status, more.body.code]).toEqual(drains ? [503, 'draining'] : [202, undefined]);
     await relay.clock.advance(60_000);

@@ -41,7 +41,7 @@ describe('GET /dedup/stats', () => {
     for (let i = 0; i < 3; i++) await client.result(client.last);
     await waiting;
     const { body } = await relay.ask('/dedup/stats?window_seconds=60');
-    // Redis forgets marks by itself, and nobody counts them.
+    // Redis expires marks by itself, so nobody counts them.
     const liveKeys = isShared(relay) ? null : 4;
     expect(body).toEqual({
       window_seconds: 60,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { startRestRelay, type Reply } from './kit/rest-server.ts';
 import { startSmall } from './kit/small-schema.ts';
 
-/** Text as it may stand on a request line: what is not ASCII is sent escaped, and some escapes are wrong. */
+/** Text for a request line: other characters than ASCII are sent escaped, and some escapes are invalid. */
 const rawText = fc.oneof(
   fc.string({ maxLength: 40 }).map(encodeURIComponent),
   fc.string({ unit: 'grapheme', maxLength: 10 }).map((text) => encodeURIComponent(text.toWellFormed())),

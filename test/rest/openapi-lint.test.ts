@@ -21,7 +21,7 @@ async function faults(document: object): Promise<readonly string[]> {
   return found.map(({ ruleId, message }) => `${ruleId}: ${message}`);
 }
 
-/** What no linter knows: this house's rules for its own routes. Each answers the routes that break it. */
+/** Rules of this project that no linter has. Each returns the routes that break it. */
 const RULES: Readonly<Record<string, (operation: Operation) => boolean>> = {
   'an operation has a summary and a description, which are sentences': ({ summary = '', description: text = '' }) =>
     /\w.*\.$/s.test(summary) && /\w.*\.$/s.test(text),

@@ -67,7 +67,7 @@ describe('descriptions', () => {
       expect([path, (await relay.ask(path)).status]).toEqual([path, 200]);
     }
     await askSites(relay, client);
-    // Last: of these nothing comes back.
+    // Last, because the removed rows do not return.
     for (const [path, body] of [
       ['/connections/alice/tab/disconnect', { reason: 'over' }],
       ['/delivery/nodes/n1/drain', { within_ms: 0 }],

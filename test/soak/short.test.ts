@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { judgeSlope } from '../../faults/soak/slope.ts';
 import { soakRounds } from '../../faults/soak/soak.ts';
 
-/** A process of a relay, and a machine that others use. */
+/** The start of a relay process, with time for a busy machine. */
 const LONG = 120_000;
 const ROUNDS = 7;
 const CALLS = 1_200;
-/** Rounds until code is compiled and caches are full. */
+/** Rounds until the code is compiled and the caches are full. */
 const WARM_UP = 4;
 
 test(

@@ -97,8 +97,8 @@ export const SHARED_MUTANTS: readonly Mistake[] = [
   {
     name: 'wide-window',
     says: 'a link is written to without a bound',
-    file: 'core/delivery/dispatcher.ts',
-    find: 'linkQueue.window.size >= IN_FLIGHT ||',
+    file: 'core/delivery/link-queues.ts',
+    find: 'window.size >= IN_FLIGHT ||',
     replace: '',
     plan: 'window',
     caughtBy: ['I10'],

@@ -1,6 +1,6 @@
 import type { Command, CommandCaller } from '../../core/delivery/command.ts';
 import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
-import type { TraceIds } from './commands-message.ts';
+import type { TraceIds } from './history-command-row.ts';
 
 /** What a packed record shares with its entry. */
 export type Shared = {
@@ -65,6 +65,18 @@ export class PackedCommand {
 
   get digest(): string {
     return this.#digest;
+  }
+
+  get outcome(): 'completed' {
+    return 'completed';
+  }
+
+  get execution(): 'reported_by_client' {
+    return 'reported_by_client';
+  }
+
+  get error(): null {
+    return null;
   }
 
   get terminalAt(): number {

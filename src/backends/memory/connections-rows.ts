@@ -4,7 +4,7 @@ import type { UserRow } from '../../core/connections/store.ts';
 import type { ClientKey } from '../../core/ids.ts';
 import { DEAD_MS, FORGET_MS } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
-import { createList, type Entry, type List } from './list.ts';
+import { List, type ListItem } from './list.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
 /**
@@ -15,7 +15,7 @@ export type ConnectionRow = {
   readonly user: User;
   connection: Connection;
   lostAt: number | null;
-  place: Entry<ConnectionRow> | null;
+  place: ListItem<ConnectionRow> | null;
 };
 /** `first`: the first rows as they were last read; null once any row of the user has changed. */
 type User = { readonly userId: string; readonly clients: SortedMap<ConnectionRow>; first: First | null };
@@ -54,8 +54,8 @@ export type RowsOptions = {
 
 export function createRows({ clock, nodeAlive, onForgotten }: RowsOptions): ConnectionRows {
   const users = createSortedMap<User>();
-  const live = createList<ConnectionRow>();
-  const lost = createList<ConnectionRow>();
+  const live = new List<ConnectionRow>();
+  const lost = new List<ConnectionRow>();
 
   const lose = (row: ConnectionRow, cause: DisconnectCause): Connection => {
     if (row.lostAt === null) move(row, { from: live, to: lost, lostAt: clock.now() });
@@ -151,10 +151,10 @@ type Held = { readonly users: SortedMap<User>; readonly live: List<ConnectionRow
  */
 function forgetDue({ users, live, lost }: Held, now: number): readonly ClientKey[] {
   const forgotten: ClientKey[] = [];
-  for (let row = live.first()?.value; row && silentSince(row) <= now; row = live.first()?.value) {
+  for (let row = live.first?.value; row && silentSince(row) <= now; row = live.first?.value) {
     move(row, { from: live, to: lost, lostAt: silentSince(row) });
   }
-  for (let head = lost.first(); head && forgottenAt(head.value) <= now; head = lost.first()) {
+  for (let head = lost.first; head && forgottenAt(head.value) <= now; head = lost.first) {
     lost.remove(head);
     const { user, connection } = head.value;
     const { userId, clientId } = connection;

@@ -1,13 +1,13 @@
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { clientKeyText, commandKeyText, type ClientKey, type CommandKey } from '../ids.ts';
-import { BACK_PRESSURE_BYTES, IN_FLIGHT } from '../limits.ts';
+import { BACK_PRESSURE_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 import { ENTRY_BYTES, type StoreRetryQueue } from './store-retry-queue.ts';
-import { createLinkQueue, isBusy, isAnswered, isHolding, LinkQueues, wakeWaits, waitFor } from './link-queues.ts';
-import type { Held, LinkQueue } from './link-queues.ts';
+import { createLinkQueue, LinkQueues, type Held, type LinkQueue } from './link-queues.ts';
+import { isAnswered, isBusy, isHolding, mayDispatch, wakeWaits, waitFor } from './link-queues.ts';
 
 /**
  * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
@@ -83,6 +83,8 @@ export class Dispatcher {
     const linkQueue = this.find(key);
     // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
     if (!linkQueue || linkQueue.window.has(key.commandId)) return;
+    // Where nothing waits, most commands need no place in the queue.
+    if (linkQueue.queue.size === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
     linkQueue.queue.set(key.commandId, key);
     this.pump(linkQueue);
   }
@@ -98,15 +100,17 @@ export class Dispatcher {
     if (!linkQueue.open) return;
     if (linkQueue.held) this.#writeHeld(linkQueue, linkQueue.held);
     if (linkQueue.quiet) wakeWaits(linkQueue);
-    if (linkQueue.quiet || linkQueue.retriedDispatches > 0 || linkQueue.queue.size === 0) return;
-    for (let next = linkQueue.queue.first(); next; next = linkQueue.queue.first()) {
-      const [commandId, key] = next;
-      if (linkQueue.window.size >= IN_FLIGHT || isHolding(linkQueue)) return;
-      if (linkQueue.link.backlog() >= BACK_PRESSURE_BYTES) return;
+    while (linkQueue.queue.size > 0 && mayDispatch(linkQueue)) {
+      const [commandId, key] = linkQueue.queue.first() ?? [];
+      if (commandId === undefined || key === undefined) return;
       linkQueue.queue.delete(commandId);
-      linkQueue.window.add(commandId);
-      this.#dispatch(linkQueue, key);
+      this.#begin(linkQueue, key);
     }
+  }
+
+  #begin(linkQueue: LinkQueue, key: CommandKey): void {
+    linkQueue.window.add(key.commandId);
+    this.#dispatch(linkQueue, key);
   }
 
   /** Asks the client to stop a command. The cancel of a held command is sent after the command itself. */
@@ -131,9 +135,7 @@ export class Dispatcher {
 
   /** Links with commands queued. */
   get draining(): number {
-    return Iterator.from(this.#linkQueues.values())
-      .filter(({ queue }) => queue.size > 0)
-      .toArray().length;
+    return [...this.#linkQueues.values()].filter(({ queue }) => queue.size > 0).length;
   }
 
   /**

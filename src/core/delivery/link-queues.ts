@@ -2,7 +2,7 @@
 import { ByClient } from '../by-client.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { LazyMap, LazySet } from '../lazy.ts';
-import { LEAVING_LINKS } from '../limits.ts';
+import { BACK_PRESSURE_BYTES, IN_FLIGHT, LEAVING_LINKS } from '../limits.ts';
 import type { Binding, DispatchResult } from './commands.ts';
 import type { ClientLink } from './link.ts';
 
@@ -68,6 +68,13 @@ export function isBusy({ quiet, queue, window }: LinkQueue): boolean {
 
 export function isHolding({ held }: LinkQueue): boolean {
   return held !== null && held.size > 0;
+}
+
+/** Whether one more dispatch may begin on this link now. Asks for the backlog last, because the link notes that. */
+export function mayDispatch(linkQueue: LinkQueue): boolean {
+  const { open, quiet, retriedDispatches, window, link } = linkQueue;
+  if (!open || quiet || retriedDispatches > 0 || window.size >= IN_FLIGHT || isHolding(linkQueue)) return false;
+  return link.backlog() < BACK_PRESSURE_BYTES;
 }
 
 /** Whether the store has answered every dispatch that was begun. */

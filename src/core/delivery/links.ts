@@ -130,7 +130,8 @@ class Session implements LinkSession {
     const { acts, retryQueue, dispatcher } = this.#parts;
     const { instanceId } = this.#linkQueue.binding;
     const key = this.#keyOf(commandId);
-    const run = (): MaybePromise<FinishResult> => acts.finish(key, { ...end, instanceId });
+    const { kind, payload, error, refused } = end;
+    const run = (): MaybePromise<FinishResult> => acts.finish(key, { instanceId, kind, payload, error, refused });
     return thenDo(orRetry(retryQueue, key, { end, run }), (finished) => {
       dispatcher.free(key);
       return finished;

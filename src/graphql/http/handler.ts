@@ -8,7 +8,7 @@ import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import { requireAnonymousQuery } from '../execution/limits-anonymous.ts';
 import { createContext } from '../schema/context.ts';
-import { createExecutor, type MakeContext } from '../execution/executor.ts';
+import { createExecutor, type Executor, type MakeContext } from '../execution/executor.ts';
 import { createFastPath, type FastPath } from './fast-path.ts';
 import { createGraphiqlPage, wantsPage } from './graphiql.ts';
 import type { Introspection } from '../execution/limits.ts';
@@ -18,6 +18,7 @@ import { HangUpSignal } from '../../web/hang-up.ts';
 import type { SseStreams } from '../../web/sse-streams.ts';
 import {
   acceptedTypes,
+  acceptsJson,
   pathOf,
   readParams,
   requireAnswerType,
@@ -81,13 +82,14 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
   const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
+  const asStream = createStreamChoice(server, executor);
   return {
     handle(req, res, exchange) {
       try {
         if (quick(req, res, exchange)) return;
         if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
-        if (pathOf(req) !== GRAPHQL_PATH || wantsStream(req)) return toStream(req, res, { exchange, sse });
+        if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) return toStream(req, res, { exchange, sse });
         query(req, res, exchange);
       } catch (error) {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
@@ -153,9 +155,24 @@ function toStream(
   throw new CallboardError('not_found', 'There is no such path.');
 }
 
-/** A client that wants an event stream accepts `text/event-stream` only, or lists it first. */
-function wantsStream(req: IncomingMessage): boolean {
-  return (req.method === 'GET' || req.method === 'POST') && acceptedTypes(req)[0] === 'text/event-stream';
+/**
+ * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first. If
+ * it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
+ */
+function createStreamChoice(server: GraphqlServer, executor: Executor) {
+  const isSubscription = (req: IncomingMessage, { requester, body }: GraphqlExchange): boolean => {
+    // Documents of requests without a token are not validated; a subscription is refused in either form.
+    if (!requester) return false;
+    const params = readParams(req, body);
+    const document = server.read(params);
+    if (!('kind' in document)) return false;
+    return executor.kindOf({ document, operationName: params.operationName }) === 'subscription';
+  };
+  return (req: IncomingMessage, exchange: GraphqlExchange): boolean => {
+    if (req.method !== 'GET' && req.method !== 'POST') return false;
+    if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
+    return !acceptsJson(req) || isSubscription(req, exchange);
+  };
 }
 
 /** A page of another origin can make a browser send a plain GET, but not one with these headers. */

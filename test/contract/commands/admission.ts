@@ -3,7 +3,7 @@ import { toJson } from '../../../src/core/json.ts';
 import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** What admission answers, writes and reserves. */
+/** Part of the contract of CommandStore: what admission answers, writes and reserves. */
 export function admissions(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('admission', () => {

@@ -3,7 +3,7 @@ import { toJson } from '../../../src/core/json.ts';
 import { BOUND, keyFor, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** A command is dispatched once, to the link that is bound. */
+/** Part of the contract of CommandStore: a command is dispatched once, to the bound link. */
 export function dispatch(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('dispatch', () => {

@@ -3,7 +3,7 @@ import { toJson } from '../../../src/core/json.ts';
 import { dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** The first end counts; later ends are evidence. */
+/** Part of the contract of CommandStore: the first end counts; later ends are evidence. */
 export function ends(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('ends', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ALICE, BOUND, dispatched, keyFor, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** What happens to commands of a client whose link comes, goes or moves. */
+/** Part of the contract of CommandStore: commands of a client whose link opens, closes or moves. */
 export function rebinding(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('rebinding', () => {

@@ -3,7 +3,7 @@ import { toJson } from '../../../src/core/json.ts';
 import { dispatched, keyFor, kinds, openNode, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Acknowledgements and progress of the bound instance. */
+/** Part of the contract of CommandStore: acknowledgements and progress of the bound instance. */
 export function reports(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('reports', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
 import { commandActs } from './acts.ts';
 
-/** Cancellation, expiry and giving up. */
+/** Part of the contract of CommandStore: cancellation, expiry and giving up. */
 export function settling(bench: () => Bench): void {
   const { admit, bind } = commandActs(bench);
   describe('settling', () => {

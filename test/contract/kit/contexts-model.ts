@@ -97,7 +97,9 @@ export const contextActs: fc.Arbitrary<Act> = fc.oneof(
 
 type Seen = { contexts: ExecutionContext[]; windows: BrowserWindow[]; reportsContexts: boolean };
 
-/** Plain lists by client that do everything by looking at all of them; after each act, the store must agree with them. */
+/**
+ * Plain lists by client that answer everything by scanning all of them. After each act, the store must agree with them.
+ */
 export class ContextModel {
   readonly #bench: Bench;
   readonly #seen = new Map<string, Seen>();

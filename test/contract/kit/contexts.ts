@@ -69,7 +69,7 @@ export function report(contexts: ContextReport['contexts'], windows: ContextRepo
   return { contexts, windows };
 }
 
-/** `user/client/context` of the first thousand. */
+/** `user/client/context` of the first thousand rows. */
 export async function contextIds({ backend }: Bench, over: Partial<ContextFilter> = {}): Promise<string[]> {
   const { rows } = await backend.contexts.list({ ...ANY_CONTEXT, ...over }, { first: 1000, after: null });
   return rows.map(({ row }) => `${row.userId}/${row.clientId}/${row.contextId}`);

@@ -18,7 +18,7 @@ export type GraphqlServer = AsyncDisposable & {
   readonly wires: Feeds;
   readonly lines: LogLine[];
   readonly counts: ReadonlyMap<string, number>;
-  /** Closes the door alone; the server goes on. */
+  /** Shuts down the GraphQL handler only; the server continues. */
   closeDoor(): Promise<void>;
   /** Posts a query; `who` is a name of `principals`. */
   ask(query: string, options?: Ask): Promise<Answer>;
@@ -37,7 +37,7 @@ export type Answer = {
   readonly headers: Headers;
 };
 
-/** Tokens of the test front: the name is the token. */
+/** The tokens of the test server: the name is the token. */
 export function principals(): Map<string, Principal> {
   return new Map<string, Principal>([
     ['admin', admin],
@@ -106,7 +106,7 @@ async function ask(url: string, query: string, { requester = 'alice', variables,
 
 type Front = { readonly door: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
 
-/** What the HTTP front promises the door: who asks, and a parsed body of a right content type. */
+/** What the HTTP layer guarantees to the handler: the requester, and a parsed body with a correct content type. */
 async function front(req: IncomingMessage, res: ServerResponse, { door, known }: Front): Promise<void> {
   try {
     const token = req.headers.authorization?.replace(/^Bearer /, '');

@@ -94,6 +94,6 @@ acts['commands-admit'] = function(a)
     lib.waiters_add(rec, wait.rpcId, wait.node, wait.waitFor, wait.withinMs)
   end
   -- Of a link that is still coming up the next part says so, in the order admitted.
-  if binding and not binding.moved then lib.commands_post(rec, binding.nodeId, 'command') end
+  if binding and not binding.moved then lib.commands_offer(rec, binding.nodeId, given(a[6])) end
   return { 'admitted', lib.commands_text(rec) }
 end

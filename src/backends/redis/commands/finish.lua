@@ -13,11 +13,21 @@ lib.commands_sightings = function(rec)
   return rec.sightings and cjson.decode(rec.sightings) or {}
 end
 
+-- As commands-end has it too: ids need no escape.
+lib.commands_sightings_text = function(sightings)
+  local texts = {}
+  for i, sighting in ipairs(sightings) do
+    texts[i] = '{"messageId":"' .. sighting.messageId .. '","firstSeenAt":' .. text(sighting.firstSeenAt) ..
+      ',"lastSeenAt":' .. text(sighting.lastSeenAt) .. ',"count":' .. text(sighting.count) .. '}'
+  end
+  return '[' .. table.concat(texts, ',') .. ']'
+end
+
 lib.commands_see = function(sightings, messageId, most)
   if #sightings < most then
     sightings[#sightings + 1] = { messageId = messageId, firstSeenAt = now, lastSeenAt = now, count = 1 }
   end
-  return cjson.encode(sightings)
+  return lib.commands_sightings_text(sightings)
 end
 
 -- Evidence beside the record: it resolves nothing. The first is kept on the record, each that is new as one history row.
@@ -64,7 +74,7 @@ acts['commands-finish'] = function(a)
   for _, sighting in ipairs(sightings) do
     if sighting.messageId == a[10] then
       sighting.lastSeenAt, sighting.count = now, sighting.count + 1
-      lib.commands_move(rec, { sightings = cjson.encode(sightings) })
+      lib.commands_move(rec, { sightings = lib.commands_sightings_text(sightings) })
       return { 'duplicate', lib.commands_text(rec) }
     end
   end

@@ -93,6 +93,21 @@ lib.commands_count = function(ch, by)
   set(name, 'o', false)
 end
 
+-- Whether a text, or false, begins so.
+lib.commands_starts = function(whole, start)
+  return whole and string.sub(whole, 1, #start) == start
+end
+
+-- Tells a node that a command waits for it, with the whole record, so that the node can say what the record will be (see commands/held.ts).
+lib.commands_offer = function(rec, node, params)
+  lib.nodes_post(node, 'command', {
+    state = lib.commands_state(rec), asked = rec.asked, waits = rec.waits or nil,
+    params = params and #params <= lib.commands_carried and params or nil,
+  })
+end
+-- Params of more bytes are read by who dispatches.
+lib.commands_carried = 4096
+
 -- What the mailbox of a node is told of a command.
 lib.commands_post = function(rec, node, kind, reason)
   local fields = { userId = rec.userId, clientId = rec.clientId, commandId = rec.commandId, reason = reason }
@@ -128,7 +143,8 @@ lib.commands_leave = function(rec)
   end)
 end
 
--- Ends a command: result, record, reservation, replies. The only place where one becomes terminal.
+-- Ends a command: result, record, reservation, replies. With commands-end, which is told the record, the only place where one becomes
+-- terminal.
 lib.commands_conclude = function(rec, changes, result)
   local kept = lib.commands_settings.terminalMs
   changes.stage = 'terminal'
@@ -167,13 +183,13 @@ end
 lib.commands_link = function(ch)
   local bound = get(key('client', ch), 'b')[1]
   if not bound then return nil end
-  local nodeId, instanceId, epoch, upTo, moved = string.match(bound, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z$')
+  local nodeId, epoch, instanceId, upTo, moved = string.match(bound, '^(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z(%Z*)%z$')
   return { nodeId = nodeId, instanceId = instanceId, epoch = epoch, upTo = given(upTo), moved = given(moved) }
 end
 
 lib.commands_bind_to = function(ch, link)
   local nul = '\0'
-  local bound = link.nodeId .. nul .. link.instanceId .. nul .. link.epoch .. nul .. (link.upTo or '') .. nul .. (link.moved or '') .. nul
+  local bound = link.nodeId .. nul .. link.epoch .. nul .. link.instanceId .. nul .. (link.upTo or '') .. nul .. (link.moved or '') .. nul
   set(key('client', ch), 'b', bound)
 end
 

@@ -41,7 +41,7 @@ lib.commands_queue = function(rec, nodeId, instanceId)
     queuedAt = before or text(now),
   })
   put(key('due'), rec.deadline, rec.name)
-  lib.commands_post(rec, nodeId, 'command')
+  lib.commands_offer(rec, nodeId)
   return before and true or false
 end
 
@@ -66,7 +66,7 @@ lib.commands_queue_part = function(a, link)
   local upTo, requeued = tonumber(link.upTo), 0
   for _, one in ipairs(part) do
     local rec = lib.commands_live(a[1], one.id)
-    if one.place > upTo then lib.commands_post(rec, a[2], 'command')
+    if one.place > upTo then lib.commands_offer(rec, a[2])
     elseif lib.commands_queue(rec, a[2], a[3]) then requeued = requeued + 1 end
   end
   link.moved = not last and text(part[#part].place)

@@ -14,17 +14,59 @@ import { type Fields } from '../replies.ts';
 import type { Reply } from '../types.ts';
 
 /** What of a record changes: its state, in the order of its text (see commands/lib-record.lua). */
-const STATE = [
-  ...['rev', 'admittedAt', 'place', 'version', 'stage', 'lastProvenStage', 'outcome', 'execution', 'terminalAt'],
-  ...['attempts', 'lateResults', 'connectDeadline', 'deadline', 'expectedInstanceId', 'nodeId', 'queuedOn'],
-  ...['recoveredFromNodeId', 'queuedAt', 'boundInstanceId', 'dispatchedAt', 'markedBy', 'acknowledgedAt', 'reason'],
-  ...['error', 'cancelRequestedAt', 'forgetAt', 'sightings', 'firstLate', 'resultIn', 'progressRows', 'progressRowAt'],
-];
+export const STATE = [
+  'rev',
+  'admittedAt',
+  'place',
+  'version',
+  'stage',
+  'lastProvenStage',
+  'outcome',
+  'execution',
+  'terminalAt',
+  'attempts',
+  'lateResults',
+  'connectDeadline',
+  'deadline',
+  'expectedInstanceId',
+  'nodeId',
+  'queuedOn',
+  'recoveredFromNodeId',
+  'queuedAt',
+  'boundInstanceId',
+  'dispatchedAt',
+  'markedBy',
+  'acknowledgedAt',
+  'reason',
+  'error',
+  'cancelRequestedAt',
+  'forgetAt',
+  'sightings',
+  'firstLate',
+  'resultIn',
+  'progressRows',
+  'progressRowAt',
+] as const;
 /** What was asked for: it follows. */
-const ASKED = [
-  ...['ch', 'uh', 'sh', 'sth', 'userId', 'clientId', 'commandId', 'action', 'digest', 'scopeId'],
-  ...['namedInstanceId', 'traceId', 'parentSpanId', 'callerKind', 'callerName', 'traceFlags', 'traceState'],
-];
+export const ASKED = [
+  'ch',
+  'uh',
+  'sh',
+  'sth',
+  'userId',
+  'clientId',
+  'commandId',
+  'action',
+  'digest',
+  'scopeId',
+  'namedInstanceId',
+  'traceId',
+  'parentSpanId',
+  'callerKind',
+  'callerName',
+  'traceFlags',
+  'traceState',
+] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...ASKED].map((name, at) => [name, at]));
 
 type Values = Readonly<Record<string, string | null | undefined>>;
