@@ -116,16 +116,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-<<<<<<< HEAD
-const DRAINING = turned('draining', 'This node takes no new links.');
-const FULL = { ...turned('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
-const OTHER_PROTOCOL = turned('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
-=======
 const DRAINING = upgradeRefusal('draining', 'This node takes no new links.');
 const FULL = { ...upgradeRefusal('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
-const FOREIGN = upgradeRefusal('forbidden', 'Pages of this origin are not allowed to connect.');
 const OTHER_PROTOCOL = upgradeRefusal('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
->>>>>>> main
 
 /** The answer to a handshake that `ws` rejects. */
 function badHandshake(error: Error, { method }: IncomingMessage): UpgradeRefusal {
@@ -138,12 +131,7 @@ function upgradeRefusal(code: Code, detail: string): UpgradeRefusal {
   return { code, detail, status: statusOf(code) };
 }
 
-<<<<<<< HEAD
-function turnedAway(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
-  if (!originAllowed(request, rule)) return turned('forbidden', foreignOrigin(request, rule));
-=======
 function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
-  if (!originAllowed(request, rule)) return FOREIGN;
->>>>>>> main
+  if (!originAllowed(request, rule)) return upgradeRefusal('forbidden', foreignOrigin(request, rule));
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }
