@@ -9,7 +9,7 @@ import type { DownHeader } from '../protocol/frames.ts';
 import { writeHeader } from '../protocol/write.ts';
 import { byeFor } from './close.ts';
 import { FrameBuffer, type TurnEnd } from './frame-buffer.ts';
-import { refusedFrame, type About, type Refusal } from './refusal.ts';
+import { refusedFrame, type OffendingFrame, type Refusal } from './refusal.ts';
 import type { LinkSocket } from './socket.ts';
 
 export type FrameWriterOptions = {
@@ -63,7 +63,7 @@ export class FrameWriter {
     if (this.#buffer.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
   }
 
-  refuse(refusal: Refusal, about: About): void {
+  refuse(refusal: Refusal, about: OffendingFrame): void {
     if (!this.#open) return;
     this.#metrics.count('frames_refused', refusal.code);
     this.send(refusedFrame(refusal, about));

@@ -1,6 +1,6 @@
 /** The frames of PROTOCOL.md: `UP` has those that clients and callers send, `DOWN` has those that the relay sends. */
 import { parseInvoke, parseReport } from './fast-frames.ts';
-import { faultIn, membersOf, type Fields, type Member, type Table } from './fields.ts';
+import { faultIn, membersOf, type FieldsOf, type FieldRule, type Table } from './fields.ts';
 import { faultOf, splitFrame, type FrameFault, type RawFrame } from './frame.ts';
 
 /** Client or caller to relay. Only the frames in WITH_PAYLOAD may have a payload, the frame's second part. */
@@ -163,14 +163,14 @@ const DOWN_FORMS = formsOf(DOWN);
 export type UpType = keyof typeof UP;
 export type DownType = keyof typeof DOWN;
 type FrameOf<T extends Record<string, Table>> = {
-  [K in keyof T & string]: { readonly type: K; readonly payload: string | null } & Fields<T[K]>;
+  [K in keyof T & string]: { readonly type: K; readonly payload: string | null } & FieldsOf<T[K]>;
 }[keyof T & string];
 
 export type UpFrame = FrameOf<typeof UP>;
 export type DownFrame = FrameOf<typeof DOWN>;
 /** A header to send: a frame without its payload. */
-export type UpHeader = { [K in UpType]: { readonly type: K } & Fields<(typeof UP)[K]> }[UpType];
-export type DownHeader = { [K in DownType]: { readonly type: K } & Fields<(typeof DOWN)[K]> }[DownType];
+export type UpHeader = { [K in UpType]: { readonly type: K } & FieldsOf<(typeof UP)[K]> }[UpType];
+export type DownHeader = { [K in DownType]: { readonly type: K } & FieldsOf<(typeof DOWN)[K]> }[DownType];
 
 /** Returns a frame or a fault; never throws. The payload is not checked to be JSON: the code that uses it does that. */
 export function parseUp(text: string): UpFrame | FrameFault {
@@ -186,7 +186,7 @@ export function isFault(frame: UpFrame | DownFrame | FrameFault): frame is Frame
   return 'fault' in frame;
 }
 
-type Form = { readonly members: readonly Member[]; readonly takesPayload: boolean };
+type Form = { readonly members: readonly FieldRule[]; readonly takesPayload: boolean };
 type Forms = ReadonlyMap<string, Form>;
 
 function formsOf(tables: Readonly<Record<string, Table>>): Forms {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SparseQueue } from '../../src/backends/memory/list-sparse.ts';
 
-it('gives the oldest item that is left, whichever ones went before it', () => {
+it('returns the oldest remaining item, whichever items were removed before it', () => {
   const act = fc.oneof(fc.constant('push' as const), fc.constant('first' as const), fc.nat(200));
   fc.assert(
     fc.property(fc.array(act, { maxLength: 300, size: 'max' }), (acts) => {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeFrames } from '../../src/gateway/encode.ts';
 
-/** The messages in the bytes, by the letter of RFC 6455. */
+/** Parses the bytes into messages, strictly by RFC 6455. */
 function read(bytes: Buffer): string[] {
   const texts: string[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -27,12 +27,12 @@ function encode(texts: readonly string[]): Buffer {
 
 const LENGTHS = [0, 1, 125, 126, 127, 65_535, 65_536, 70_000];
 
-test('texts of every form of length are read back in order, each as a message', () => {
+test('texts of every length form are read back in order, each as a message', () => {
   const texts = LENGTHS.map((length) => 'x'.repeat(length));
   expect(read(encode(texts))).toEqual(texts);
 });
 
-test('lengths count bytes, and half a character is written as none is', () => {
+test('lengths count bytes, and a lone surrogate is written as the replacement character', () => {
   const texts = ['é'.repeat(63), '\u{1f600}'.repeat(32), '語'.repeat(22_000), `a${'\ud800'}b`];
   expect(read(encode(texts))).toEqual([...texts.slice(0, 3), 'a\ufffdb']);
 });

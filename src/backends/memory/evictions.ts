@@ -1,10 +1,10 @@
-import { List, type Place } from './list.ts';
+import { List, type ListItem } from './list.ts';
 
 /**
  * When the newest message that was dropped for lack of room had been retained: of any stream of the user, and of
  * streams that were dropped completely.
  */
-type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: Place<Note> | null };
+type Note = { readonly userId: string; droppedAt: number; wholeStreamAt: number; place: ListItem<Note> | null };
 
 /**
  * Remembers messages that were dropped early, for as long as they would still be shown: an answer that could have

@@ -1,7 +1,7 @@
 import type { Message, NewMessage, StoredPayload } from '../../core/history/message.ts';
 import { utf8Length } from '../../core/json.ts';
 import type { Holdings } from '../../core/shares/shares.ts';
-import type { List, Place } from './list.ts';
+import type { List, ListItem } from './list.ts';
 import type { SparseQueue } from './list-sparse.ts';
 import { packTime, unpackTime } from './list-times.ts';
 import type { SortedMap } from './sorted.ts';
@@ -24,7 +24,7 @@ export type Stream = {
   head: number;
   nextSeq: number;
   evictedAt: number;
-  place: Place<Stream> | null;
+  place: ListItem<Stream> | null;
 };
 
 export type User = {

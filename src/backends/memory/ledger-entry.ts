@@ -6,7 +6,7 @@ import type { Holdings } from '../../core/shares/shares.ts';
 import type { StreamHead, TraceIds } from './history-command-row.ts';
 import { PackedCommand } from './commands-packed.ts';
 import { DueItem } from './due.ts';
-import type { List, Place } from './list.ts';
+import type { List, ListItem } from './list.ts';
 import type { SparseQueue } from './list-sparse.ts';
 
 const NO_WAITERS: readonly WaiterRow[] = [];
@@ -45,8 +45,8 @@ export class Entry extends DueItem {
    */
   waiters = NO_WAITERS;
   /** Its place among the commands that its client waits for or runs, and in its scope; null once it has ended. */
-  place: Place<Entry> | null = null;
-  scopePlace: Place<Entry> | null = null;
+  place: ListItem<Entry> | null = null;
+  scopePlace: ListItem<Entry> | null = null;
   #record: Command | PackedCommand;
 
   constructor({ command, trace, client, params }: NewEntry) {
@@ -115,7 +115,7 @@ export class WaiterRow {
   readonly createdAt: number;
   readonly request: NewWaiter;
   /** Its places in the lists of WaiterIndex; null before it is added. */
-  places: Readonly<Record<'all' | 'user' | 'client', Place<WaiterRow>>> | null = null;
+  places: Readonly<Record<'all' | 'user' | 'client', ListItem<WaiterRow>>> | null = null;
 
   constructor(
     entry: Entry,

@@ -1,5 +1,10 @@
 /** A value's place in a list. Its links belong to the list: use it only as the argument of `remove`. */
-export type Place<T> = { readonly value: T; previous: Place<T> | null; next: Place<T> | null; listed: boolean };
+export type ListItem<T> = {
+  readonly value: T;
+  previous: ListItem<T> | null;
+  next: ListItem<T> | null;
+  listed: boolean;
+};
 
 /**
  * A doubly linked list: append, remove from any place and read either end, each in constant time. (A Map keeps the order
@@ -7,24 +12,24 @@ export type Place<T> = { readonly value: T; previous: Place<T> | null; next: Pla
  * again and again.) While it is being iterated, nothing may be removed.
  */
 export class List<T> {
-  #first: Place<T> | null = null;
-  #last: Place<T> | null = null;
+  #first: ListItem<T> | null = null;
+  #last: ListItem<T> | null = null;
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  get first(): Place<T> | null {
+  get first(): ListItem<T> | null {
     return this.#first;
   }
 
-  get last(): Place<T> | null {
+  get last(): ListItem<T> | null {
     return this.#last;
   }
 
-  push(value: T): Place<T> {
-    const place: Place<T> = { value, previous: this.#last, next: null, listed: true };
+  push(value: T): ListItem<T> {
+    const place: ListItem<T> = { value, previous: this.#last, next: null, listed: true };
     if (this.#last) this.#last.next = place;
     else this.#first = place;
     this.#last = place;
@@ -33,7 +38,7 @@ export class List<T> {
   }
 
   /** Removing twice does nothing. */
-  remove(place: Place<T>): void {
+  remove(place: ListItem<T>): void {
     if (!place.listed) return;
     const { previous, next } = place;
     if (previous) previous.next = next;

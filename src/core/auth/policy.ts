@@ -1,5 +1,6 @@
+/** The port that decides whether an invocation is permitted, and the policy that applies without rules. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
-import type { Caller } from './principal.ts';
+import type { CallingPrincipal } from './principal.ts';
 
 /**
  * The invocation to decide on: this action on a client of this user. `clientType` is null while the client is not
@@ -14,7 +15,7 @@ export type AdmissionScope = { readonly id: string; readonly limit: number };
 
 /** The deployment's policy. Pure: the same arguments give the same result for as long as the node runs. */
 export interface Policy {
-  decide(requester: Caller, deed: InvocationTarget): PolicyDecision;
+  decide(requester: CallingPrincipal, target: InvocationTarget): PolicyDecision;
   /** The admission scope of a user; each user has exactly one. */
   scopeOf(userId: string): AdmissionScope;
 }

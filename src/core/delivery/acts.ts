@@ -24,7 +24,7 @@ export function createActs(deps: Deps, keeper: PayloadStorage): DeliveryActs {
   const { commands, bus } = backend;
   const reports = createStoredReports(deps, keeper);
   const hint = (key: CommandKey, progress: JsonText | null = null): void => {
-    if (bus.hears('command')) bus.publish(`command:${commandKeyText(key)}`, { key, progress });
+    if (bus.hasSubscribers('command')) bus.publish(`command:${commandKeyText(key)}`, { key, progress });
   };
   const ended = (command: Command): void => {
     reports.forget(command);

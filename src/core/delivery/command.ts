@@ -1,3 +1,4 @@
+/** A command: its row, its stages, its outcome, and what is left of it after its end. */
 import type { CommandKey } from '../ids.ts';
 import type { Code } from '../errors.ts';
 import type { TerminalError } from '../history/message.ts';

@@ -1,3 +1,4 @@
+/** Matches replies to the callers that wait on this node. */
 import { ChurnMap } from '../churn.ts';
 import type { Command } from '../delivery/command.ts';
 import type { Reply, WaitFor } from '../delivery/waiter.ts';

@@ -1,3 +1,4 @@
+/** The calls on an admitted command: await and cancel. */
 import { subjectOf, type Principal } from '../auth/principal.ts';
 import type { AwaitRequest, CancelReceipt, Invocation, Requester } from '../core.ts';
 import { isTerminal } from '../delivery/command.ts';

@@ -1,4 +1,4 @@
-import { requireScope, type Caller } from '../auth/principal.ts';
+import { requireScope, type CallingPrincipal } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
 import type { CommandCaller } from '../delivery/command.ts';
@@ -34,7 +34,7 @@ export function invoke(parts: InvokeParts, requester: Requester, request: Invoke
 
 export type CheckedCall = {
   /** The principal that the policy is evaluated for. */
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   /** Who is recorded as the command's caller; by default the principal. */
   readonly recordedAs?: CommandCaller;
   readonly userId: string;
@@ -57,16 +57,15 @@ export function invokeChecked(
   });
 }
 
-type Asked = { readonly caller: Caller; readonly key: CommandKey; readonly checked: CheckedInvoke };
+type PreflightParts = { readonly caller: CallingPrincipal; readonly key: CommandKey; readonly checked: CheckedInvoke };
 type Refusal = Extract<Invocation, { kind: 'refused' }>;
 
 /**
  * The checks that come before admission. A known command id passes the checks of the target, because its outcome is
  * replayed.
  */
-function preflight(parts: InvokeParts, asked: Asked): MaybePromise<Refusal | null> {
+function preflight(parts: InvokeParts, { caller, key, checked }: PreflightParts): MaybePromise<Refusal | null> {
   const { deps } = parts;
-  const { caller, key, checked } = asked;
   return thenDo(deps.backend.connections.get([key]), (found) => {
     const connection = found[0] ?? null;
     const live = isLive(connection, deps.clock.now()) ? connection : null;
@@ -90,7 +89,7 @@ function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live:
 }
 
 type Admission = {
-  readonly caller: Caller;
+  readonly caller: CallingPrincipal;
   readonly recordedAs: CommandCaller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
@@ -200,10 +199,10 @@ function keepParams(
   );
 }
 
-const CALLERS = new WeakMap<Caller, CommandCaller>();
+const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
 /** One object for each principal, since ended commands keep it. */
-function callerOf(caller: Caller): CommandCaller {
+function callerOf(caller: CallingPrincipal): CommandCaller {
   const known = CALLERS.get(caller);
   if (known) return known;
   const made: CommandCaller = { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };

@@ -1,3 +1,4 @@
+/** Checks an invocation's inputs, and computes its digest. */
 import type { InvokeRequest } from '../core.ts';
 import type { Crypto } from '../crypto.ts';
 import { NO_DIGEST } from '../delivery/command.ts';
@@ -108,9 +109,9 @@ function digestedText(
   { action, params, namedInstanceId }: Pick<CheckedInvoke, 'action' | 'params' | 'namedInstanceId'>,
   site: SitePart | null,
 ): string {
-  const said = params === null ? '{}' : longerThan(params, DIGEST_BYTES) ? params : canonicalText(params);
+  const canonicalParams = params === null ? '{}' : longerThan(params, DIGEST_BYTES) ? params : canonicalText(params);
   const rest = [action, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : [])];
-  return `${JSON.stringify(rest)}${said}`;
+  return `${JSON.stringify(rest)}${canonicalParams}`;
 }
 
 /**

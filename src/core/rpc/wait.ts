@@ -1,3 +1,4 @@
+/** One caller's wait on a command, from the admission to the answer. */
 import type { Cancel } from '../clock.ts';
 import type { HangUp, Invocation, OnStage } from '../core.ts';
 import type { DeliveryActs } from '../delivery/acts.ts';
@@ -54,7 +55,7 @@ export class Wait implements Waiting {
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
-  #stopTelling: Cancel | null = null;
+  #stopStages: Cancel | null = null;
 
   /** Registers the wait, so that no reply can come too early. The caller of this must have checked that there is room. */
   constructor(parts: WaitParts, { waitFor, withinMs, holdings, caller }: NewWait) {
@@ -108,7 +109,7 @@ export class Wait implements Waiting {
       this.#cancelBudget = clock.after(this.withinMs, this.#leave);
     }
     onAdmitted?.(command);
-    if (onStage) this.#stopTelling = notifyStages(this.#parts.deps, command, onStage);
+    if (onStage) this.#stopStages = notifyStages(this.#parts.deps, command, onStage);
     signal?.addEventListener('abort', this.#leave, ONCE);
   }
 
@@ -143,7 +144,7 @@ export class Wait implements Waiting {
     this.#cancelDeadline?.();
     this.#cancelConnect?.();
     this.#cancelBudget?.();
-    this.#stopTelling?.();
+    this.#stopStages?.();
     this.#caller.signal?.removeEventListener('abort', this.#leave);
     return resolve;
   }
