@@ -1,56 +1,57 @@
 import { describe, expect, it } from 'vitest';
 import { findCycle, importsOf, listSource, readSource, type SourceFile } from './architecture/imports.ts';
 import { ROOMS, refusalOf, refusals, roomOf, strangeName } from './architecture/rules.ts';
+import { SHARED_NAMES, sharedTypeNames } from './architecture/type-names.ts';
 
 const LINES_MAX = 250;
 const files = readSource();
 const inRing = (ring: string): readonly SourceFile[] => files.filter(({ path }) => path.startsWith(ring));
 
-describe('the house', () => {
-  it('is read whole', () => {
+describe('the sources', () => {
+  it('are all read', () => {
     expect(files.length).toBeGreaterThan(50);
     expect(files.find(({ path }) => path === 'callboard.ts')?.own).toContain('core/create.ts');
   });
 
-  it('has arrows between rings and rooms that point one way only', () => {
+  it('have arrows between rings and rooms that point one way only', () => {
     expect(refusals(files)).toEqual([]);
   });
 
-  it('has no cycle of files', () => {
+  it('have no cycle of files', () => {
     expect(findCycle(files)?.join(' -> ') ?? null).toBeNull();
   });
 
-  it('imports only files that exist', () => {
+  it('import only files that exist', () => {
     const known = new Set(listSource());
     const missing = files.flatMap(({ path, own }) => own.filter((to) => !known.has(to)).map((to) => `${path}: ${to}`));
     expect(missing).toEqual([]);
   });
 
-  it('keeps core and protocol free of packages and of Node', () => {
+  it('keep core and protocol free of packages and of Node', () => {
     const foreign = [...inRing('core/'), ...inRing('protocol/')].flatMap(({ path, foreign: names }) =>
       names.map((name) => `${path}: ${name}`),
     );
     expect(foreign).toEqual([]);
   });
 
-  it('keeps Redis out of everything but its own backend', () => {
+  it('keep Redis out of everything but its own backend', () => {
     const users = files.filter(({ foreign }) => foreign.includes('ioredis')).map(({ path }) => path);
     expect(users.filter((path) => !path.startsWith('backends/redis/'))).toEqual([]);
   });
 
-  it('reads the environment and the command line in bin.ts alone', () => {
+  it('read the environment and the command line in bin.ts alone', () => {
     const readers = files
       .filter(({ text }) => /\bprocess\s*\.\s*(env|argv)\b|NODE_ENV/.test(text))
       .map(({ path }) => path);
     expect(readers.filter((path) => path !== 'bin.ts')).toEqual([]);
   });
 
-  it('never writes to the console', () => {
+  it('never write to the console', () => {
     const writers = files.filter(({ text }) => /\bconsole\s*\.\s*(log|info|warn|error|debug|trace)\b/.test(text));
     expect(writers.map(({ path }) => path)).toEqual([]);
   });
 
-  it(`has no file longer than ${LINES_MAX} lines`, () => {
+  it(`have no file longer than ${LINES_MAX} lines`, () => {
     const long = files
       .filter(({ path }) => !path.startsWith('generated/'))
       .map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }))
@@ -58,7 +59,7 @@ describe('the house', () => {
     expect(long).toEqual([]);
   });
 
-  it('exports by name only', () => {
+  it('export by name only', () => {
     const defaults = files.filter(
       ({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text),
     );
@@ -66,10 +67,30 @@ describe('the house', () => {
   });
 });
 
+describe('the exported types of src', () => {
+  it('have names of their own, but for those listed with a reason', () => {
+    const shared = [...sharedTypeNames(files)].filter(([name]) => !Object.hasOwn(SHARED_NAMES, name));
+    expect(shared.map(([name, paths]) => `${name}: ${paths.join(', ')}`)).toEqual([]);
+  });
+
+  it('are listed only while two files export the name', () => {
+    const shared = sharedTypeNames(files);
+    expect(Object.keys(SHARED_NAMES).filter((name) => !shared.has(name))).toEqual([]);
+  });
+
+  it('are found in every form', () => {
+    const file = (path: string, text: string): SourceFile => ({ path, text, own: [], foreign: [] });
+    const text = ['type A = 1;', 'interface B {}', 'class C {}', 'abstract class D {}'].map((line) => `export ${line}`);
+    const found = sharedTypeNames([file('x.ts', text.join('\n')), file('y.ts', text.reverse().join('\n'))]);
+    expect([...found.keys()].sort()).toEqual(['A', 'B', 'C', 'D']);
+    expect(sharedTypeNames([file('x.ts', 'type A = 1;'), file('y.ts', 'export type A = 1;')]).size).toBe(0);
+  });
+});
+
 describe('the programs in faults', () => {
   const programs = readSource('faults');
 
-  it('are read, and reach each other, the sources and the kits of tests alone', () => {
+  it('are all read, and import only each other, the sources and the test kits', () => {
     expect(programs.length).toBeGreaterThan(20);
     const strange = programs.flatMap(({ path, own }) =>
       own.filter((to) => !/^(\.\.\/(src|test)\/|[a-z]+\/)/.test(to)).map((to) => `${path}: ${to}`),
@@ -85,6 +106,23 @@ describe('the programs in faults', () => {
   it(`are in files of at most ${LINES_MAX} lines, without cycles`, () => {
     const long = programs.filter(({ text }) => text.trimEnd().split('\n').length > LINES_MAX).map(({ path }) => path);
     expect([long, findCycle(programs)]).toEqual([[], null]);
+  });
+});
+
+describe('the tests', () => {
+  const tests = readSource('test');
+
+  it('keep their helper files in a kit folder', () => {
+    const besides = ['run.ts', 'topologies.ts', 'architecture/', 'contract/'];
+    const strange = tests
+      .map(({ path }) => path)
+      .filter((path) => !path.endsWith('.test.ts') && !/(^|\/)kit\//.test(path))
+      .filter((path) => !besides.some((prefix) => path.startsWith(prefix)));
+    expect(strange).toEqual([]);
+  });
+
+  it('import each other without cycles', () => {
+    expect(findCycle(tests)?.join(' -> ') ?? null).toBeNull();
   });
 });
 

@@ -1,3 +1,4 @@
+/** CallboardError, the only error that core throws on purpose, and helpers that throw it. */
 import { statusOf, type Code } from '../protocol/codes.ts';
 
 export { CODES, isCode, type Code } from '../protocol/codes.ts';
@@ -14,6 +15,8 @@ export type ErrorDetails = {
   readonly command?: { readonly userId: string; readonly clientId: string; readonly commandId: string };
   /** The share that the user has used up (`share_exceeded`), or the share whose total is used up (`store_full`). */
   readonly share?: string;
+  /** What an operator must mend before the node is ready. Names only, never a value. */
+  readonly reason?: string;
   /** The HTTP status if it differs from the code's own (`invalid_user` of a token: 401). */
   readonly status?: number;
   /** Why a token or a ticket was refused. For the log and the metrics; never sent to the requester. */
@@ -38,6 +41,7 @@ export type TokenFault =
   | 'audience'
   | 'claims'
   | 'subject'
+  | 'email_unverified'
   | 'grant'
   | 'ticket';
 
@@ -71,11 +75,20 @@ export function fail(code: Code, message: string, details?: ErrorDetails): never
  * which it is.
  */
 export function notFound(): never {
-  throw new CallboardError('not_found', 'There is no such thing, or it is not yours.');
+  throw notFoundError();
+}
+
+export function notFoundError(): CallboardError {
+  return new CallboardError('not_found', 'There is no such thing, or it is not yours.');
 }
 
 export function invalid(parameter: string, detail: string): never {
   throw new CallboardError('invalid_argument', `${parameter}: ${detail}`, { errors: [{ parameter, detail }] });
+}
+
+/** The message of every error with the code `internal` that a requester sees. `id` is also in the log, with the cause. */
+export function internalMessage(id: string): string {
+  return `The relay failed; its log has the cause under the id ${id}.`;
 }
 
 /** Whether the store did not answer, so that the operation can be retried. */

@@ -1,10 +1,11 @@
+/** Finds and starts a headless Chromium for the demo's web page. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, constants, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Writable } from 'node:stream';
-import type { Run } from './keeper.ts';
+import type { SupervisedRun } from './keeper.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'microsoft-edge'];
 const PLACES = [
@@ -29,7 +30,7 @@ const ARGS = [
   // The browser ends when this pipe closes, so it cannot outlive the demo, even after a crash.
   '--remote-debugging-pipe',
 ];
-const LEAVE_MS = 3_000;
+const EXIT_MS = 3_000;
 
 /** The first Chromium on the path or in the usual folders; null when there is none. */
 export function findBrowser(path: string | undefined): string | null {
@@ -39,7 +40,7 @@ export function findBrowser(path: string | undefined): string | null {
 }
 
 /** Opens a page in a headless browser with a temporary profile, which is removed when the browser ends. */
-export function startBrowser(program: string, url: string): Run {
+export function startBrowser(program: string, url: string): SupervisedRun {
   const profile = mkdtempSync(join(tmpdir(), 'callboard-demo-'));
   const args = [...ARGS, `--user-data-dir=${profile}`, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), url];
   // A process group of its own: Ctrl-C reaches only the demo, which then ends the browser.
@@ -56,7 +57,7 @@ export function startBrowser(program: string, url: string): Run {
 async function endBrowser(child: ChildProcess, ended: Promise<void>): Promise<void> {
   const [, , , commands] = child.stdio;
   if (commands instanceof Writable) commands.write('{"id":1,"method":"Browser.close"}\0');
-  const timer = setTimeout(() => child.kill('SIGKILL'), LEAVE_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
   await ended;
   clearTimeout(timer);
 }

@@ -25,19 +25,28 @@ export type RequestInfo = {
   readonly address: string;
 };
 
+/**
+ * Reads the request target. Leaves it in `request.url` in origin form and without the base path, which is handled here
+ * and nowhere else: handlers and routes know the paths below it.
+ */
 export function requestInfoOf(
   request: IncomingMessage,
   response: ServerResponse,
   options: RequestInfoOptions,
 ): RequestInfo {
-  const target = targetOf(request.url ?? '');
+  const { url = '' } = request;
+  const target = targetOf(url);
+  const path = target === null ? null : below(options.basePath, target.path);
+  const query = target?.query ?? '';
+  const asWritten = options.basePath === '' && url.startsWith('/');
+  if (path !== null && !asWritten) request.url = query === '' ? path : `${path}?${query}`;
   return {
     request,
     response,
     id: options.id,
     method: request.method ?? 'GET',
-    path: target === null ? null : below(options.basePath, target.path),
-    query: target?.query ?? '',
+    path,
+    query,
     address: addressOf(request, options.trustProxy),
   };
 }
@@ -50,13 +59,14 @@ export function pathOf(request: IncomingMessage, basePath: string): string | nul
 
 /** Parses the request target: the origin form, and the absolute form that proxies may send. */
 function targetOf(url: string): { readonly path: string; readonly query: string } | null {
-  const text = url.startsWith('/') ? url : absolute(url);
+  const text = originForm(url);
   if (text === null) return null;
   const cut = text.indexOf('?');
   return cut < 0 ? { path: text, query: '' } : { path: text.slice(0, cut), query: text.slice(cut + 1) };
 }
 
-function absolute(url: string): string | null {
+function originForm(url: string): string | null {
+  if (url.startsWith('/')) return url;
   const parsed = /^https?:\/\//i.test(url) ? URL.parse(url) : null;
   return parsed && parsed.pathname + parsed.search;
 }

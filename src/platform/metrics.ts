@@ -1,5 +1,7 @@
-import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+/** Implements core's Metrics in the text format of Prometheus. */
+import type { Registry } from 'prom-client';
 import { COUNTERS, type CounterName, type Metrics } from '../core/metrics.ts';
+import type { CounterSource, GaugeSource } from './prometheus.ts';
 
 /** The name of each counter's label. Counters that are not listed have no label. */
 const LABELS: Partial<Record<CounterName, string>> = {
@@ -31,63 +33,40 @@ export type Meter = Metrics & {
 };
 
 /**
- * Implements core's Metrics with a Prometheus registry of its own, which also has the default metrics of the process.
+ * Implements core's Metrics with plain counters in memory. The Prometheus client is loaded for the first exposition,
+ * because most of its cost is the memory of its modules and its observers of the process. Its histogram of garbage
+ * collections counts from then on.
  */
 export function createMetrics(): Meter {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const tallies = new Map<string, Tally>();
-  for (const [name, help] of Object.entries(COUNTERS)) tallies.set(name, createTally(registry, name, help));
+  const tallies = new Map<string, Tally>(
+    Object.entries(COUNTERS).map(([name, help]) => [name, createTally(name, help)]),
+  );
+  const gauges: GaugeSource[] = [];
+  let registry: Promise<Registry> | null = null;
+  const open = async (): Promise<Registry> => {
+    const { createRegistry } = await import('./prometheus.ts');
+    return createRegistry({ counters: [...tallies.values()].map(({ source }) => source), gauges });
+  };
   return {
     count(name, label) {
       tallies.get(name)?.add(label);
     },
-    snapshot: () => new Map(tallies.values().flatMap((tally) => tally.values())),
-    gauge(name, help, read) {
-      const gauge: Gauge = new Gauge({
-        name: `callboard_${name}`,
-        help,
-        registers: [registry],
-        collect: () => setFrom(gauge, read),
-      });
+    snapshot: () => new Map(tallies.values().flatMap(({ source }) => valuesOf(source))),
+    gauge: (name, help, read) => void gauges.push({ name, help, label: null, read: async () => [['', await read()]] }),
+    gauges: (name, help, { label, read }) => void gauges.push({ name, help, label, read }),
+    async expose() {
+      const opened = await (registry ??= open());
+      return { contentType: opened.contentType, text: await opened.metrics() };
     },
-    gauges(name, help, { label, read }) {
-      const gauge: Gauge = new Gauge({
-        name: `callboard_${name}`,
-        help,
-        labelNames: [label],
-        registers: [registry],
-        collect() {
-          for (const [value, number] of read()) gauge.set({ [label]: value }, number);
-        },
-      });
-    },
-    expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
-    close: () => registry.clear(),
+    close: () => void registry?.then((made) => made.clear()),
   };
 }
 
-type Tally = {
-  add(label: string | undefined): void;
-  /** Counter name (with `:label` where it has one) to its value. */
-  values(): IteratorObject<[string, number]>;
-};
+type Tally = { readonly source: CounterSource; add(label: string | undefined): void };
 
-/** A counter whose increments only change a number in memory; the registry gets the values when it is read. */
-function createTally(registry: Registry, name: string, help: string): Tally {
-  const labelName = labelOf(name);
+/** A counter whose increments only change a number in memory. */
+function createTally(name: string, help: string): Tally {
   const cells = new Map<string | undefined, { count: number }>();
-  const counter: Counter = new Counter({
-    name: `callboard_${name}_total`,
-    help,
-    labelNames: labelName === undefined ? [] : [labelName],
-    registers: [registry],
-    collect() {
-      counter.reset();
-      for (const [label, { count }] of cells)
-        counter.inc(labelName === undefined ? {} : { [labelName]: label ?? 'none' }, count);
-    },
-  });
   const cellOf = (label: string | undefined): { count: number } => {
     const bounded = label !== undefined && cells.size >= LABELS_MAX ? 'other' : label;
     const cell = cells.get(bounded) ?? { count: 0 };
@@ -95,21 +74,18 @@ function createTally(registry: Registry, name: string, help: string): Tally {
     return cell;
   };
   return {
+    source: { name, help, label: labelOf(name), cells },
     add(label) {
       (cells.get(label) ?? cellOf(label)).count++;
     },
-    values: () => cells.entries().map(([label, { count }]) => [label === undefined ? name : `${name}:${label}`, count]),
   };
 }
 
-function labelOf(name: string): string | undefined {
-  return Object.entries(LABELS).find(([counter]) => counter === name)?.[1];
+/** Counter name (with `:label` where it has one) to its value. */
+function valuesOf({ name, cells }: CounterSource): IteratorObject<[string, number]> {
+  return cells.entries().map(([label, { count }]) => [label === undefined ? name : `${name}:${label}`, count]);
 }
 
-async function setFrom(gauge: Gauge, read: () => number | Promise<number>): Promise<void> {
-  try {
-    gauge.set(await read());
-  } catch {
-    // One failing gauge must not make the whole exposition fail.
-  }
+function labelOf(name: string): string | null {
+  return Object.entries(LABELS).find(([counter]) => counter === name)?.[1] ?? null;
 }

@@ -1,3 +1,4 @@
+/** JSON text in place of a parsed value, and a writer that keeps it unchanged. */
 import type { JsonText } from './json.ts';
 
 /**
@@ -30,6 +31,11 @@ export function writeJson(value: unknown): string | undefined {
     if (written !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${written}`;
   }
   return `{${text}}`;
+}
+
+/** Whether a value is an object with members, as a parsed JSON object is. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const BREAKS = /[\r\n]/;

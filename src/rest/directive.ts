@@ -1,3 +1,4 @@
+/** The `@rest` directive: its definition, and how it is read from a document. */
 import { Kind, type OperationDefinitionNode } from 'graphql';
 
 /** Who may use a route. Checked before the rest of the request is read. It can only narrow what the resolvers allow. */
@@ -48,18 +49,18 @@ export type RestDirective = {
 };
 
 /** Receives each fault of a document as text. Compilation continues, to find the other faults. */
-export type Report = (fault: string) => void;
+export type ReportFault = (fault: string) => void;
 
 const PATH = /^(\/([a-z0-9_.-]+|\{[a-z][a-z0-9_]*\}))+$/;
 
 /** Null when the operation cannot be a route; the reason has been reported. */
-export function readDirective(operation: OperationDefinitionNode, report: Report): RestDirective | null {
+export function readDirective(operation: OperationDefinitionNode, report: ReportFault): RestDirective | null {
   const given = argumentsOf(operation);
   if (given === null) return (report('it has no @rest directive'), null);
   const methods = Object.keys(METHOD_OF).filter(isMethodArgument);
   const named = methods.filter((method) => given.has(method));
   const [method] = named;
-  const access = ACCESSES.find((word) => word === given.get('access'));
+  const access = ACCESSES.find((name) => name === given.get('access'));
   if (named.length !== 1 || method === undefined) report(`@rest needs exactly one of ${methods.join(', ')}`);
   const path = method === undefined ? '' : (given.get(method) ?? '');
   if (method !== undefined && !PATH.test(path)) report(`"${path}" is not a path of words and {parameters}`);

@@ -1,8 +1,9 @@
+/** Treats one item that was sent alone as a request of its own, so that its refusal becomes a problem response. */
 import { getNamedType, getNullableType, isListType, isObjectType } from 'graphql';
 import { isCode } from '../protocol/codes.ts';
 import { findPlace, type Body } from './body.ts';
-import type { Report } from './directive.ts';
-import { isRecord } from './input.ts';
+import type { ReportFault } from './directive.ts';
+import { isRecord } from '../core/json.ts';
 import type { OperationSource } from './inputs.ts';
 import type { Explained } from './problem.ts';
 import { fieldsOf, scopeOf } from './selection.ts';
@@ -15,7 +16,7 @@ export type ItemRefusal = { readonly list: readonly string[]; readonly member: s
 const NEEDED = ['code', 'message'];
 
 /** Null when the document names none, or when the path does not fit; the reason has then been reported. */
-export function findItemRefusal(source: OperationSource, body: Body | null, report: Report): ItemRefusal | null {
+export function findItemRefusal(source: OperationSource, body: Body | null, report: ReportFault): ItemRefusal | null {
   const { itemRefusal, bodyAs } = source.directive;
   if (itemRefusal === null || body === null) return null;
   const list = itemRefusal.slice(0, -1);
@@ -27,10 +28,10 @@ export function findItemRefusal(source: OperationSource, body: Body | null, repo
   const nodes = isObjectType(item) ? fieldsOf(scope, item, sets).get(member) : undefined;
   const field = isObjectType(item) ? item.getFields()[nodes?.[0]?.name.value ?? ''] : undefined;
   const refusal = field && getNamedType(field.type);
-  const asked = isObjectType(refusal)
+  const fields = isObjectType(refusal)
     ? fieldsOf(scope, refusal, nodes?.map(({ selectionSet }) => selectionSet) ?? [])
     : new Map();
-  const fits = NEEDED.every((name) => asked.has(name));
+  const fits = NEEDED.every((name) => fields.has(name));
   if (!fits) report(`itemRefusal: "${itemRefusal.join('.')}" names no member of a list's items with code and message`);
   if (bodyAs === null) report('itemRefusal needs bodyAs');
   return fits && bodyAs !== null ? { list, member } : null;

@@ -1,3 +1,4 @@
+/** Generates the OpenAPI document from the compiled routes. */
 import { ACCESS_WORDS } from './access.ts';
 import type { Variant } from './body.ts';
 import type { Route } from './compile.ts';
@@ -7,7 +8,7 @@ import type { JsonSchema } from './leaf.ts';
 import { PROBLEM_SCHEMA, PROBLEM_TYPE } from './problem.ts';
 
 type Responses = Record<string, JsonSchema>;
-export type About = { readonly title: string; readonly version: string; readonly basePath: string };
+export type OpenApiOptions = { readonly title: string; readonly version: string; readonly basePath: string };
 
 /** An operation that no document serves, described beside those of the documents. */
 export type Described = {
@@ -25,25 +26,31 @@ const DESCRIPTION =
   'Relays commands between callers and connected clients, keeps the evidence, and shows an operator what is true.';
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
-type Told = { readonly method: Method; readonly path: string; readonly operation: JsonSchema };
+type DescribedOperation = { readonly method: Method; readonly path: string; readonly operation: JsonSchema };
 
 /**
  * The OpenAPI 3.1 document of the routes, generated from the documents that serve them, and of the operations in
  * `besides`.
  */
-export function describeRoutes(routes: readonly Route[], about: About, besides: readonly Described[] = []): object {
-  const told: readonly Told[] = [
+export function describeRoutes(
+  routes: readonly Route[],
+  about: OpenApiOptions,
+  besides: readonly Described[] = [],
+): object {
+  const operations: readonly DescribedOperation[] = [
     ...routes.map((route) => ({ ...route, operation: describeRoute(route) })),
     ...besides.map((other) => ({ ...other, operation: describeOther(other) })),
   ];
   const paths: Record<string, Record<string, JsonSchema>> = {};
-  for (const { method, path, operation } of told) (paths[path] ??= {})[method.toLowerCase()] = operation;
+  for (const { method, path, operation } of operations) (paths[path] ??= {})[method.toLowerCase()] = operation;
   return {
     openapi: '3.1.0',
     info: { title: about.title, version: about.version, description: DESCRIPTION, license: LICENSE },
     servers: [{ url: about.basePath || '/' }],
     security: [{ bearer: [] }],
-    tags: [...new Set(told.map(tagOf))].sort().map((name) => ({ name, description: `Everything under /${name}.` })),
+    tags: [...new Set(operations.map(tagOf))]
+      .sort()
+      .map((name) => ({ name, description: `Everything under /${name}.` })),
     paths,
     components: {
       schemas: { Problem: PROBLEM_SCHEMA },

@@ -1,3 +1,4 @@
+/** Derives the JSON Schema of a response body from what the document selects. */
 import {
   isCompositeType,
   isEnumType,
@@ -9,9 +10,9 @@ import {
   type GraphQLObjectType,
   type GraphQLOutputType,
 } from 'graphql';
-import type { Report } from './directive.ts';
+import type { ReportFault } from './directive.ts';
 import { wireWords, type JsonSchema } from './leaf.ts';
-import { fieldsOf, possibleTypes, type Scope } from './selection.ts';
+import { fieldsOf, possibleTypes, type SelectionScope } from './selection.ts';
 
 const SCALARS: Readonly<Record<string, JsonSchema>> = {
   ID: { type: 'string' },
@@ -25,11 +26,11 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
 
 /** The JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
 export function shapeOf(
-  scope: Scope,
-  asked: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
-  report: Report,
+  scope: SelectionScope,
+  selected: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
+  report: ReportFault,
 ): JsonSchema {
-  const { type, nodes } = asked;
+  const { type, nodes } = selected;
   if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes }, report);
   if (isListType(type)) {
     const items = shapeOf(scope, { type: type.ofType, nodes }, report);
@@ -44,14 +45,14 @@ export function shapeOf(
 
 /** As `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay reads. */
 export function objectShape(
-  scope: Scope,
-  asked: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
-  report: Report,
+  scope: SelectionScope,
+  selected: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
+  report: ReportFault,
 ): JsonSchema {
-  const sets = asked.nodes.map(({ selectionSet }) => selectionSet);
+  const sets = selected.nodes.map(({ selectionSet }) => selectionSet);
   const properties: Record<string, JsonSchema> = {};
-  for (const [key, nodes] of fieldsOf(scope, asked.type, sets)) {
-    const field = asked.type.getFields()[nodes[0]?.name.value ?? ''];
+  for (const [key, nodes] of fieldsOf(scope, selected.type, sets)) {
+    const field = selected.type.getFields()[nodes[0]?.name.value ?? ''];
     if (field === undefined) continue;
     const shape = shapeOf(scope, { type: field.type, nodes }, report);
     const whole = isNonNullType(field.type) ? shape : nullable(shape);
@@ -61,9 +62,9 @@ export function objectShape(
 }
 
 function compositeShape(
-  scope: Scope,
+  scope: SelectionScope,
   { type, nodes }: { readonly type: GraphQLCompositeType; readonly nodes: readonly FieldNode[] },
-  report: Report,
+  report: ReportFault,
 ): JsonSchema {
   const shapes = possibleTypes(scope.schema, type).map((one) => objectShape(scope, { type: one, nodes }, report));
   const [first] = shapes;

@@ -1,9 +1,10 @@
+/** Reads the variables of an operation from the path, query and body of a request. */
 import type { JsonText } from '../core/json.ts';
 import { readShaped, type Shape } from '../core/json-shape.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';
 import { decode, queryPairs } from './coerce.ts';
 import { collectFaults, type Faults } from './faults.ts';
-import { isRecord } from './input.ts';
+import { isRecord } from '../core/json.ts';
 import type { Input } from './inputs.ts';
 import type { InputError } from '../core/errors.ts';
 

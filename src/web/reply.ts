@@ -1,13 +1,14 @@
+/** How a handler sends its response without knowing the headers of the HTTP layer. */
 import type { ServerResponse } from 'node:http';
 
 /**
  * How a handler sends its response. The headers of the HTTP layer are part of every response, whichever method sends
  * it.
  */
-export type Reply = {
+export type HttpReply = {
   /**
    * Sends a complete response with status 200, unless the client has disconnected. `type`: the content type. `text`:
-   * JSON. `wide` false: every character is ASCII, so the length in bytes need not be counted.
+   * JSON. `nonAscii` false: every character is ASCII, so the length in bytes need not be counted.
    */
   json(type: string, text: string, nonAscii?: boolean): void;
   /** Prepares the response for being written in any other way. */
@@ -20,7 +21,7 @@ export type Reply = {
 };
 
 /** The reply of a response without headers of the HTTP layer. */
-export function plainReply(response: ServerResponse): Reply {
+export function plainReply(response: ServerResponse): HttpReply {
   return {
     json: (type, text, nonAscii = true) => sendJson(response, { head: [], type, text, nonAscii }),
     open() {},

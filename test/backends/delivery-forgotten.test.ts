@@ -5,7 +5,7 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { Stage } from '../../src/core/delivery/command.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { admission, BOUND, dispatched, ending, keyFor, ALICE, type Bench } from '../contract/kit.ts';
+import { admission, BOUND, dispatched, ending, keyFor, ALICE, type Bench } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 function small(terminalRecords: number): Bench {
@@ -16,7 +16,7 @@ function small(terminalRecords: number): Bench {
   return { backend, advance: (ms) => clock.advance(ms), now: () => clock.now(), close: async () => {} };
 }
 
-it('a listing says that ended commands were dropped early, for as long as they would still be shown', async () => {
+it('a listing reports that ended commands were dropped early, for as long as they would otherwise be shown', async () => {
   const bench = small(2);
   const { commands, inspector } = bench.backend;
   const gaps = async (stage: Stage | null = null) => {

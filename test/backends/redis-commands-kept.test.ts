@@ -3,11 +3,11 @@ import { KINDS } from '../../src/backends/redis/keys.ts';
 import type { Client } from '../../src/backends/redis/types.ts';
 import { toJson } from '../../src/core/json.ts';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { REPORT } from './redis-nodes-kit.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { REPORT } from './kit/test-node.ts';
 
-describe('what commands leave in Redis', () => {
+describe('the keys that commands leave in Redis', () => {
   let bench: RedisBench;
   let client: Client;
   beforeEach(async () => {
@@ -38,7 +38,7 @@ describe('what commands leave in Redis', () => {
     ...['due', 'reserved', 'scopes', 'waits'],
   ];
 
-  it('has an expiry wherever the list of keys says so, live and ended', async () => {
+  it('have an expiry wherever the list of keys says so, live and ended', async () => {
     const { commands } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     await commands.admit(admission('queued'));
@@ -54,7 +54,7 @@ describe('what commands leave in Redis', () => {
     }
   });
 
-  it('is nothing of a command once its span is forgotten', async () => {
+  it('hold nothing of a command once its span is forgotten', async () => {
     const { commands, inspector } = bench.backend;
     await commands.rebind(ALICE, BOUND, 'up');
     for (const id of ['c1', 'c2', 'c3']) await dispatched(bench, id);
@@ -74,7 +74,7 @@ describe('what commands leave in Redis', () => {
     expect(left).toEqual([]);
   });
 
-  it('is known for as long as the deployment says', async () => {
+  it('are kept for as long as the deployment says', async () => {
     const brief = await redisBench({ partitions: 1, idempotencyWindowMs: 60_000 });
     const { commands } = brief.backend;
     expect(commands.windowMs).toBe(60_000);
@@ -89,7 +89,7 @@ describe('what commands leave in Redis', () => {
     await brief.close();
   });
 
-  it('goes in bounded steps, and spares a command that came anew under the same id', async () => {
+  it('are removed in bounded steps, which spare a new command with the same id', async () => {
     const { commands } = bench.backend;
     const client = (i: number) => ({ userId: `user-${i}`, clientId: 'tab' });
     for (let i = 0; i < 10; i++) {
@@ -115,7 +115,7 @@ describe('what commands leave in Redis', () => {
     expect(rows.map(({ row }) => row.userId)).toEqual(['user-9']);
   });
 
-  it('forgets as fast as commands end: a beat forgets spans, however many commands each has', async () => {
+  it('are forgotten as fast as commands end: a beat forgets spans, however many commands each has', async () => {
     const { commands, nodes } = bench.backend;
     const detach = await nodes.attach('n1', {
       deliver() {},
@@ -135,7 +135,7 @@ describe('what commands leave in Redis', () => {
     detach();
   });
 
-  it('are at most so many streams of a user, however many clients its commands go to', async () => {
+  it('are a bounded number of streams per user, for any number of clients', async () => {
     await bench.close();
     bench = await redisBench({ partitions: 1, streamsPerUser: 3 });
     for (let i = 0; i < 5; i++)

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/connections-kit.ts';
+import { hello } from '../contract/kit/connections.ts';
 import {
   ANY_CONTEXT,
   ANY_WINDOW,
@@ -13,9 +13,9 @@ import {
   snapshot,
   windowIds,
   worker,
-} from '../contract/contexts-kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { keysOf, lease, raw, trips } from './redis-look-kit.ts';
+} from '../contract/kit/contexts.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { keysOf, setLeaseEnd, runRaw, countRoundTrips } from './kit/redis-raw.ts';
 
 const TAB = { userId: 'alice', clientId: 'tab' };
 const PAGE = { first: 1000, after: null };
@@ -36,7 +36,7 @@ describe('contexts over Redis', () => {
     snapshot(browserWindow('v')),
   );
 
-  it('are seen from another process, with the state of a link that only the first has', async () => {
+  it('are visible from another process, with the state of a link that only the first one has', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     expect(await one.backend.contexts.report(TAB, connection.epoch, all)).toBe('taken');
     expect(await contextIds(two)).toEqual(['alice/tab/c', 'alice/tab/w']);
@@ -51,7 +51,7 @@ describe('contexts over Redis', () => {
     expect(await one.backend.contexts.report(TAB, connection.epoch, all)).toBe('fenced');
   });
 
-  it('say the same when a report is sent again because its answer was lost', async () => {
+  it('give the same answer when a report is sent again because its answer was lost', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     const say = (given: typeof all) => one.backend.contexts.report(TAB, connection.epoch, given);
     await say(all);
@@ -64,17 +64,17 @@ describe('contexts over Redis', () => {
     expect((await two.backend.contexts.window('alice', 'v'))?.live).toEqual({ workers: 1, idle: 1, busy: 0 });
   });
 
-  it('are stale, and gone, with the lease of their node', async () => {
+  it('become stale, and then disappear, with the lease of their node', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     await one.backend.contexts.report(TAB, connection.epoch, all);
-    await lease(one, 'n1', one.now() + 1_000);
+    await setLeaseEnd(one, 'n1', one.now() + 1_000);
     await one.advance(1_000);
     expect(await contextIds(two, { statuses: ['stale'] })).toEqual(['alice/tab/c', 'alice/tab/w']);
     await one.advance(FORGET_MS);
     expect([await contextIds(two), await windowIds(two)]).toEqual([[], []]);
   });
 
-  it('cost as many round trips for many lists as for one', async () => {
+  it('need as many round trips for many lists as for one', async () => {
     const users = Array.from({ length: 60 }, (_, i) => `u${i}`);
     for (const userId of users) {
       const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
@@ -85,27 +85,29 @@ describe('contexts over Redis', () => {
     const filters = users.map((userId) => ({ ...ANY_CONTEXT, userId }));
     const windows = users.map((userId) => ({ ...ANY_WINDOW, userId }));
     expect((await contexts.lists(filters, 10)).map(({ rows }) => rows.length)).toEqual(users.map(() => 2));
-    expect(await trips(two.store, () => contexts.lists(filters, 10))).toBeLessThanOrEqual(2 * partitions);
-    expect(await trips(two.store, () => contexts.windowLists(windows, 10))).toBeLessThanOrEqual(2 * partitions);
+    expect(await countRoundTrips(two.store, () => contexts.lists(filters, 10))).toBeLessThanOrEqual(2 * partitions);
+    expect(await countRoundTrips(two.store, () => contexts.windowLists(windows, 10))).toBeLessThanOrEqual(
+      2 * partitions,
+    );
   });
 
-  it('live as long as the signs of life of their link, whatever the expiry of their keys', async () => {
+  it('last as long as their link shows signs of life, whatever the expiry of their keys', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     await one.backend.contexts.report(TAB, connection.epoch, all);
     const partition = one.store.partitionOfUser('alice');
     const held = (['conn', 'ctx', 'win', 'ctxwin'] as const).map((kind) =>
       one.store.key(partition, kind, one.store.hash('alice', 'tab')),
     );
-    for (const key of held) await raw(one, ['PEXPIRE', key, 600_000]);
+    for (const key of held) await runRaw(one, ['PEXPIRE', key, 600_000]);
     for (let ms = 0; ms < 3600_000; ms += 40_000) {
       await one.advance(40_000);
       expect(await one.backend.connections.touch(TAB, connection.epoch)).not.toBeNull();
     }
     expect([await contextIds(two), await windowIds(two)]).toEqual([['alice/tab/c', 'alice/tab/w'], ['alice/tab/v']]);
-    for (const key of held) expect(await raw(one, ['PTTL', key])).toBeGreaterThan(3600_000);
+    for (const key of held) expect(await runRaw(one, ['PTTL', key])).toBeGreaterThan(3600_000);
   });
 
-  it('leave nothing behind once their clients are forgotten, and hold no key that would stay for ever', async () => {
+  it('leave nothing behind once their clients are forgotten, and no key without an expiry', async () => {
     for (const userId of ['alice', 'bob', 'carol']) {
       const { connection } = await one.backend.connections.connect(hello(userId, 'tab'));
       await one.backend.contexts.report(connection, connection.epoch, all);

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const SKIP = { kind: 'skip' };
 
-describe('a dispatch over Redis that is asked for again', () => {
+describe('a dispatch over Redis that is sent again', () => {
   let bench: RedisBench;
   beforeEach(async () => {
     bench = await redisBench();
@@ -17,7 +17,7 @@ describe('a dispatch over Redis that is asked for again', () => {
   const dispatch = (attempt?: string, over: Partial<typeof BOUND> = {}) =>
     bench.backend.commands.dispatch(keyFor('c1'), { ...BOUND, ...over }, attempt);
 
-  it('is answered the same to the attempt that set the mark, params included, and counts once', async () => {
+  it('gets the same answer if it is the attempt that set the mark, params included, and counts once', async () => {
     const first = await dispatch('7');
     expect(first).toMatchObject({ kind: 'dispatch', params: toJson({ n: 1 }), command: { attempts: 1 } });
     expect(await dispatch('7')).toEqual(first);
@@ -33,7 +33,7 @@ describe('a dispatch over Redis that is asked for again', () => {
     expect(await dispatch('7', { nodeId: 'n2' })).toEqual(SKIP);
   });
 
-  it('is skipped once the client was heard of, or the command ended or is due', async () => {
+  it('is skipped once the client has reported, or the command ended or is due', async () => {
     await dispatch('7');
     await bench.backend.commands.report(keyFor('c1'), { instanceId: 'i1', kind: 'ack', payload: null, kept: null });
     expect(await dispatch('7')).toEqual(SKIP);

@@ -3,12 +3,13 @@ import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
 import { rowArgs } from '../../src/backends/redis/history/rows.ts';
 import { markHash } from '../../src/backends/redis/history/store.ts';
 import type { Message, NewMessage } from '../../src/core/history/message.ts';
-import type { IngestedMessage } from '../../src/core/history/store.ts';
+import type { IngestedMessage, MessagePage } from '../../src/core/history/store.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
+import { PAGE_READ_BYTES } from '../../src/core/limits-queries.ts';
 import { STREAMS_PER_USER } from '../../src/core/limits.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
-import { newMessage } from '../contract/history-model.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
@@ -42,7 +43,7 @@ describe('history over Redis', () => {
     return bench.store.roundTrips - before;
   };
 
-  it('gives one order of a stream to the writers of two processes', async () => {
+  it('keeps one order of a stream for the writers of two processes', async () => {
     const both = [bench.backend.history, beside.backend.history];
     const kept = await Promise.all(
       Array.from({ length: 40 }, (_, i) => both[i % 2]?.retain(newMessage({ id: `m${i}`, payload: toJson(i) }))),
@@ -53,7 +54,36 @@ describe('history over Redis', () => {
     expect(there).toEqual(here);
   });
 
-  it('takes one message once, from whichever process it comes, and counts every sighting', async () => {
+  it('ends a page early after PAGE_READ_BYTES of payloads, and the next pages bring the rest in order', async () => {
+    await using stack = new AsyncDisposableStack();
+    const large = await redisBench({ retentionMs: HOUR, streamMessages: 1_000 });
+    stack.defer(() => large.close());
+    const { history } = large.backend;
+    const payload = toJson('x'.repeat(20_000));
+    const row = (i: number) => newMessage({ id: `m${i}`, commandId: 'c1', payload });
+    const kept = await Promise.all(Array.from({ length: 400 }, (_, i) => history.retain(row(i))));
+    const ids = kept.toSorted((a, b) => a.seq - b.seq).map(({ id }) => id);
+    const fits = Math.ceil(PAGE_READ_BYTES / 20_002);
+    for (const order of ['oldest_first', 'newest_first'] as const) {
+      const pages: Message[][] = [];
+      for (const list of [
+        (page: MessagePage) => history.messages('alice', 'clients/tab', EVERY, page),
+        (page: MessagePage) => history.ofCommand('alice', 'c1', page),
+      ]) {
+        pages.length = 0;
+        let after: Position | null = null;
+        do {
+          const scan: Scan<Message> | null = await list({ ...ALL, after, order });
+          pages.push(values(scan));
+          after = scan?.next ?? null;
+        } while (after !== null);
+        expect(pages.map(({ length }) => length)).toEqual([fits, 400 - fits]);
+        expect(pages.flat().map(({ id }) => id)).toEqual(order === 'oldest_first' ? ids : ids.toReversed());
+      }
+    }
+  });
+
+  it('retains one message once, from whichever process it comes, and counts every sighting', async () => {
     const results = await Promise.all(
       [bench, beside, bench, beside].map(({ backend }) => backend.history.ingest(ingested('m1'))),
     );
@@ -62,7 +92,7 @@ describe('history over Redis', () => {
     expect(values(await bench.backend.history.messages('alice', 'sites/a/events', EVERY, ALL))).toHaveLength(1);
   });
 
-  it('counts and retains nothing anew when an asking is made again for want of an answer', async () => {
+  it('counts and retains nothing again when a request is repeated because its answer was lost', async () => {
     const { store } = bench;
     const limits = { retentionMs: HOUR, streamMessages: 50, streamsPerUser: 20 };
     const row = rowArgs({ store, ...limits }, ingested('m1'));
@@ -80,7 +110,7 @@ describe('history over Redis', () => {
     expect(values(await bench.backend.history.messages('alice', 'sites/a/events', EVERY, ALL))).toHaveLength(2);
   });
 
-  it('keeps any payload byte for byte, and one that lies elsewhere by its reference', async () => {
+  it('keeps any payload byte for byte, and a spilled one by its reference', async () => {
     const spill = { name: null, bytes: 70_000, sha256: 'x'.repeat(43), expiresAt: bench.now() + HOUR };
     const given = [
       newMessage({ id: 'm1', payload: toJson({ a: ' \u0000\\"é\u{1f600}', b: [[], {}] }) }),
@@ -97,7 +127,7 @@ describe('history over Redis', () => {
     ]);
   });
 
-  it("answers a listing of many users' streams in as many round trips as of one", async () => {
+  it('lists the streams of many users in as many round trips as those of one user', async () => {
     const users = Array.from({ length: 60 }, (_, i) => `user-${i}`);
     await Promise.all(users.flatMap((userId) => ['a', 'b'].map((suffix) => retain({ userId, suffix }))));
     const [one = ''] = users;
@@ -114,7 +144,7 @@ describe('history over Redis', () => {
     ).toEqual(users.map((userId) => [2, [[userId, 'a', 1]]]));
   });
 
-  it('lists the users of all partitions in one order of bytes, page by page', async () => {
+  it('lists the users of all partitions in one byte order, page by page', async () => {
     const users = ['zoe', 'Zoe', 'é', 'a\u{1f600}', 'a\u{fffd}', 'a', 'ab', 'a b', 'b', ...'cdefgh'];
     for (const userId of users) await retain({ userId });
     const found: string[] = [];
@@ -127,7 +157,7 @@ describe('history over Redis', () => {
     expect(found).toEqual(users.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
   });
 
-  it('keeps to the order of time and place when the clock of Redis falls back', async () => {
+  it('keeps the order of time and sequence when the clock of Redis goes backwards', async () => {
     const first = await retain({ id: 'm1' });
     const behind = await redisBench({ beside: { ...bench, clock: new FakeClock(first.at - 1000) }, retentionMs: HOUR });
     const second = await behind.backend.history.retain(newMessage({ id: 'm2' }));
@@ -135,7 +165,7 @@ describe('history over Redis', () => {
     expect([second.at, second.seq]).toEqual([first.at, first.seq + 1]);
   });
 
-  it('reads the streams of a command alone, past rows that went from their stream', async () => {
+  it('reads the streams of a command only, past rows that were dropped from their stream', async () => {
     for (let i = 0; i < 60; i++) await retain({ id: `m${i}`, commandId: 'c1' });
     await retain({ id: 'other', commandId: 'c1', suffix: 'sites/a/events' });
     const all = values(await bench.backend.history.ofCommand('alice', 'c1', ALL));
@@ -183,7 +213,7 @@ describe('history over Redis', () => {
     ).toBeNull();
   });
 
-  it('leaves nothing behind that does not go by itself', async () => {
+  it('leaves nothing behind that does not expire', async () => {
     for (const userId of ['alice', 'bob', 'carol'])
       for (const suffix of ['a', 'b']) await retain({ userId, suffix, commandId: 'c1', payload: toJson('x') });
     await bench.backend.history.ingest(ingested('m1'));
@@ -197,7 +227,7 @@ describe('history over Redis', () => {
     expect(new Set(left.map(([kind]) => kind))).toEqual(new Set(['streaminfo', 'cmdrows', 'mark', 'seen']));
   });
 
-  it('forgets many streams that are due at once before it tells how many there are', async () => {
+  it('removes many streams that are due at once before it counts', async () => {
     await Promise.all(Array.from({ length: 1100 }, (_, i) => retain({ suffix: `s${i}` })));
     await bench.advance(1);
     await retain({ suffix: 'young' });
@@ -206,7 +236,7 @@ describe('history over Redis', () => {
     expect([found?.total, found?.rows.map(({ suffix }) => suffix)]).toEqual([1, ['young']]);
   });
 
-  it('bounds the streams of a user by the documented number where no other is given', async () => {
+  it('bounds the streams of a user by the documented default', async () => {
     const key = bench.store.key(bench.store.partitionOfUser('alice'), 'streams', bench.store.hash('alice'));
     const names = Array.from({ length: STREAMS_PER_USER - 1 }, (_, i) => [0, `s${i}`] as const).flat();
     await bench.store.read([['ZADD', key, ...names]]);
@@ -236,7 +266,7 @@ async function ttlOf({ store }: RedisBench, key: string): Promise<number> {
   return Number((await store.read([['PTTL', key]]))[0]);
 }
 
-/** Keys that would stay for good: without an expiry, and not of a kind that goes otherwise. */
+/** Keys that would stay forever: without an expiry, and not of a kind that is removed otherwise. */
 async function immortal(bench: RedisBench): Promise<string[]> {
   const found: string[] = [];
   for (const key of await keysOf(bench))

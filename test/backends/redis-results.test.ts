@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TERMINAL_MS } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const RETENTION_MS = 4_000;
 const WAIT = { rpcId: 'again', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
@@ -28,7 +28,7 @@ describe('results over Redis', () => {
     return [await commands.result(keyFor('c1')), repeated.result, awaited.result, ...expired];
   };
 
-  it('are given as long as history is retained, and not a millisecond longer; the outcome stays for the hour', async () => {
+  it('are returned exactly as long as history is retained; the outcome stays for the hour', async () => {
     await dispatched(bench, 'c1');
     const payload = toJson({ secret: 'x'.repeat(40_000) });
     await bench.backend.commands.finish(keyFor('c1'), ending({ payload }));

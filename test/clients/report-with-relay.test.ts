@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRuntime, type ReportedContext } from '../../src/clients/runtime/index.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const worker: ReportedContext = { contextId: 'w1', status: 'idle', ownership: 'worker', windowId: 'win' };
 const window = {
@@ -27,7 +27,7 @@ function runtimeOf(relay: RealRelay, instanceId: string) {
   return createRuntime({ url: relay.link, token, clientId: 'browser', clientType: 'browser', instanceId });
 }
 
-test('what a runtime reports is what an operator reads, until its client stops reporting it or is replaced', async () => {
+test('an operator reads what a runtime reports, until its client stops reporting it or is replaced', async () => {
   await using relay = await startRealRelay();
   await using first = runtimeOf(relay, 'run-1');
   first.reportWindows([window]);

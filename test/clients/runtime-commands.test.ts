@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ActionCancelled, ActionError, type Call } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { gate, json, startBench } from './kit.ts';
+import { gate, json, startRuntimeBench } from './kit/runtime-bench.ts';
 
 async function refusal(link: FakeLink, commandId: string): Promise<string> {
   const { command_id, code } = await link.next('error');
@@ -13,7 +13,7 @@ async function refusal(link: FakeLink, commandId: string): Promise<string> {
 
 describe('a command that is run', () => {
   test('is acknowledged, run with its params, and answered with its result', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('add', {}, ({ a, b }) => ({ sum: Number(a) + Number(b) }));
     const link = await bench.up();
     link.command('c1', 'add', { a: 2, b: 3 });
@@ -24,7 +24,7 @@ describe('a command that is run', () => {
   });
 
   test('gets {} for left-out params, and answers null when its handler returns nothing', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     let seen: unknown;
     bench.runtime.handle('noop', {}, (params) => void (seen = params));
     const link = await bench.up();
@@ -34,7 +34,7 @@ describe('a command that is run', () => {
   });
 
   test('knows its ids, its trace and its remaining time by the local clock', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const call = gate<Call>();
     bench.runtime.handle('look', {}, (_, given) => call.open(given));
     const link = await bench.up();
@@ -47,8 +47,8 @@ describe('a command that is run', () => {
     expect(given.remainingMs()).toBe(3_000);
   });
 
-  test('gets the site it came through beside its params, never among them, and before they are validated', async () => {
-    await using bench = await startBench();
+  test('gets its site beside its params, never among them, and before validation', async () => {
+    await using bench = await startRuntimeBench();
     const seen = gate<unknown>();
     const schema = { type: 'object', additionalProperties: false, properties: { x: {} } };
     bench.runtime.handle('site', { schema }, (params, { site }) => seen.open({ params, site }));
@@ -57,8 +57,8 @@ describe('a command that is run', () => {
     expect(await seen.opened).toEqual({ params: { x: 1 }, site: { sessionId: 's1', siteId: 'board' } });
   });
 
-  test('may have a param called __proto__ that changes nothing but itself', async () => {
-    await using bench = await startBench();
+  test('may have a param called __proto__, which changes nothing else', async () => {
+    await using bench = await startRuntimeBench();
     const seen = gate<object>();
     bench.runtime.handle('proto', {}, (params) => seen.open(params));
     const link = await bench.up();
@@ -70,8 +70,8 @@ describe('a command that is run', () => {
     expect('evil' in params).toBe(false);
   });
 
-  test('tells progress, until it ends', async () => {
-    await using bench = await startBench();
+  test('reports progress, until it ends', async () => {
+    await using bench = await startRuntimeBench();
     const call = gate<Call>();
     const go = gate();
     bench.runtime.handle('slow', {}, async (_, given) => {
@@ -91,8 +91,8 @@ describe('a command that is run', () => {
   });
 });
 
-test('a handler that tells progress in a tight loop does not flood the link', async () => {
-  await using bench = await startBench();
+test('a handler that reports progress in a tight loop does not flood the link', async () => {
+  await using bench = await startRuntimeBench();
   const call = gate<Call>();
   bench.runtime.handle('loop', {}, (_, given) => {
     call.open(given);
@@ -109,8 +109,8 @@ test('a handler that tells progress in a tight loop does not flood the link', as
 });
 
 describe('a refusal by the client', () => {
-  test('says unknown_action for what was never advertised or was removed', async () => {
-    await using bench = await startBench();
+  test('answers unknown_action for an action that was never advertised or was removed', async () => {
+    await using bench = await startRuntimeBench();
     const remove = bench.runtime.handle('gone', {}, () => 1);
     const link = await bench.up();
     remove();
@@ -118,8 +118,8 @@ describe('a refusal by the client', () => {
     expect(await refusal(link, 'c1')).toBe('unknown_action');
   });
 
-  test('says arguments_invalid with a bounded message, for params that break the schema or are no object', async () => {
-    await using bench = await startBench();
+  test('answers arguments_invalid with a bounded message, for params that break the schema or are not an object', async () => {
+    await using bench = await startRuntimeBench();
     let runs = 0;
     const schema = {
       type: 'object',
@@ -148,12 +148,12 @@ describe('a refusal by the client', () => {
     expect(runs).toBe(1);
   });
 
-  test('says client_denied when the authorizer says no, throws, or answers something else', async () => {
+  test('answers client_denied when the authorizer refuses, throws, or answers something else', async () => {
     const answers = [false, { allow: false, message: 'not at night' }, 'yes', 1];
-    await using bench = await startBench({
+    await using bench = await startRuntimeBench({
       authorize: ({ params }) => {
         if (params['n'] === 'throw') throw new Error('broken');
-        // A program without types may answer anything.
+        // An untyped program may return anything.
         return JSON.parse(JSON.stringify(answers[Number(params['n'])]));
       },
     });
@@ -170,14 +170,16 @@ describe('a refusal by the client', () => {
     expect(link.frames.some(({ type }) => type === 'ack')).toBe(false);
   });
 
-  test('says approval_denied where nobody can approve, somebody says no, or nobody answers until the deadline', async () => {
-    await using none = await startBench();
+  test('answers approval_denied without an approver, after a refusal, and without an answer by the deadline', async () => {
+    await using none = await startRuntimeBench();
     none.runtime.handle('pay', { approval: true }, () => 1);
     const link = await none.up();
     link.command('c1', 'pay');
     expect(await refusal(link, 'c1')).toBe('approval_denied');
 
-    await using asked = await startBench({ approve: ({ params }) => (params['wait'] ? new Promise(() => {}) : false) });
+    await using asked = await startRuntimeBench({
+      approve: ({ params }) => (params['wait'] ? new Promise(() => {}) : false),
+    });
     asked.runtime.handle('pay', { approval: true }, () => 1);
     const other = await asked.up();
     other.command('c2', 'pay');
@@ -188,9 +190,9 @@ describe('a refusal by the client', () => {
     expect(await refusal(other, 'c3')).toBe('approval_denied');
   });
 
-  test('asks for arguments, then authorizer, then approval, then lease', async () => {
+  test('checks arguments, then authorizer, then approval, then lease', async () => {
     const asked: string[] = [];
-    await using bench = await startBench({
+    await using bench = await startRuntimeBench({
       authorize: () => asked.push('authorize') > 0,
       approve: () => asked.push('approve') > 0,
     });
@@ -215,8 +217,8 @@ describe('a refusal by the client', () => {
 });
 
 describe('a handler that fails', () => {
-  test('says handler_failed with one bounded line and never a stack', async () => {
-    await using bench = await startBench();
+  test('answers handler_failed with one bounded line and never a stack', async () => {
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('boom', {}, () => {
       const error = new Error('x'.repeat(1_000));
       error.message += `\n${error.stack}`;
@@ -233,10 +235,10 @@ describe('a handler that fails', () => {
     expect(await link.next('error')).toMatchObject({ code: 'handler_failed' });
   });
 
-  test('says why in its own words, but cannot claim that it never ran', async () => {
-    await using bench = await startBench();
+  test('chooses its own message and code, but cannot claim that it never ran', async () => {
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('own', {}, ({ code }) => {
-      // A program without types may give any code.
+      // An untyped program may use any code.
       throw new ActionError('no paper', JSON.parse(JSON.stringify(code)));
     });
     const link = await bench.up();
@@ -248,8 +250,8 @@ describe('a handler that fails', () => {
     }
   });
 
-  test('fails with a result that is no JSON or does not fit into a frame', async () => {
-    await using bench = await startBench({ admit: () => ({ max_frame_bytes: 2_000 }) });
+  test('fails with a result that is not JSON or does not fit into a frame', async () => {
+    await using bench = await startRuntimeBench({ admit: () => ({ max_frame_bytes: 2_000 }) });
     const circular: Record<string, unknown> = {};
     circular['self'] = circular;
     const results: readonly unknown[] = [circular, 1n, () => 1, 'ü'.repeat(1_500)];
@@ -268,8 +270,8 @@ describe('cancelling', () => {
     return new Promise((_, reject) => call.signal.addEventListener('abort', () => reject(call.signal.reason)));
   }
 
-  test('aborts the signal; the handler that stops has been cancelled', async () => {
-    await using bench = await startBench();
+  test('aborts the signal; a handler that then stops has been cancelled', async () => {
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) => waits(call));
     const link = await bench.up();
     link.command('c1', 'wait');
@@ -279,8 +281,8 @@ describe('cancelling', () => {
     expect(await link.next('cancelled')).toMatchObject({ command_id: 'c1', payload: null });
   });
 
-  test('hands over a partial result', async () => {
-    await using bench = await startBench();
+  test('returns a partial result', async () => {
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) =>
       waits(call).catch(() => {
         throw new ActionCancelled({ done: 3 });
@@ -293,8 +295,8 @@ describe('cancelling', () => {
     expect(json((await link.next('cancelled')).payload)).toEqual({ done: 3 });
   });
 
-  test('does not hide what the handler did: one that completes has completed, one that fails has failed', async () => {
-    await using bench = await startBench();
+  test('does not hide what the handler did: one that returns has completed, one that throws has failed', async () => {
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('done', {}, (_, call) => waits(call).catch(() => 'done all the same'));
     bench.runtime.handle('broken', {}, (_, call) =>
       waits(call).catch(() => {
@@ -318,7 +320,7 @@ describe('cancelling', () => {
   });
 
   test('before the handler ran means cancelled, and the handler never runs', async () => {
-    await using bench = await startBench({ approve: () => new Promise(() => {}) });
+    await using bench = await startRuntimeBench({ approve: () => new Promise(() => {}) });
     let runs = 0;
     bench.runtime.handle('pay', { approval: true }, () => ++runs);
     const link = await bench.up();
@@ -328,8 +330,8 @@ describe('cancelling', () => {
     expect(runs).toBe(0);
   });
 
-  test('comes from the deadline too, and is then a failure', async () => {
-    await using bench = await startBench();
+  test('by the deadline is a failure', async () => {
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) => waits(call));
     const link = await bench.up();
     link.command('c1', 'wait', {}, 3_000);
@@ -340,8 +342,8 @@ describe('cancelling', () => {
     expect(await link.next('error')).toMatchObject({ code: 'client_timeout', message: 'Stopped at the deadline.' });
   });
 
-  test('comes from the time that the action allows, counted from the start of its handler', async () => {
-    await using bench = await startBench({ authorize: () => bench.clock.advance(700).then(() => true) });
+  test("by the action's time limit counts from the start of its handler", async () => {
+    await using bench = await startRuntimeBench({ authorize: () => bench.clock.advance(700).then(() => true) });
     const deadlines: number[] = [];
     bench.runtime.handle('slow', { timeoutMs: 1_000 }, (_, { signal, deadline, remainingMs }) => {
       deadlines.push(deadline - bench.clock.now(), remainingMs());
@@ -372,8 +374,8 @@ describe('cancelling', () => {
 });
 
 describe('the registry', () => {
-  test('advertises what it was told, at hello and when it changes', async () => {
-    await using bench = await startBench({ metadata: { host: 'desk' } });
+  test('advertises its actions at hello and after each change', async () => {
+    await using bench = await startRuntimeBench({ metadata: { host: 'desk' } });
     const schema = { type: 'object' };
     bench.runtime.handle('a', { summary: 'A', description: 'AA', version: '1', schema, metadata: [1] }, () => 1);
     const link = await bench.up();
@@ -397,8 +399,8 @@ describe('the registry', () => {
     expect(await link.untaken('actions')).toBe(0);
   });
 
-  test('refuses at once what cannot be advertised', async () => {
-    await using bench = await startBench();
+  test('refuses at once an action that cannot be advertised', async () => {
+    await using bench = await startRuntimeBench();
     const { runtime } = bench;
     runtime.handle('a', {}, () => 1);
     expect(() => runtime.handle('a', {}, () => 1)).toThrow(/a: already registered/);
@@ -410,7 +412,7 @@ describe('the registry', () => {
   });
 
   test('lets two actions use schemas of the same $id', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const $id = 'https://example.test/params';
     bench.runtime.handle('a', { schema: { $id, type: 'object', required: ['a'] } }, () => 'a');
     bench.runtime.handle('b', { schema: { $id, type: 'object', required: ['b'] } }, () => 'b');

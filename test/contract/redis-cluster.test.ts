@@ -8,11 +8,12 @@ import { commandContract } from './commands.ts';
 import { connectionContract } from './connections.ts';
 import { contextContract } from './contexts.ts';
 import { dedupContract } from './dedup.ts';
-import { historyContract, type HistoryBounds } from './history.ts';
+import { historyContract } from './history.ts';
 import { inspectorContract } from './inspector.ts';
-import { commandModel } from './model.ts';
+import { commandModel } from './commands-model.ts';
 import { nodeContract } from './nodes.ts';
-import { redisBench, type RedisBench, type RedisBenchOptions } from './redis-kit.ts';
+import type { HistoryBounds } from './kit/bench.ts';
+import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
 import { waiterContract } from './waiters.ts';
@@ -56,7 +57,7 @@ dedupContract(NAME, () => bench(), { runs: 8 });
 siteContract(NAME, () => bench());
 sessionContract(NAME, () => bench());
 
-it('all of that was done by all three masters', async () => {
+it('all three masters took part in the tests above', async () => {
   for (const command of ['evalsha', 'hgetall', 'zadd', 'xadd']) {
     const shares = await cluster.calls(command);
     expect([command, shares.every((calls) => calls > 0)]).toEqual([command, true]);

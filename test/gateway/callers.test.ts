@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { admin } from '../kit/core.ts';
-import { caller, client, house, type House } from './kit.ts';
+import { caller, client, startGateway, type TestGateway } from './kit/test-gateway.ts';
 
 const INVOKE = { type: 'invoke', client_id: 'tab', action: 'open' } as const;
 
-async function waits({ core }: House): Promise<number> {
+async function waits({ core }: TestGateway): Promise<number> {
   return (await core.rpc.count(admin, {})).count;
 }
 
 describe('a call over a link', () => {
-  test('carries the params and the result to the letter, and tells the outcome', async () => {
-    await using at = await house();
+  test('carries the params and the result unchanged, and reports the outcome', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.raw(`${JSON.stringify({ ...INVOKE, ref: 'r1', command_id: 'c1', trace_id: 't' })}\n{ "n":1.0 }`);
@@ -28,8 +28,8 @@ describe('a call over a link', () => {
     });
   });
 
-  test('a failure tells its code and message', async () => {
-    await using at = await house();
+  test('a failure has its code and message', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -44,8 +44,8 @@ describe('a call over a link', () => {
     });
   });
 
-  test('the same link may be a client and a caller, of itself too', async () => {
-    await using at = await house();
+  test('the same link may be a client and a caller, also of itself', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
     await peer.next('command');
@@ -53,8 +53,8 @@ describe('a call over a link', () => {
     expect(await peer.next('outcome')).toMatchObject({ ref: 'r1', payload: '"mine"' });
   });
 
-  test('waiting only for admission, it is told the stage, and that the command lives', async () => {
-    await using at = await house();
+  test('a wait for admission ends with the stage, while the command lives', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'admitted', stages: 'all' });
@@ -69,8 +69,8 @@ describe('a call over a link', () => {
     expect(await requester.next('outcome')).toMatchObject({ ref: 'r2', outcome: 'completed', payload: '7' });
   });
 
-  test('while it waits it is told each stage that the command reaches, once, and first that it is admitted', async () => {
-    await using at = await house();
+  test('a wait receives each stage of the command once, admission first', async () => {
+    await using at = await startGateway();
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', connect_within_ms: 10_000, stages: 'all' });
     const { command_id } = await requester.next('stage');
@@ -78,7 +78,7 @@ describe('a call over a link', () => {
     await expect.poll(() => requester.seen('stage').filter(({ ref }) => ref === 'r2')).toHaveLength(1);
     const peer = await client(at);
     await peer.next('command');
-    // A stage that lasts shorter than it takes to look again may be skipped.
+    // A stage that lasts less than one read may be skipped.
     const told = (stage: string) => expect.poll(() => requester.seen('stage').filter((seen) => seen.stage === stage));
     await told('dispatched').toHaveLength(2);
     peer.send({ type: 'ack', command_id });
@@ -98,8 +98,8 @@ describe('a call over a link', () => {
     }
   });
 
-  test('it is told no stage that it did not ask for, and the first alone where it asked for that', async () => {
-    await using at = await house();
+  test('it receives no stage that it did not request, and only the first if it requested only that', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -117,8 +117,8 @@ describe('a call over a link', () => {
     expect(await requester.next('refused')).toMatchObject({ ref: 'r3', message: 'stages: expected one of first, all' });
   });
 
-  test('who waits for the acknowledgement is told of it once', async () => {
-    await using at = await house();
+  test('a wait for the acknowledgement ends with it, once', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'acknowledged', stages: 'all' });
@@ -136,8 +136,8 @@ describe('a call over a link', () => {
     expect(requester.all.at(-2)).toMatchObject({ type: 'outcome' });
   });
 
-  test('its deadline ends it as unknown, with the last proven stage', async () => {
-    await using at = await house();
+  test('the deadline ends it as unknown, with the last proven stage', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', respond_within_ms: 1_000 });
@@ -150,8 +150,8 @@ describe('a call over a link', () => {
     });
   });
 
-  test('cancel answers what became of it, and the caller hears the end', async () => {
-    await using at = await house();
+  test('cancel answers its receipt, and the caller receives the end', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -167,8 +167,8 @@ describe('a call over a link', () => {
 });
 
 describe('a caller that leaves', () => {
-  test('its link cut, its waits end and its commands run on; another link can take up the handle', async () => {
-    await using at = await house();
+  test('by losing its link ends its waits, not its commands; another link can continue with the handle', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     for (const i of [1, 2, 3]) requester.send({ ...INVOKE, ref: `r${i}`, command_id: `c${i}` });
@@ -183,8 +183,8 @@ describe('a caller that leaves', () => {
     expect(await again.next('outcome')).toMatchObject({ outcome: 'completed', payload: '"done"' });
   });
 
-  test('whoever left is not answered, whatever came of the call', async () => {
-    await using at = await house({
+  test('gets no answer, whatever the outcome of the call', async () => {
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         rpc: {
@@ -204,8 +204,8 @@ describe('a caller that leaves', () => {
     expect(at.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('`leave` ends one wait, unanswered, frees its ref, and says nothing where there is none', async () => {
-    await using at = await house();
+  test('with `leave` ends one wait without an answer and frees its ref; an unknown ref is ignored', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -226,8 +226,8 @@ describe('a caller that leaves', () => {
   });
 });
 
-test('a link of a caller leaves two lines in the log, without its token', async () => {
-  await using at = await house();
+test("a caller's link writes two log lines, without its token", async () => {
+  await using at = await startGateway();
   const peer = await caller(at);
   await at.clock.advance(700);
   peer.ws.close();

@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { CallboardError } from '../../src/core/errors.ts';
+import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import type { Core } from '../../src/core/core.ts';
 import type { LinkSession } from '../../src/core/delivery/link.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { changed } from '../kit/changed.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, type House } from './kit.ts';
+import { caller, client, startGateway, invoke, type TestGateway } from './kit/test-gateway.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };
 
-async function command(at: House, commandId: string) {
+async function command(at: TestGateway, commandId: string) {
   const found = await at.core.delivery.command(admin, { ...KEY, commandId });
   if (!found) throw new Error(`no command ${commandId}`);
   return found;
 }
 
-/** The same core, with something else done by every session. */
+/** The same core, with changed sessions. */
 const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => ({
   wrap: (core: Core): Core => ({
     ...core,
@@ -29,9 +29,9 @@ const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => 
   }),
 });
 
-describe('a long complaint', () => {
-  test('is cut and ends its command; it does not cost the client its frame', async () => {
-    await using at = await house();
+describe('a long error message', () => {
+  test('is truncated and ends its command; it does not cost the client its frame', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     await peer.next('command');
@@ -42,9 +42,9 @@ describe('a long complaint', () => {
   });
 });
 
-describe('a command on its way', () => {
-  test('reaches the client with its params to the letter, its time and its trace', async () => {
-    await using at = await house();
+describe('a command in flight', () => {
+  test('reaches the client with unchanged params, its time and its trace', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const params = trustJson('{ "n": 1.0, "big":12345678901234567890, "s":"\\u2028" }');
     void invoke(at, 'c1', { params, respondWithinMs: 5_000, traceId: 't', parentSpanId: 'p' });
@@ -61,8 +61,8 @@ describe('a command on its way', () => {
     await peer.next('result_ack');
   });
 
-  test('acknowledged, reported on and answered, it is completed with the text that the client wrote', async () => {
-    await using at = await house();
+  test('after an acknowledgement, progress and a result, is completed with the text that the client wrote', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -79,9 +79,9 @@ describe('a command on its way', () => {
     });
   });
 
-  test('the end is acknowledged only after it is recorded', async () => {
+  test('has its end acknowledged only after the end is recorded', async () => {
     const recorded = Promise.withResolvers<void>();
-    await using at = await house(
+    await using at = await startGateway(
       withSession((session) => ({
         async end(...args) {
           const result = await session.end(...args);
@@ -112,8 +112,8 @@ describe('a command on its way', () => {
     ['node_lost', 'handler_failed', 'reported_by_client'],
     ['__proto__', 'handler_failed', 'reported_by_client'],
     ['of_its_own', 'handler_failed', 'reported_by_client'],
-  ])('an error %s ends it as failed with %s, %s', async (code, shown, execution) => {
-    await using at = await house();
+  ])('ended by the error %s becomes failed with %s, %s', async (code, shown, execution) => {
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -123,8 +123,8 @@ describe('a command on its way', () => {
     });
   });
 
-  test('a cancel reaches the client, whose `cancelled` ends it with what it had', async () => {
-    await using at = await house();
+  test('is cancelled: the cancel reaches the client, whose `cancelled` ends it with a partial result', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -136,9 +136,9 @@ describe('a command on its way', () => {
   });
 });
 
-describe('what becomes of an end that a client reports', () => {
-  test('sent again: duplicate; after another end: late; of nothing: unknown', async () => {
-    await using at = await house();
+describe('the result_ack of an end', () => {
+  test('is duplicate for a repeated end, late for another end, and unknown for no command', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     void invoke(at, 'c2', { respondWithinMs: 1_000 });
@@ -157,8 +157,8 @@ describe('what becomes of an end that a client reports', () => {
     expect(await command(at, 'c2')).toMatchObject({ outcome: 'outcome_unknown', lateResults: 1 });
   });
 
-  test('of a command that another client runs, it is unknown and changes nothing', async () => {
-    await using at = await house();
+  test("is unknown for another client's command, which does not change", async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const rogue = await client(at, { client_id: 'rogue', instance_id: 'i1' });
     const stranger = await client(at, { token: 'user:mallory:connect,invoke', client_id: 'tab', instance_id: 'i1' });
@@ -172,8 +172,8 @@ describe('what becomes of an end that a client reports', () => {
     expect(await waiting).toMatchObject({ result: '"true"' });
   });
 
-  test('a payload that is no JSON is refused with the id of its command, which lives on', async () => {
-    await using at = await house();
+  test("is replaced by a refusal with the command's id if the payload is not JSON, and the command lives on", async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -183,9 +183,9 @@ describe('what becomes of an end that a client reports', () => {
     expect(await waiting).toMatchObject({ result: '"sound"' });
   });
 
-  test('while the store is away it is refused, not acknowledged, and taken when it comes again', async () => {
+  test('does not come while the store is unavailable: the end is refused, and accepted when it is sent again', async () => {
     let away = true;
-    await using at = await house(
+    await using at = await startGateway(
       withSession((session) => ({
         async end(...args) {
           if (away) throw new CallboardError('store_unavailable', 'The store does not answer.', { retryAfterMs: 500 });
@@ -210,8 +210,8 @@ describe('what becomes of an end that a client reports', () => {
     await waiting;
   });
 
-  test('an unexpected error is masked, logged by its id, and hurts nothing else', async () => {
-    await using at = await house(
+  test('does not come for an unexpected error, which is masked, logged by its id, and affects nothing else', async () => {
+    await using at = await startGateway(
       withSession(() => ({ ack: () => Promise.reject(new TypeError('/home/secret undefined')) })),
     );
     const peer = await client(at);
@@ -222,13 +222,13 @@ describe('what becomes of an end that a client reports', () => {
     expect(refused).toMatchObject({ code: 'internal', frame: 'ack', command_id: 'c1' });
     expect(refused.message).not.toContain('secret');
     const id = at.logged.find(({ level }) => level === 'error')?.fields['id'];
-    expect(refused.message).toContain(String(id));
+    expect(refused.message).toBe(internalMessage(String(id)));
     peer.send({ type: 'result', command_id: 'c1' });
     await waiting;
   });
 
-  test('a caller alone runs nothing and advertises nothing', async () => {
-    await using at = await house();
+  test('does not exist for a caller, which runs nothing and advertises nothing', async () => {
+    await using at = await startGateway();
     const peer = await caller(at);
     for (const frame of ['ack', 'progress', 'result', 'cancelled'] as const) {
       peer.send({ type: frame, command_id: 'c1' });

@@ -4,14 +4,14 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { changed } from '../kit/changed.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { caller, client, house, Peer, type House } from './kit.ts';
+import { caller, client, startGateway, Peer, type TestGateway } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
-const shown = (at: House) => at.core.connections.get(user('alice'), KEY);
+const shown = (at: TestGateway) => at.core.connections.get(user('alice'), KEY);
 
 describe('the heartbeat', () => {
-  test('the relay pings every 20 seconds, clients and callers alike', async () => {
-    await using at = await house();
+  test('sends a ping every 20 seconds, to clients and callers alike', async () => {
+    await using at = await startGateway();
     const peers = [await client(at), await caller(at)];
     await at.clock.advance(19_000);
     for (const peer of peers) expect(peer.seen('ping')).toHaveLength(0);
@@ -26,8 +26,8 @@ describe('the heartbeat', () => {
     }
   });
 
-  test('any frame is a sign of life, and moves last seen', async () => {
-    await using at = await house();
+  test('takes any frame as a sign of life, which updates last seen', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     for (let step = 0; step < 8; step++) {
       await at.clock.advance(30_000);
@@ -38,10 +38,10 @@ describe('the heartbeat', () => {
     expect(peer.ws.readyState).toBe(peer.ws.OPEN);
   });
 
-  test('a store that is away neither closes a link nor says anything on it', async () => {
+  test('neither closes a link nor sends anything while the store is unavailable', async () => {
     let asked = 0;
     let away = true;
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {
@@ -72,9 +72,9 @@ describe('the heartbeat', () => {
     await expect.poll(async () => (await shown(at))?.lastSeenAt).toBe(at.clock.now());
   });
 
-  test('many frames of one second are noted once', async () => {
+  test('records many frames of one second once', async () => {
     let touched = 0;
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {
@@ -100,8 +100,8 @@ describe('the heartbeat', () => {
     expect(touched).toBe(2);
   });
 
-  test('silent for 45 seconds it shows as stale, for 60 it is closed with 4440 and shows as lost', async () => {
-    await using at = await house();
+  test('shows a link as stale after 45 silent seconds, and closes it with 4440 as lost after 60', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     await at.clock.advance(44_000);
     const stale = await shown(at);
@@ -113,18 +113,18 @@ describe('the heartbeat', () => {
     expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
   });
 
-  test('a half-open socket, that takes all and says nothing, is cut in the end', async () => {
-    await using at = await house();
+  test('ends a half-open socket that accepts everything and sends nothing', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     peer.ws.pause();
     await at.clock.advance(60_000);
     expect(await shown(at)).toMatchObject({ disconnectCause: 'heartbeat_lost' });
-    // It never answers the close: `ws` cuts it after its own few seconds.
+    // The client never answers the close, so `ws` cuts it after a few seconds.
     await expect.poll(() => at.gateway.size, { timeout: 10_000, interval: 50 }).toBe(0);
   });
 
-  test('a link whose row is bound elsewhere is closed with 4410 at its next sign of life', async () => {
-    await using at = await house({
+  test('closes a link whose row is bound elsewhere with 4410 at its next sign of life', async () => {
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {
@@ -140,8 +140,8 @@ describe('the heartbeat', () => {
 });
 
 describe('the token', () => {
-  test('closes the link with 4401 in the second in which it runs out', async () => {
-    await using at = await house();
+  test('closes the link with 4401 within the second in which it expires', async () => {
+    await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
     await at.clock.advance(29_000);
     await peer.sync();
@@ -150,8 +150,8 @@ describe('the token', () => {
     expect(await shown(at)).toMatchObject({ disconnectCause: 'token_expired' });
   });
 
-  test('renewed, it lasts until the new one runs out', async () => {
-    await using at = await house();
+  test('lasts, after a renewal, until the new one expires', async () => {
+    await using at = await startGateway();
     const start = at.clock.now();
     const peer = await client(at, { token: `user:alice:connect:${start + 30_000}` });
     peer.send({ type: 'auth', token: `user:alice:connect,invoke:${start + 50_000}` });
@@ -162,8 +162,8 @@ describe('the token', () => {
     expect((await peer.end()).code).toBe(4401);
   });
 
-  test('a renewal may also shorten', async () => {
-    await using at = await house();
+  test('may also be renewed with a shorter one', async () => {
+    await using at = await startGateway();
     const start = at.clock.now();
     const peer = await caller(at, `user:alice:invoke:${start + 50_000}`);
     peer.send({ type: 'auth', token: `user:alice:invoke:${start + 10_000}` });
@@ -177,8 +177,8 @@ describe('the token', () => {
     ['of an administrator', 'admin', 'forbidden'],
     ['without the scope of the link', 'user:alice:invoke', 'forbidden'],
     ['that is bad', 'nonsense', 'unauthenticated'],
-  ])('a renewal %s is refused, and the old token counts on', async (_what, token, code) => {
-    await using at = await house();
+  ])('stays in force when a renewal %s is refused', async (_what, token, code) => {
+    await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
     peer.send({ type: 'auth', token });
     expect(await peer.next('refused')).toMatchObject({ code, frame: 'auth' });
@@ -188,8 +188,8 @@ describe('the token', () => {
     expect((await peer.end()).code).toBe(4401);
   });
 
-  test('a scope that a renewal takes away is gone at once', async () => {
-    await using at = await house();
+  test('loses at once a scope that a renewal drops', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'auth', token: 'user:alice:connect,host' });
     await peer.next('renewed');
@@ -197,8 +197,8 @@ describe('the token', () => {
     expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', ref: 'r' });
   });
 
-  test('expired between two beats, it carries no further frame', async () => {
-    await using at = await house();
+  test('that expired between two beats carries no further frame', async () => {
+    await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect,invoke:${at.clock.now() + 500}` });
     await at.clock.advance(600);
     peer.send({ type: 'invoke', ref: 'r', client_id: 'tab', action: 'open' });
@@ -207,8 +207,8 @@ describe('the token', () => {
   });
 });
 
-test('a link that is opened and cut without a word leaves nothing', async () => {
-  await using at = await house();
+test('a link that is opened and cut without a frame leaves nothing', async () => {
+  await using at = await startGateway();
   const peers = Array.from({ length: 20 }, () => new Peer(at));
   await Promise.all(peers.map(({ opened }) => opened));
   await expect.poll(() => at.gateway.size).toBe(20);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { user } from '../kit/core.ts';
-import { ALICE, caller, client, house, Peer } from './kit.ts';
+import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';
 
 describe('opening a link', () => {
-  test('a client is welcomed with all that it must know', async () => {
-    await using at = await house();
+  test('welcomes a client with everything that it must know', async () => {
+    await using at = await startGateway();
     const expiresAt = at.clock.now() + 90_000;
     const peer = await client(at, {
       token: `user:alice:connect:${expiresAt}`,
@@ -28,8 +28,8 @@ describe('opening a link', () => {
     });
   });
 
-  test('what it advertised stands in its connection exactly as sent', async () => {
-    await using at = await house();
+  test('shows its advertisement in its connection exactly as sent', async () => {
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     const schema = '{"type":"object", "maximum":1.0}';
@@ -45,8 +45,8 @@ describe('opening a link', () => {
     ]);
   });
 
-  test('advertisements are changed by a frame, all of them at once', async () => {
-    await using at = await house();
+  test('replaces all advertisements by one frame', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'actions' }, { actions: [{ name: 'one' }, { name: 'two', schema: false }] });
     await peer.sync();
@@ -58,8 +58,8 @@ describe('opening a link', () => {
     expect(await names()).toEqual(['one', 'two']);
   });
 
-  test('a caller alone is welcomed, and no connection is shown', async () => {
-    await using at = await house();
+  test('welcomes a caller, without a connection', async () => {
+    await using at = await startGateway();
     const one = await caller(at);
     expect(one.welcome).toMatchObject({ user_id: 'alice', node_id: at.core.nodeId });
     expect(one.welcome).not.toHaveProperty('client_id');
@@ -107,7 +107,7 @@ describe('opening a link', () => {
       false,
     ],
   ])('%s is refused by name and closed', async (_what, header, payload, code, close, reconnect) => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     peer.send({ type: 'hello', ...header }, payload);
@@ -117,8 +117,8 @@ describe('opening a link', () => {
     expect(peer.seen('welcome')).toEqual([]);
   });
 
-  test('a bad token is refused before its payload is looked at', async () => {
-    await using at = await house();
+  test('refuses a bad token before it reads the payload', async () => {
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     peer.raw(`${JSON.stringify({ type: 'hello', token: 'nonsense', ...asClient })}\n{broken`);
@@ -132,8 +132,8 @@ describe('opening a link', () => {
     ['a hello without token', '{"type":"hello"}'],
     ['a hello whose token is empty', '{"type":"hello","token":""}'],
     ['a payload that is no JSON', `{"type":"hello","token":"${ALICE}"}\n{`],
-  ])('%s in the place of hello closes with 4400', async (_what, text) => {
-    await using at = await house();
+  ])('closes with 4400 after %s in place of hello', async (_what, text) => {
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     peer.raw(text);
@@ -141,8 +141,8 @@ describe('opening a link', () => {
     expect(peer.seen('refused')).toMatchObject([{ code: 'invalid_argument' }]);
   });
 
-  test('no hello within 5 seconds closes with 4408', async () => {
-    await using at = await house();
+  test('closes with 4408 without a hello within 5 seconds', async () => {
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     await expect.poll(() => at.gateway.size).toBe(1);
@@ -152,16 +152,16 @@ describe('opening a link', () => {
     expect(await peer.end()).toMatchObject({ code: 4408, bye: { reconnect: true } });
   });
 
-  test('a second hello is refused, and the link stays up', async () => {
-    await using at = await house();
+  test('refuses a second hello, and the link stays up', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'hello', token: ALICE });
     expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', frame: 'hello' });
     await peer.sync();
   });
 
-  test('while the node drains, no link is opened: 4450', async () => {
-    await using at = await house();
+  test('is refused with 4450 while the node drains', async () => {
+    await using at = await startGateway();
     await at.core.drain(0);
     for (const header of [{ token: ALICE, ...asClient }, { token: 'admin' }]) {
       const peer = new Peer(at);
@@ -172,9 +172,9 @@ describe('opening a link', () => {
     }
   });
 
-  test('an error that is not ours is masked by an id that stands in the log: 4490', async () => {
+  test('masks an unexpected error by an id that appears in the log: 4490', async () => {
     const authenticator = { authenticate: () => Promise.reject(new Error('/secret/path is gone')) };
-    await using at = await house({ authenticator });
+    await using at = await startGateway({ authenticator });
     const peer = new Peer(at);
     await peer.opened;
     peer.send({ type: 'hello', token: ALICE });
@@ -187,10 +187,10 @@ describe('opening a link', () => {
     expect(at.counts.get('errors_masked')).toBe(1);
   });
 
-  test('a socket that goes away while core is asked leaves nothing behind', async () => {
+  test('leaves nothing when the socket closes while core is opening the session', async () => {
     const asked = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {

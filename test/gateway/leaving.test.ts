@@ -2,22 +2,22 @@ import { describe, expect, test } from 'vitest';
 import { IN_FLIGHT, REPLACED_GRACE_MS } from '../../src/core/limits.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, type House, type Peer } from './kit.ts';
+import { caller, client, startGateway, invoke, type TestGateway, type Peer } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 const done = (peer: Peer, command_id: string) => peer.send({ type: 'result', command_id }, { ok: true });
-const connection = ({ core }: House) => core.connections.get(user('alice'), KEY);
+const connection = ({ core }: TestGateway) => core.connections.get(user('alice'), KEY);
 const completed = { kind: 'outcome', command: { outcome: 'completed' } };
 
-/** What `closed` names. */
+/** The commands that `closed` lists. */
 async function leave(peer: Peer): Promise<unknown> {
   peer.send({ type: 'closing' });
   return JSON.parse((await peer.next('closed')).payload ?? 'null');
 }
 
-describe('a client that says closing', () => {
-  test('is answered, counts as disconnected at once, and is no target any more', async () => {
-    await using at = await house();
+describe('a client that sends closing', () => {
+  test('gets an answer, counts as disconnected at once, and is no longer a target', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     expect(await leave(peer)).toEqual({ commands: [] });
     expect(await connection(at)).toMatchObject({ disconnectedAt: at.clock.now(), disconnectCause: 'client_closed' });
@@ -37,8 +37,8 @@ describe('a client that says closing', () => {
     expect(at.counts.get('links_closed:client_closed')).toBe(1);
   });
 
-  test('is told which commands crossed; what was queued behind them goes to its next link, in order', async () => {
-    await using at = await house();
+  test('learns which commands crossed; those queued behind them go to its next link, in order', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const ids = Array.from({ length: IN_FLIGHT + 5 }, (_, i) => `c${i}`);
     const calls = [];
@@ -51,7 +51,7 @@ describe('a client that says closing', () => {
     const next = await client(at, { instance_id: 'i2' });
     await expect.poll(() => next.seen('command').length).toBe(5);
     expect(next.seen('command').map(({ command_id }) => command_id)).toEqual(ids.slice(IN_FLIGHT));
-    // What ends on the link that leaves makes no room on it.
+    // An end on the leaving link makes no room on it.
     for (const id of ids.slice(0, IN_FLIGHT)) done(peer, id);
     for (const id of ids.slice(IN_FLIGHT)) done(next, id);
     for (const call of calls) expect(await call).toMatchObject({ ...completed, command: { attempts: 1 } });
@@ -59,8 +59,8 @@ describe('a client that says closing', () => {
     expect(peer.seen('result_ack').every(({ recorded }) => recorded === 'recorded')).toBe(true);
   });
 
-  test('keeps its link beside its successor, whose coming costs the commands that cross nothing', async () => {
-    await using at = await house();
+  test('keeps its link beside its successor, and the commands that crossed are not affected', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -84,8 +84,8 @@ describe('a client that says closing', () => {
     expect(await again).toMatchObject(completed);
   });
 
-  test('that goes without reporting leaves its commands to the grace of a replaced instance', async () => {
-    await using at = await house();
+  test('and disconnects without reporting leaves its commands to the grace of a replaced instance', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -99,8 +99,8 @@ describe('a client that says closing', () => {
     expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown', reason: error.code } });
   });
 
-  test('may come back as the same instance: the new link takes the place of the one that leaves', async () => {
-    await using at = await house();
+  test('may reconnect as the same instance: the new link replaces the leaving one', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -113,8 +113,8 @@ describe('a client that says closing', () => {
     expect(await call).toMatchObject(completed);
   });
 
-  test('is answered each time that it says so, and its link stays up meanwhile', async () => {
-    await using at = await house();
+  test('is answered each time, and its link stays up', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -129,8 +129,8 @@ describe('a client that says closing', () => {
     expect(await call).toMatchObject({ command: { outcome: 'outcome_unknown', reason: 'response_timeout' } });
   });
 
-  test('may no longer advertise, report or host; that costs it nothing else', async () => {
-    await using at = await house();
+  test('may no longer advertise, report or host, and is otherwise not restricted', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     await leave(peer);
     peer.send({ type: 'actions' }, { actions: [{ name: 'other' }] });
@@ -143,8 +143,8 @@ describe('a client that says closing', () => {
     expect(peer.seen('bye')).toEqual([]);
   });
 
-  test('is shown to those who watch as disconnected, once', async () => {
-    await using at = await house();
+  test('is shown to watchers as disconnected, once', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const changes: string[] = [];
     const events = at.core.connections.events(admin, null);
@@ -161,15 +161,15 @@ describe('a client that says closing', () => {
   });
 });
 
-test('a caller alone has nothing to leave', async () => {
-  await using at = await house();
+test('a caller cannot send closing', async () => {
+  await using at = await startGateway();
   const peer = await caller(at);
   peer.send({ type: 'closing' });
   expect(await peer.next('refused')).toMatchObject({ frame: 'closing', code: 'forbidden' });
 });
 
-test('a node that drains waits for a client that leaves, too', async () => {
-  await using at = await house();
+test('a draining node waits for a leaving client too', async () => {
+  await using at = await startGateway();
   const peer = await client(at);
   const call = invoke(at, 'c1');
   await peer.next('command');

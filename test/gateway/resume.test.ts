@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { user } from '../kit/core.ts';
-import { client, house, invoke } from './kit.ts';
+import { client, startGateway, invoke } from './kit/test-gateway.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };
@@ -12,9 +12,9 @@ function after({ welcome }: Welcomed): number {
   return (welcome.epoch ?? 0) + 1;
 }
 
-describe('coming back', () => {
-  test('the same instance resumes: its unfinished command is still its own and is not sent again', async () => {
-    await using at = await house();
+describe('reconnecting', () => {
+  test('as the same instance resumes: an unfinished command stays with it and is not sent again', async () => {
+    await using at = await startGateway();
     const first = await client(at);
     const waiting = invoke(at, 'c1');
     await first.next('command');
@@ -28,8 +28,8 @@ describe('coming back', () => {
     expect(again.seen('command')).toEqual([]);
   });
 
-  test('what the resumed link reports of unfinished commands does not count as unasked', async () => {
-    await using at = await house();
+  test('lets the resumed link report on unfinished commands without counting as unsolicited', async () => {
+    await using at = await startGateway();
     const first = await client(at);
     const waiting = Array.from({ length: 32 }, (_, i) => invoke(at, `c${i}`));
     for (const _ of waiting) await first.next('command');
@@ -44,8 +44,8 @@ describe('coming back', () => {
     expect(again.seen('refused')).toEqual([]);
   });
 
-  test('commands that came while it was away are sent after its welcome', async () => {
-    await using at = await house();
+  test('delivers commands that arrived in between after the welcome', async () => {
+    await using at = await startGateway();
     const waiting = invoke(at, 'c1', { connectWithinMs: 10_000 });
     const peer = await client(at);
     await peer.next('command');
@@ -54,8 +54,8 @@ describe('coming back', () => {
     await waiting;
   });
 
-  test('another instance replaces it: told by whom, closed with 4409, its late result fenced or late', async () => {
-    await using at = await house();
+  test('as another instance replaces the old one, which is closed with 4409; its late result is fenced or late', async () => {
+    await using at = await startGateway();
     const old = await client(at);
     const waiting = invoke(at, 'c1');
     await old.next('command');
@@ -74,8 +74,8 @@ describe('coming back', () => {
     expect(shown).toMatchObject({ instanceId: 'i2', replacedInstanceId: 'i1', disconnectedAt: null });
   });
 
-  test('a result that the replaced one sent before it heard of it still ends its command', async () => {
-    await using at = await house();
+  test('still ends a command with a result that the replaced instance sent before it knew', async () => {
+    await using at = await startGateway();
     const old = await client(at);
     const waiting = invoke(at, 'c1');
     await old.next('command');
@@ -88,8 +88,8 @@ describe('coming back', () => {
     await next.sync();
   });
 
-  test('a second socket of the same instance takes over from the first', async () => {
-    await using at = await house();
+  test('with a second socket of the same instance takes over from the first', async () => {
+    await using at = await startGateway();
     const first = await client(at);
     const second = await client(at);
     expect(second.welcome).toMatchObject({ resumed: true, epoch: after(first) });
@@ -101,8 +101,8 @@ describe('coming back', () => {
     expect(await at.core.connections.get(WHO, KEY)).toMatchObject({ disconnectedAt: null });
   });
 
-  test('the same client id of another user is another client', async () => {
-    await using at = await house();
+  test('with the same client id as another user is another client', async () => {
+    await using at = await startGateway();
     const mine = await client(at);
     const theirs = await client(at, { token: 'user:bob:connect,invoke', instance_id: 'i9' });
     await mine.sync();

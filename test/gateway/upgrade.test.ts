@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { caller, client, house, Peer, upgrade } from './kit.ts';
+import { caller, client, startGateway, Peer, upgrade } from './kit/test-gateway.ts';
 
-describe('the origin of a page', () => {
-  test('no origin means no browser: let in', async () => {
-    await using at = await house();
+describe('the origin of a handshake', () => {
+  test('may be absent, because browsers always send one', async () => {
+    await using at = await startGateway();
     expect((await upgrade(at, {})).status).toBe(101);
   });
 
-  test("the relay's own origin is let in", async () => {
-    await using at = await house();
+  test("may be the relay's own", async () => {
+    await using at = await startGateway();
     expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
   });
 
-  test('an origin of the exact list is let in, and the own one still is', async () => {
-    await using at = await house({ allowedOrigins: ['https://app.example'] });
+  test("may be on the exact list, besides the relay's own", async () => {
+    await using at = await startGateway({ allowedOrigins: ['https://app.example'] });
     expect((await upgrade(at, { Origin: 'https://app.example' })).status).toBe(101);
     expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
   });
@@ -33,15 +33,15 @@ describe('the origin of a page', () => {
     ['a user before the host', 'https://app.example@evil.example'],
     ['any', '*'],
   ])('%s is refused with 403', async (_what, origin) => {
-    await using at = await house({ allowedOrigins: ['https://app.example'] });
+    await using at = await startGateway({ allowedOrigins: ['https://app.example'] });
     const { status, body } = await upgrade(at, { Origin: origin });
     expect(status).toBe(403);
     expect(JSON.parse(body)).toMatchObject({ code: 'forbidden', status: 403 });
     expect(at.gateway.size).toBe(0);
   });
 
-  test("the relay's own host under another port, scheme or case is foreign", async () => {
-    await using at = await house();
+  test("is foreign for the relay's host under another port, scheme or case", async () => {
+    await using at = await startGateway();
     for (const origin of [
       `http://127.0.0.1:${at.port + 1}`,
       `https://127.0.0.1:${at.port}`,
@@ -50,23 +50,23 @@ describe('the origin of a page', () => {
       expect((await upgrade(at, { Origin: origin })).status).toBe(403);
   });
 
-  test('forwarded headers count only where a proxy is trusted', async () => {
+  test('is compared with forwarded headers only behind a trusted proxy', async () => {
     const forwarded = {
       Origin: 'https://relay.example',
       'X-Forwarded-Proto': 'https, http',
       'X-Forwarded-Host': 'relay.example',
     };
-    await using plain = await house();
+    await using plain = await startGateway();
     expect((await upgrade(plain, forwarded)).status).toBe(403);
-    await using behindProxy = await house({ trustProxy: true });
+    await using behindProxy = await startGateway({ trustProxy: true });
     expect((await upgrade(behindProxy, forwarded)).status).toBe(101);
     expect((await upgrade(behindProxy, { ...forwarded, Origin: 'https://evil.example' })).status).toBe(403);
   });
 });
 
 describe('the upgrade', () => {
-  test('without the subprotocol it is refused with 400', async () => {
-    await using at = await house();
+  test('is refused with 400 without the subprotocol', async () => {
+    await using at = await startGateway();
     for (const offered of ['', 'callboard.v2', 'xcallboard.v1', 'CALLBOARD.V1']) {
       const { status, body } = await upgrade(at, { 'Sec-WebSocket-Protocol': offered });
       expect(status).toBe(400);
@@ -74,28 +74,28 @@ describe('the upgrade', () => {
     }
   });
 
-  test('the subprotocol is selected among several', async () => {
-    await using at = await house();
+  test('selects the subprotocol among several', async () => {
+    await using at = await startGateway();
     const peer = new Peer(at, { protocols: ['other.v3', 'callboard.v1'] });
     await peer.opened;
     expect(peer.ws.protocol).toBe('callboard.v1');
   });
 
-  test('compression is not negotiated, whatever is offered', async () => {
-    await using at = await house();
+  test('does not negotiate compression, whatever is offered', async () => {
+    await using at = await startGateway();
     const peer = new Peer(at, { perMessageDeflate: true });
     await peer.opened;
     expect(peer.ws.extensions).toBe('');
   });
 
-  test('a broken handshake is answered, not held', async () => {
-    await using at = await house();
+  test('answers a broken handshake instead of keeping it', async () => {
+    await using at = await startGateway();
     expect((await upgrade(at, { 'Sec-WebSocket-Key': 'short' })).status).toBe(400);
     expect((await upgrade(at, { 'Sec-WebSocket-Version': '7' })).status).toBeGreaterThanOrEqual(400);
   });
 
-  test('beyond the most sockets without a hello, a new one is refused and welcomed links do not count', async () => {
-    await using at = await house({ maxUnopened: 1 });
+  test('is refused beyond the maximum of sockets without a hello; welcomed links do not count', async () => {
+    await using at = await startGateway({ maxUnopened: 1 });
     const one = await client(at);
     await caller(at);
     const silent = new Peer(at);
@@ -110,8 +110,8 @@ describe('the upgrade', () => {
     expect((await upgrade(at, {})).status).toBe(101);
   });
 
-  test('a gateway that has closed takes no more', async () => {
-    await using at = await house();
+  test('is refused by a closed gateway', async () => {
+    await using at = await startGateway();
     await at.gateway.closeAll('draining');
     const { status, body } = await upgrade(at, {});
     expect(status).toBe(503);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { client, house, invoke } from './kit.ts';
+import { client, startGateway, invoke } from './kit/test-gateway.ts';
 
-describe('the window', () => {
-  test('holds 32 commands; the next goes out when one ends, in the order admitted', async () => {
-    await using at = await house();
+describe('the window of a link', () => {
+  test('holds 32 commands; the next is sent when one ends, in the order of admission', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     const all = Array.from({ length: 40 }, (_, i) => invoke(at, `c${i}`));
     for (let i = 0; i < 32; i++) expect((await peer.next('command')).command_id).toBe(`c${i}`);
@@ -19,8 +19,8 @@ describe('the window', () => {
     expect(ends.map((end) => end.kind === 'outcome' && end.result)).toEqual(ends.map((_, i) => String(i)));
   });
 
-  test('reports of commands in flight do not count as unasked, however many commands run', async () => {
-    await using at = await house();
+  test('does not count reports of commands in flight as unsolicited, however many commands run', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     for (let round = 0; round < 5; round++) {
       const all = Array.from({ length: 200 }, (_, i) => invoke(at, `r${round}c${i}`));
@@ -35,8 +35,8 @@ describe('the window', () => {
     expect(peer.seen('refused')).toEqual([]);
   });
 
-  test('a second ack, and progress after the end, count as unasked', async () => {
-    await using at = await house();
+  test('counts a second ack, and progress after the end, as unsolicited', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     await peer.next('command');
@@ -44,8 +44,8 @@ describe('the window', () => {
     expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'c1' });
   });
 
-  test('a client that never answers is not remembered for ever', async () => {
-    await using at = await house();
+  test("does not remember a client's unanswered commands forever", async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     for (let round = 0; round < 9; round++) {
       const calls = Array.from({ length: 32 }, (_, i) => invoke(at, `r${round}c${i}`, { respondWithinMs: 1_000 }));
@@ -60,8 +60,8 @@ describe('the window', () => {
     expect(await peer.next('refused')).toMatchObject({ code: 'rate_limited', command_id: 'r0c0' });
   });
 
-  test('progress without end of one command is a flood', async () => {
-    await using at = await house();
+  test('counts endless progress of one command as a flood', async () => {
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     await peer.next('command');

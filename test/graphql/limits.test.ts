@@ -9,11 +9,11 @@ import {
   QUERY_TOKENS,
 } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
-import { openDoor, type TestDoor } from './kit/door.ts';
+import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 
 const times = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
-/** `depth` fields inside one another, the root field and the leaf included. */
+/** A query of `depth` nested fields, the root field and the leaf included. */
 const deep = (depth: number): string =>
   `{ cat { ${'friends(first: 1) { ... on Cat { '.repeat(depth - 2)} id ${'} }'.repeat(depth - 2)} } }`;
 const deepByFragments = (depth: number): string =>
@@ -25,7 +25,7 @@ const directives = (n: number): string => `{ cat { id ${times(n, () => '... @inc
 const rootFields = (n: number): string => `{ ...F } fragment F on Query { ${times(n, (i) => `a${i}: hello`)} }`;
 const tokens = (n: number): string => `{ tags(tags: [${times(n - 9, () => '"x"')}]) }`;
 
-async function expectTooComplex(door: TestDoor, query: string, word: string): Promise<void> {
+async function expectTooComplex(door: GraphqlServer, query: string, word: string): Promise<void> {
   const answer = await door.ask(query);
   expect(answer).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
   expect(answer.errors[0]?.message).toContain(word);
@@ -39,24 +39,24 @@ describe('the limits of documents', () => {
     ['aliases', aliasesByFragments(QUERY_ALIASES), aliasesByFragments(QUERY_ALIASES + 2)],
     ['directives', directives(QUERY_DIRECTIVES), directives(QUERY_DIRECTIVES + 1)],
     ['root fields', rootFields(QUERY_ROOT_FIELDS), rootFields(QUERY_ROOT_FIELDS + 1)],
-  ])('take a document at the bound of %s and refuse the one beyond', async (word, under, over) => {
-    await using door = await openDoor();
+  ])('accept a document at the bound of %s and refuse the next larger one', async (word, under, over) => {
+    await using door = await startGraphqlServer();
     expect(await door.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, over, word);
-    // Also when the answer comes from the validation cache.
+    // Also if the answer comes from the validation cache.
     await expectTooComplex(door, over, word);
   });
 
-  it('take a document of 4 000 tokens and refuse one of 4 001', async () => {
-    await using door = await openDoor();
+  it('accept a document of 4 000 tokens and refuse one of 4 001', async () => {
+    await using door = await startGraphqlServer();
     expect(await door.ask(tokens(QUERY_TOKENS))).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, tokens(QUERY_TOKENS + 1), '4000 tokens');
     await expectTooComplex(door, tokens(QUERY_TOKENS * 4), '4000 tokens');
     await expectTooComplex(door, tokens(QUERY_TOKENS * 20), 'characters');
   });
 
-  it('hold against ten thousand aliases, cyclic fragments and fragments that double', async () => {
-    await using door = await openDoor();
+  it('withstand ten thousand aliases, cyclic fragments and doubling fragments', async () => {
+    await using door = await startGraphqlServer();
     await expectTooComplex(door, aliases(5_000), '4000 tokens');
     const cycle = await door.ask('{ cat { ...A } } fragment A on Cat { ...B } fragment B on Cat { friends { ...A } }');
     expect(cycle).toMatchObject({ status: 400, data: undefined });
@@ -67,8 +67,8 @@ describe('the limits of documents', () => {
     await expectTooComplex(door, bomb, 'aliases');
   });
 
-  it('count each operation of a document for itself', async () => {
-    await using door = await openDoor();
+  it('count each operation of a document separately', async () => {
+    await using door = await startGraphqlServer();
     const six = times(6, (i) => `a${i}: hello`);
     const response = await fetch(door.url, {
       method: 'POST',
@@ -78,8 +78,8 @@ describe('the limits of documents', () => {
     expect(Object.keys((await response.json()).data)).toHaveLength(6);
   });
 
-  it('hide which fields there are', async () => {
-    await using door = await openDoor();
+  it('do not reveal which fields exist', async () => {
+    await using door = await startGraphqlServer();
     const said = async (query: string, variables = {}) => JSON.stringify((await door.ask(query, { variables })).errors);
     const all = [
       await said('{ helo }'),
@@ -99,8 +99,8 @@ describe('the limits of documents', () => {
 describe('the limits of cost', () => {
   const items = 'query ($n: Int) { named(first: $n) { id name } }';
 
-  it('let a user ask for 20 000 and an administrator for 500 000', async () => {
-    await using door = await openDoor();
+  it('allow 20 000 for a user and 500 000 for an administrator', async () => {
+    await using door = await startGraphqlServer();
     const status = async (requester: string, n: number) =>
       (await door.ask(items, { requester, variables: { n } })).status;
     expect(await status('alice', 9_999)).toBe(200);
@@ -111,8 +111,8 @@ describe('the limits of cost', () => {
     expect((await door.ask(items, { variables: { n: 10_000 } })).code).toBe('too_complex');
   });
 
-  it('are taken before anything runs, mutations included', async () => {
-    await using door = await openDoor();
+  it('are checked before anything runs, mutations included', async () => {
+    await using door = await startGraphqlServer();
     const first = await door.ask('mutation { touch }');
     const refused = await door.ask('mutation { touch touchMany(first: 20000) { id } }');
     expect(refused).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
@@ -123,7 +123,7 @@ describe('the limits of cost', () => {
 
 describe('the limit of time', () => {
   it('ends a query after 10 s, and not before', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const reached = door.wires.opened.promise;
     const asked = door.ask('{ stuck hello }');
     let answered = false;
@@ -136,8 +136,8 @@ describe('the limit of time', () => {
     expect(await asked).toMatchObject({ status: 503, code: 'store_unavailable', data: undefined });
   });
 
-  it('leaves mutations to budgets of their own, and tells them when the asker hangs up', async () => {
-    await using door = await openDoor();
+  it('leaves mutations to their own budgets, and aborts them when the requester hangs up', async () => {
+    await using door = await startGraphqlServer();
     const hangUp = new AbortController();
     const reached = door.wires.opened.promise;
     const asked = fetch(door.url, {
@@ -161,8 +161,8 @@ describe('introspection', () => {
     ['admin', { nobody: 401, alice: 403, admin: 200 }],
     ['all', { nobody: 200, alice: 200, admin: 200 }],
     ['off', { nobody: 401, alice: 403, admin: 403 }],
-  ] as const)('set to "%s" is for: %j', async (introspection, expected) => {
-    await using door = await openDoor({ introspection });
+  ] as const)('set to "%s" is allowed for: %j', async (introspection, expected) => {
+    await using door = await startGraphqlServer({ introspection });
     const status = async (query: string, requester: string | null) => (await door.ask(query, { requester })).status;
     for (const query of [
       schema,
@@ -179,8 +179,8 @@ describe('introspection', () => {
     expect(await status('{ __typename }', null)).toBe(200);
   });
 
-  it('answers the whole standard query', async () => {
-    await using door = await openDoor();
+  it('answers the complete standard query', async () => {
+    await using door = await startGraphqlServer();
     const answer = await door.ask(getIntrospectionQuery(), { requester: 'admin' });
     expect(answer).toMatchObject({ status: 200, errors: [] });
     expect(JSON.stringify(answer.data)).toContain('"Named"');

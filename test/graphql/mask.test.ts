@@ -1,20 +1,20 @@
 import { GraphQLError } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { CallboardError } from '../../src/core/errors.ts';
+import { CallboardError, internalMessage } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
-import { openDoor } from './kit/door.ts';
-import { SECRET } from './kit/small.ts';
+import { startGraphqlServer } from './kit/graphql-server.ts';
+import { SECRET } from './kit/small-schema.ts';
 
 const wrap = (origin: Error, path?: string[]): GraphQLError =>
   new GraphQLError(origin.message, { originalError: origin, path });
 
 describe('masking', () => {
   it.each(['boom', 'boomLater', 'boomGraphql', 'badInt'])(
-    'hides what broke %s, beside the data that is there',
+    'hides what broke %s, and keeps the other data',
     async (field) => {
-      await using door = await openDoor();
-      // The third run is the executor's own compiled form.
+      await using door = await startGraphqlServer();
+      // The third run uses the executor's compiled form.
       for (let run = 0; run < 3; run++) {
         const answer = await door.ask(`{ hello ${field} }`);
         expect(answer.data).toEqual({ hello: 'hello you', [field]: null });
@@ -25,8 +25,8 @@ describe('masking', () => {
     },
   );
 
-  it('gives each hidden error an id that stands in the log, once, and counts it', async () => {
-    await using door = await openDoor();
+  it('gives each hidden error an id, which is logged and counted once', async () => {
+    await using door = await startGraphqlServer();
     const { errors } = await door.ask('{ boom }');
     const lines = door.lines.filter(({ fields }) => fields['errorId'] === errors[0]?.extensions?.['id']);
     expect(lines).toHaveLength(1);
@@ -36,7 +36,7 @@ describe('masking', () => {
   });
 
   it('shows codes and details of our own errors, never their causes', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const answer = await door.ask('{ absent wrong hello }');
     expect(answer.errors.map(({ path, extensions }) => [path, extensions])).toEqual([
       [['absent'], { code: 'not_found' }],
@@ -46,8 +46,8 @@ describe('masking', () => {
     expect(door.lines).toEqual([]);
   });
 
-  it('lets GraphQL say what is wrong with a document, its variables and its arguments', async () => {
-    await using door = await openDoor();
+  it("passes GraphQL's own messages about documents, variables and arguments", async () => {
+    await using door = await startGraphqlServer();
     const said = async (query: string, variables?: Record<string, unknown>) => {
       const { errors, status, data } = await door.ask(query, { ...(variables && { variables }) });
       return [errors[0]?.message, status, data];
@@ -80,15 +80,16 @@ describe('masking', () => {
   });
 
   it.each([null, undefined, 'text', 7, { message: SECRET }, Symbol('x')])(
-    'hides thrown things that are no errors: %s',
+    'hides thrown values that are not errors: %s',
     (thrown) => {
       const shown = createMask({ log: silentLog })(thrown);
       expect(shown.extensions).toMatchObject({ code: 'internal', http: { status: 500 } });
+      expect(shown.message).toBe(internalMessage(String(shown.extensions['id'])));
       expect(JSON.stringify(shown)).not.toContain('hunter2');
     },
   );
 
-  it('finds our error under however many wrappers, with the status of a whole request', () => {
+  it('finds our error under any number of wrappers, with the status of a whole request', () => {
     const error = new CallboardError('rate_limited', 'Slower.', { retryAfterMs: 1500 });
     const shown = createMask({ log: silentLog })(wrap(wrap(error)));
     expect(callboardErrorOf(shown)).toBe(error);

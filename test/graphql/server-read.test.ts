@@ -8,10 +8,10 @@ const executor = { mask, kindOf: () => null } as Partial<Executor> as Executor;
 
 function server() {
   const schema = buildSchema('type Query { a: Int b: Int }');
-  return createGraphqlServer({ schema, executor, mask, endpoint: '/graphql', onWritten: () => {} });
+  return createGraphqlServer({ schema, executor, mask, onWritten: () => {} });
 }
 
-test('a valid document is read once, and is the same to all who ask for it, whatever else they ask with', async () => {
+test('a valid document is read once, and shared by all requests, whatever their other parameters', async () => {
   const { read, close } = server();
   const first = read({ query: '{ a }' });
   expect((first as DocumentNode).kind).toBe('Document');
@@ -20,7 +20,7 @@ test('a valid document is read once, and is the same to all who ask for it, what
   await close();
 });
 
-test('what is wrong with a document is found each time that it comes', async () => {
+test('the faults of a document are found each time that it is sent', async () => {
   const { read, close } = server();
   for (const query of ['{ c }', '{ a', '{ a ...F }'])
     for (let time = 0; time < 3; time++) expect(read({ query })).toEqual([expect.any(Error)]);

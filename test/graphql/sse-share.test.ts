@@ -1,23 +1,26 @@
 import { createClient } from 'graphql-sse';
 import { describe, expect, it } from 'vitest';
-import { openDoor, type TestDoor } from './kit/door.ts';
-import { createNewsroom, type Newsroom } from './kit/shared.ts';
+import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
+import { createNewsroom, type Newsroom } from './kit/newsroom.ts';
 import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 import { settle } from '../kit/clock.ts';
 
 const NEWS = 'subscription ($room: String) { news(room: $room) { text missed seenBy } }';
 const COMPLETE = 'event: complete\ndata:\n\n';
 
-type House = { readonly door: TestDoor; readonly news: Newsroom };
-async function opened(fastPath = true): Promise<House & AsyncDisposable> {
+type NewsServer = { readonly door: GraphqlServer; readonly news: Newsroom };
+async function opened(fastPath = true): Promise<NewsServer & AsyncDisposable> {
   const news = createNewsroom();
   const makeContext = ({ requester }: { readonly requester: unknown }): object => ({ requester });
-  const door = await openDoor({ schema: news.schema, makeContext, fastPath });
+  const door = await startGraphqlServer({ schema: news.schema, makeContext, fastPath });
   return { door, news, [Symbol.asyncDispose]: () => door[Symbol.asyncDispose]() };
 }
 type Asking = { readonly requester?: string; readonly room?: string; readonly query?: string; readonly more?: object };
-/** Listening, once it returns. */
-async function hearing({ door, news }: House, { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {}) {
+/** Resolves once it is subscribed. */
+async function hearing(
+  { door, news }: NewsServer,
+  { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {},
+) {
   const before = news.tenures();
   const stream = await subscribeRaw(door.url, query, { requester, variables: { room, ...more } });
   await until(() => news.tenures() > before);
@@ -29,7 +32,7 @@ const resultsOf = (stream: RawStream): any[] =>
 const texts = (stream: RawStream): string[] => resultsOf(stream).map(({ data }) => Object.values<any>(data)[0].text);
 
 describe('a shared subscription', () => {
-  it('is executed once for all who share it, by nobody’s eyes, and each is asked for itself', async () => {
+  it('is executed once for all members, without a requester, and each member is authorized itself', async () => {
     await using house = await opened();
     const streams = [await hearing(house), await hearing(house, { requester: 'bob' }), await hearing(house)];
     expect(house.news.sources()).toBe(1);
@@ -43,7 +46,7 @@ describe('a shared subscription', () => {
     await until(() => house.news.sources() === 0 && house.news.tenures() === 0);
   });
 
-  it('gives nobody what another asked for', async () => {
+  it('gives nobody what another member selected', async () => {
     await using house = await opened();
     const [a, b] = [await hearing(house), await hearing(house, { room: 'b' })];
     const aliased = await hearing(house, {
@@ -55,7 +58,7 @@ describe('a shared subscription', () => {
     expect(house.news.executions()).toBe(3);
   });
 
-  it('keeps those apart whose variables change the words', async () => {
+  it('separates members whose variables change the result', async () => {
     await using house = await opened();
     const query =
       'subscription ($room: String, $less: Boolean = false) { news(room: $room) { text missed @skip(if: $less) } }';
@@ -82,7 +85,7 @@ describe('a shared subscription', () => {
       'a fragment differs by viewer',
       'subscription ($room: String) { news(room: $room) { ...F } } fragment F on Item { text seenBy ... on Item { isMine } }',
     ],
-  ])('is each viewer’s own where %s', async (_, query) => {
+  ])('is separate for each viewer if %s', async (_, query) => {
     await using house = await opened();
     const [a, b] = [await hearing(house, { query }), await hearing(house, { query, requester: 'bob' })];
     expect(house.news.sources()).toBe(2);
@@ -93,7 +96,7 @@ describe('a shared subscription', () => {
     if (query.includes('isMine')) expect([first.isMine, second.isMine]).toEqual([true, false]);
   });
 
-  it('ends for one who may no longer listen, at once, and goes on for the others', async () => {
+  it('ends for a member whose permission ended, at once, and continues for the others', async () => {
     await using house = await opened();
     const [alice, bob] = [await hearing(house), await hearing(house, { requester: 'bob' })];
     house.news.publish('a', 'before');
@@ -109,7 +112,7 @@ describe('a shared subscription', () => {
     expect(house.news.tenures()).toBe(1);
   });
 
-  it('refuses a joiner by its own field, in the very words of one that is not shared', async () => {
+  it('refuses a joiner with its own field name, in the words of an unshared subscription', async () => {
     await using house = await opened();
     await hearing(house);
     const refused = async (name: 'news' | 'own '): Promise<string> => {
@@ -132,7 +135,7 @@ describe('a shared subscription', () => {
     expect([texts(first), texts(second)]).toEqual([['early', 'late'], ['late']]);
   });
 
-  it('fails for all where an event cannot be resolved at once, and says nothing of why', async () => {
+  it('fails for all if an event cannot be resolved, and does not reveal why', async () => {
     await using house = await opened();
     const stream = await hearing(house, { query: 'subscription { news(room: "a") { later } }' });
     house.news.publish('a', 'one');
@@ -141,7 +144,7 @@ describe('a shared subscription', () => {
     expect(house.news.sources()).toBe(0);
   });
 
-  it('carries an operation’s own name on a stream of several', async () => {
+  it('carries an operation’s own id on a stream of several', async () => {
     await using house = await opened();
     const { shared, operate } = await single(house.door);
     const own = await hearing(house);
@@ -168,7 +171,7 @@ describe('a shared subscription', () => {
   });
 
   it.each([true, false])(
-    'gives the same bytes, shared or not (%s), and what came within a tick reads as if it had not',
+    'gives the same bytes, shared or not (%s), and events of one tick read as if written separately',
     async (fastPath) => {
       await using house = await opened(fastPath);
       const query = NEWS.replace('seenBy', '');
@@ -219,7 +222,7 @@ describe('a shared subscription', () => {
     },
   );
 
-  it('loses nothing of a burst for one who reads, however long it is', async () => {
+  it('loses nothing of a burst of any length for a fast reader', async () => {
     await using house = await opened();
     const stream = await hearing(house);
     for (let i = 0; i < 3000; i++) house.news.publish('a', `${i}`);
@@ -230,7 +233,7 @@ describe('a shared subscription', () => {
   });
 });
 
-/** What JSON escapes, what it does not, and what frames are cut by. */
+/** Characters that JSON escapes, characters that it does not, and those that end frames. */
 function randomText(seed: number): string {
   const parts = [
     '\n',
@@ -251,7 +254,7 @@ function randomText(seed: number): string {
   return Array.from({ length: (seed * 7) % 40 }, (_, i) => parts[(seed * 31 + i * i * 17) % parts.length]).join('');
 }
 
-async function single({ url }: TestDoor) {
+async function single({ url }: GraphqlServer) {
   const at = `${url}/stream`;
   const bearer = { authorization: 'Bearer alice' };
   const reserved = await openRaw(at, { method: 'PUT', headers: bearer });

@@ -9,16 +9,16 @@ import {
   SSE_STALL_MS,
 } from '../../src/core/limits.ts';
 import { user } from '../kit/core.ts';
-import { openDoor, principals, type TestDoor } from './kit/door.ts';
+import { startGraphqlServer, principals, type GraphqlServer } from './kit/graphql-server.ts';
 import { openPaused } from './kit/slow.ts';
 import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 
 const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
-const push = (door: TestDoor, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
+const push = (door: GraphqlServer, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
 
-/** With time for the door to take each event, were it to. */
-async function pushSlowly(door: TestDoor, from: number, to: number): Promise<void> {
+/** With enough time for the handler to take each event, if it did. */
+async function pushSlowly(door: GraphqlServer, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) {
     push(door, n);
     await new Promise((done) => setImmediate(done));
@@ -28,7 +28,7 @@ async function pushSlowly(door: TestDoor, from: number, to: number): Promise<voi
 type Asked = { requester?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
 /** A request to the route of both modes. */
 function toStream(
-  door: TestDoor,
+  door: GraphqlServer,
   method: string,
   { requester = 'alice', token, body, search = '', accept }: Asked = {},
 ): Promise<RawStream> {
@@ -43,15 +43,15 @@ function toStream(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 }
-async function reserve(door: TestDoor, requester = 'alice'): Promise<string> {
+async function reserve(door: GraphqlServer, requester = 'alice'): Promise<string> {
   const answer = await toStream(door, 'PUT', { requester });
   await answer.ended;
   expect(answer.status).toBe(201);
   return answer.text();
 }
-const open = (door: TestDoor, token: string, requester = 'alice') =>
+const open = (door: GraphqlServer, token: string, requester = 'alice') =>
   toStream(door, 'GET', { requester, token, accept: 'text/event-stream' });
-const operate = (door: TestDoor, token: string, operationId: string, more: Asked & { query?: string } = {}) =>
+const operate = (door: GraphqlServer, token: string, operationId: string, more: Asked & { query?: string } = {}) =>
   toStream(door, 'POST', { token, ...more, body: { query: more.query ?? TICKS, extensions: { operationId } } });
 async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
   const { status, ended, text } = await answer;
@@ -60,8 +60,8 @@ async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
 }
 
 describe('an event stream', () => {
-  it('is refused without a token, in every way of asking', async () => {
-    await using door = await openDoor();
+  it('is refused without a token, for every form of request', async () => {
+    await using door = await startGraphqlServer();
     const accept = 'text/event-stream';
     const search = `?query=${encodeURIComponent(TICKS)}`;
     expect(await refusal(toStream(door, 'PUT', { requester: null }))).toEqual([401, 'unauthenticated']);
@@ -73,8 +73,8 @@ describe('an event stream', () => {
     expect(door.wires.feeds.size).toBe(0);
   });
 
-  it('writes the frames of the protocol, and the header that keeps proxies from holding them', async () => {
-    await using door = await openDoor();
+  it('writes the frames of the protocol, and the header against buffering proxies', async () => {
+    await using door = await startGraphqlServer();
     const stream = await subscribeRaw(door.url, 'subscription { ticks(times: 2) }');
     await stream.ended;
     expect(stream.status).toBe(200);
@@ -85,8 +85,8 @@ describe('an event stream', () => {
     );
   });
 
-  it('takes an operation by GET, but no mutation', async () => {
-    await using door = await openDoor();
+  it('accepts an operation by GET, but no mutation', async () => {
+    await using door = await startGraphqlServer();
     const get = (query: string) =>
       toStream(door, 'GET', { accept: 'text/event-stream', search: `?query=${encodeURIComponent(query)}` });
     const stream = await get('subscription { ticks(times: 1) }');
@@ -96,8 +96,8 @@ describe('an event stream', () => {
     expect(await refusal(get(''))).toEqual([400, 'invalid_argument']);
   });
 
-  it('frees its source when its reader goes', async () => {
-    await using door = await openDoor();
+  it('frees its source when its reader leaves', async () => {
+    await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, TICKS);
     await opened;
@@ -105,8 +105,8 @@ describe('an event stream', () => {
     await until(() => door.wires.feeds.size === 0);
   });
 
-  it('aborts what a mutation waits for when its reader goes', async () => {
-    await using door = await openDoor();
+  it("aborts a mutation's wait when its reader leaves", async () => {
+    await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, 'mutation { stuck }');
     await opened;
@@ -118,7 +118,7 @@ describe('an event stream', () => {
   });
 
   it('is pinged every 20 s in both modes', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const own = await subscribeRaw(door.url, TICKS);
     const shared = await open(door, await reserve(door));
     await Promise.all([own.until(':\n\n'), shared.until(':\n\n')]);
@@ -129,13 +129,13 @@ describe('an event stream', () => {
     expect(own.text()).toBe(':\n\n'.repeat(5));
   });
 
-  it('goes on, pings included, after its reader was slow, and holds little meanwhile', async () => {
-    await using door = await openDoor();
+  it('continues, pings included, after its reader was slow, with little memory', async () => {
+    await using door = await startGraphqlServer();
     const query = 'subscription ($size: Int!) { text(size: $size) }';
     const opened = door.wires.opened.promise;
     const slow = await openPaused(door, { query, variables: { size: 200_000 } });
     await opened;
-    // Far more than the sockets hold, so that the door must stop taking events from their source.
+    // Far more than the sockets hold, so that the handler must stop taking events from their source.
     await pushSlowly(door, 0, 300);
     await slow.blocked();
     await door.clock.advance(SSE_PING_MS);
@@ -143,7 +143,7 @@ describe('an event stream', () => {
     slow.resume();
     await slow.until('"599:');
     const seen = slow.numbers();
-    // The feed holds 100 and drops its oldest: what came is in order, and the last 100 are all there.
+    // The feed holds 100 and drops its oldest: the received events are in order, and the last 100 are complete.
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
     expect(seen.slice(-100)).toEqual(Array.from({ length: 100 }, (_, i) => 500 + i));
     expect(seen.length).toBeLessThan(400);
@@ -154,7 +154,7 @@ describe('an event stream', () => {
   });
 
   it('is cut when its reader takes nothing for too long', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const slow = await openPaused(door, { query: 'subscription { text(size: 900000) }' });
     await opened;
@@ -162,15 +162,15 @@ describe('an event stream', () => {
     await slow.blocked();
     await door.clock.advance(SSE_STALL_MS - SSE_PING_MS);
     expect(door.wires.feeds.size).toBe(1);
-    // What the sockets take may still have moved a little since, and the time begins anew with it.
+    // The sockets may still have taken some bytes since, which restarts the time.
     while (door.wires.feeds.size > 0) await door.clock.advance(SSE_PING_MS);
     slow.destroy();
   });
 });
 
 describe('the number of event streams', () => {
-  it('is 10 for a user, in both modes together, and a place that is left is free again', async () => {
-    await using door = await openDoor();
+  it('is 10 for a user, in both modes together, and a closed one can be replaced', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const streams = await Promise.all(
       Array.from({ length: SSE_PER_PRINCIPAL - 1 }, () => subscribeRaw(door.url, TICKS)),
@@ -180,7 +180,7 @@ describe('the number of event streams', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
     expect(await refusal(Promise.resolve(refused))).toEqual([429, 'rate_limited']);
     expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
-    // The reserved place is counted already; others are counted for themselves.
+    // The reserved place counts already; the others count separately.
     expect((await open(door, token)).status).toBe(200);
     expect((await subscribeRaw(door.url, TICKS, { requester: 'bob' })).status).toBe(200);
     streams[0]?.abort();
@@ -189,13 +189,13 @@ describe('the number of event streams', () => {
   });
 
   it('is 200 for an administrator', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     for (let n = 0; n < SSE_PER_ADMIN; n++) await reserve(door, 'admin');
     expect(await refusal(toStream(door, 'PUT', { requester: 'admin' }))).toEqual([429, 'rate_limited']);
   });
 
-  it('does not count what was refused', async () => {
-    await using door = await openDoor();
+  it('does not include refused ones', async () => {
+    await using door = await startGraphqlServer();
     for (let n = 0; n < 2 * SSE_PER_PRINCIPAL; n++) {
       const stream = await subscribeRaw(door.url, 'subscription { nope }');
       await stream.ended;
@@ -209,8 +209,8 @@ describe('the number of event streams', () => {
 });
 
 describe('a reservation', () => {
-  it('is of no use to anybody else, who sees what there is to see of one that never was', async () => {
-    await using door = await openDoor();
+  it('cannot be used by anybody else, for whom it does not exist', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     for (const requester of ['bob', 'admin']) {
       expect(await refusal(open(door, token, requester))).toEqual([404, 'not_found']);
@@ -226,8 +226,8 @@ describe('a reservation', () => {
     expect((await open(door, token)).status).toBe(200);
   });
 
-  it('is known by its token in the address, too, and opened once', async () => {
-    await using door = await openDoor();
+  it('is also found by its token in the address, and opened once', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const accept = 'text/event-stream';
     const stream = await toStream(door, 'GET', { search: `?token=${token}`, accept });
@@ -235,8 +235,8 @@ describe('a reservation', () => {
     expect(await refusal(open(door, token))).toEqual([409, 'invalid_argument']);
   });
 
-  it('holds operations that come before it is opened', async () => {
-    await using door = await openDoor();
+  it('keeps operations that arrive before it is opened', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     expect((await operate(door, token, 'early', { query: '{ me }' })).status).toBe(202);
     const stream = await open(door, token);
@@ -244,8 +244,8 @@ describe('a reservation', () => {
     expect(stream.text()).toContain('event: next\ndata: {"id":"early","payload":{"data":{"me":"alice"}}}\n\n');
   });
 
-  it('lapses when nobody opens it, and gives its place back', async () => {
-    await using door = await openDoor();
+  it('expires when nobody opens it, and no longer counts', async () => {
+    await using door = await startGraphqlServer();
     const tokens = [];
     for (let n = 0; n < SSE_PER_PRINCIPAL; n++) tokens.push(await reserve(door));
     const [first = ''] = tokens;
@@ -258,8 +258,8 @@ describe('a reservation', () => {
     expect(await refusal(toStream(door, 'PUT'))).toEqual([429, 'rate_limited']);
   });
 
-  it('is gone with its stream', async () => {
-    await using door = await openDoor();
+  it('ends with its stream', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     const opened = door.wires.opened.promise;
@@ -271,7 +271,7 @@ describe('a reservation', () => {
   });
 
   it('frees the id of an operation whose document has errors', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     for (let round = 1; round <= 2; round++) {
@@ -280,8 +280,8 @@ describe('a reservation', () => {
     }
   });
 
-  it('takes 100 operations at once and no more, each by its own id', async () => {
-    await using door = await openDoor();
+  it('accepts 100 operations at once, each with its own id', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     for (let n = 0; n < SSE_OPERATIONS; n++) expect((await operate(door, token, `op${n}`)).status).toBe(202);
@@ -296,8 +296,8 @@ describe('a reservation', () => {
     await stream.until('{"id":"one-more"}');
   });
 
-  it('ends only the operation that is stopped', async () => {
-    await using door = await openDoor();
+  it('ends only the stopped operation', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     await operate(door, token, 'a');
@@ -310,8 +310,8 @@ describe('a reservation', () => {
     expect(stream.text()).not.toContain('{"id":"a","payload"');
   });
 
-  it('refuses what it does not understand', async () => {
-    await using door = await openDoor();
+  it('refuses malformed requests', async () => {
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const bad = { body: { query: TICKS } };
     expect(await refusal(toStream(door, 'POST', { token, ...bad }))).toEqual([400, 'invalid_argument']);
@@ -331,10 +331,10 @@ describe('a stream ends', () => {
   });
 
   it.each(['own', 'shared'] as const)(
-    'with the token that opened it (%s), and its client may come again',
+    'with the token that opened it (%s), and its client may reconnect',
     async (mode) => {
       const requester = principals();
-      await using door = await openDoor({ requester });
+      await using door = await startGraphqlServer({ requester });
       requester.set('carol', until5(door.clock, 5_000));
       const opened = door.wires.opened.promise;
       const token = mode === 'shared' ? await reserve(door, 'carol') : null;
@@ -352,9 +352,9 @@ describe('a stream ends', () => {
     },
   );
 
-  it('with the token that asked for one of its operations', async () => {
+  it('with the token that requested one of its operations', async () => {
     const requester = principals();
-    await using door = await openDoor({ requester });
+    await using door = await startGraphqlServer({ requester });
     requester.set('long', { ...user('carol'), expiresAt: door.clock.now() + 60_000 });
     requester.set('short', { ...user('carol'), expiresAt: door.clock.now() + 3_000 });
     const token = await reserve(door, 'long');
@@ -368,7 +368,7 @@ describe('a stream ends', () => {
 
   it('not before a token that lasts longer than timers can count', async () => {
     const requester = principals();
-    await using door = await openDoor({ requester });
+    await using door = await startGraphqlServer({ requester });
     const days = 60 * 24 * 3600_000;
     requester.set('carol', { kind: 'admin', name: 'carol', expiresAt: door.clock.now() + days });
     const opened = door.wires.opened.promise;
@@ -379,8 +379,8 @@ describe('a stream ends', () => {
     expect(door.wires.feeds.size).toBe(1);
   });
 
-  it('without `complete` when the door closes, which then refuses new ones', async () => {
-    await using door = await openDoor();
+  it('without `complete` at shutdown, which refuses new ones', async () => {
+    await using door = await startGraphqlServer();
     const own = await subscribeRaw(door.url, TICKS);
     const token = await reserve(door);
     const shared = await open(door, token);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createParsedBodyCache } from '../../src/http/parsed-body-cache.ts';
 
-describe('bodies that come again', () => {
-  it('are recalled for the same bytes and for no others', () => {
+describe('the cache of parsed bodies', () => {
+  it('recalls the same bytes and no others', () => {
     const bodies = createParsedBodyCache();
     const body = { query: '{ viewer { kind } }' };
     const bytes = Buffer.from(JSON.stringify(body));
@@ -10,12 +10,12 @@ describe('bodies that come again', () => {
     bodies.keep(bytes, body);
     expect(bodies.recall(Buffer.from(bytes))).toBe(body);
     expect(bodies.recall(Buffer.from(`${bytes.toString()} `))).toBeUndefined();
-    // Read as characters, these would be alike.
+    // Decoded as text, these would be equal.
     bodies.keep(Buffer.from('"é"'), 'two bytes');
     expect(bodies.recall(Buffer.from('"é"', 'latin1'))).toBeUndefined();
   });
 
-  it('are at most 500, of 16 KiB each', () => {
+  it('holds at most 500, of 16 KiB each', () => {
     const bodies = createParsedBodyCache();
     const of = (i: number): Buffer => Buffer.from(`{"i":${i}}`);
     for (let i = 0; i < 600; i++) bodies.keep(of(i), { i });

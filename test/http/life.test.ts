@@ -13,12 +13,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { ADMIN, SECRET, ask, postJson, relay, tokenOf } from './kit.ts';
+import { ADMIN, SECRET, ask, postJson, startHttpRelay, tokenOf } from './kit/http-relay.ts';
 
 const memory = () => createMemoryBackend({ clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });
 
 describe('health and readiness', () => {
-  it('part ways when the store is away: alive, but not ready', async () => {
+  it('differ while the store is unavailable: alive, but not ready', async () => {
     let away = true;
     const backend = {
       ...memory(),
@@ -26,7 +26,7 @@ describe('health and readiness', () => {
         if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
       },
     };
-    await using house = await relay({}, { backend });
+    await using house = await startHttpRelay({}, { backend });
     const sick = await house.ask('/readyz', { token: null });
     expect([sick.status, sick.json]).toEqual([503, { status: 'not_ready', code: 'store_unavailable' }]);
     expect((await house.ask('/healthz', { token: null })).status).toBe(200);
@@ -34,8 +34,8 @@ describe('health and readiness', () => {
     expect((await house.ask('/readyz', { token: null })).status).toBe(200);
   });
 
-  it('turn while a node drains, which goes on answering reads and admits nothing', async () => {
-    await using house = await relay();
+  it('change while a node drains, which continues to answer reads and admits nothing', async () => {
+    await using house = await startHttpRelay();
     await house.callboard.drain(0);
     expect((await house.ask('/readyz', { token: null })).json).toEqual({ status: 'not_ready', code: 'draining' });
     expect((await house.ask('/healthz', { token: null })).status).toBe(200);
@@ -45,9 +45,9 @@ describe('health and readiness', () => {
   });
 });
 
-describe('closing', () => {
-  it('says goodbye to links with a reason, ends streams, frees the port, and may be asked for twice', async () => {
-    const house = await relay();
+describe('closing a relay', () => {
+  it('closes links with a reason, ends streams, frees the port, and may be requested twice', async () => {
+    const house = await startHttpRelay();
     const socket = new WebSocket(`${house.url.replace('http', 'ws')}/connect`, 'callboard.v1');
     const closed = new Promise<number>((done) => socket.on('close', done));
     await new Promise((open) => socket.on('open', open));
@@ -74,7 +74,7 @@ describe('closing', () => {
   });
 
   it('does not wait for idle connections', async () => {
-    const house = await relay();
+    const house = await startHttpRelay();
     const { Agent, get } = await import('node:http');
     const agent = new Agent({ keepAlive: true });
     await new Promise((done) =>
@@ -88,14 +88,14 @@ describe('closing', () => {
 });
 
 describe('an unexpected failure', () => {
-  it('is answered 500 with the id that stands in the log, shows nothing of itself, and harms no neighbour', async () => {
+  it('is answered 500 with the id in the log, reveals nothing, and affects no other request', async () => {
     const backend = {
       ...memory(),
       ready() {
         throw new Error(`boom at /secret/path with ${ADMIN}`);
       },
     };
-    await using house = await relay({}, { backend });
+    await using house = await startHttpRelay({}, { backend });
     const answer = await house.ask('/readyz');
     expect([answer.status, answer.json?.['code']]).toEqual([500, 'internal']);
     expect(answer.text).not.toMatch(/boom|secret|at \w/);
@@ -110,8 +110,8 @@ describe('an unexpected failure', () => {
 });
 
 describe('the log of a relay', () => {
-  it('holds none of the secrets that passed through it', async () => {
-    await using house = await relay();
+  it('contains none of the secrets that passed through it', async () => {
+    await using house = await startHttpRelay();
     const token = await tokenOf('alice', 'invoke');
     await house.ask('/users?ticket=planted-ticket&token=planted-query');
     await house.ask('/users', { token: 'planted-bad-token' });
@@ -128,7 +128,7 @@ describe('the log of a relay', () => {
 });
 
 describe('browser builds', () => {
-  it('are served with an etag, and a missing one says how to build it', async () => {
+  it('are served with an etag, and a missing one is answered with how to build it', async () => {
     const folder = ownFolder();
     const serve = createClientFiles(pathToFileURL(`${folder}/`));
     const server = createServer((request, response) => {

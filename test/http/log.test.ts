@@ -18,7 +18,7 @@ describe('the log', () => {
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'warn', node: 'n1', count: 3, time: expect.any(String) });
   });
 
-  it('never writes planted secrets, in whatever field, depth, error or message they stand', () => {
+  it('never writes secrets, in whatever field, depth, error or message they occur', () => {
     const { lines, log } = collecting(['planted-admin-token']);
     const error = new Error(`refused Bearer planted-bearer, ${JWT}`, { cause: new Error('planted-admin-token') });
     log.error({ error, err: error, nested: { deep: { token: 'planted-1', list: [{ payload: 'planted-2' }] } } }, 'x');
@@ -35,7 +35,51 @@ describe('the log', () => {
     expect(written).toContain('refused');
   });
 
-  it('survives fields that cannot be written as JSON', () => {
+  it('writes no part of a secret at the place where a long text is cut', () => {
+    const secret = 'planted-admin-token-'.repeat(5);
+    const { lines, log } = collecting([secret]);
+    for (const credential of [
+      secret,
+      JWT,
+      'Bearer planted-bearer',
+      `cbg_${'planted-'.repeat(6)}`,
+      '?ticket=planted-6',
+    ]) {
+      for (let cut = 1; cut < credential.length; cut++) {
+        for (const end of [4_096, 16_384, 16_384 + secret.length]) {
+          const text = `${' '.repeat(end - cut)}${credential} ${'y'.repeat(20_000)}`;
+          log.info({ text }, text);
+        }
+        // Redaction before it makes the rest of the text shorter or longer.
+        log.info({}, `Bearer ${'x'.repeat(16_384 + secret.length - 7 - cut)} ${credential}`);
+      }
+    }
+    expect(lines.join('')).not.toMatch(/plant|eyJ|cbg_/);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(9_000);
+  });
+
+  it('redacts names of members like other texts', () => {
+    const { lines, log } = collecting(['planted-admin-token']);
+    log.info({ nested: { 'planted-admin-token': 1, [JWT]: 2, [`x${JWT}`]: 3 }, 'Bearer planted-bearer': 4 }, 'x');
+    expect(lines.join('')).not.toMatch(/planted|eyJ/);
+  });
+
+  it('redacts flat entries too, and secrets that JSON escapes', () => {
+    const { lines, log } = collecting(['planted "quoted" \\ token', 'plänted']);
+    log.info({ id: 1, path: '/x', note: 'planted "quoted" \\ token' }, 'x');
+    log.info({ id: 1, path: '/plänted/x' }, 'x');
+    log.info({ id: 1, path: '/x', note: 'Bearer planted' }, 'x');
+    log.info({ id: 1, path: `/${JWT}` }, 'x');
+    log.info({ id: 1, token: 'planted' }, 'x');
+    log.info({ id: 1, path: '/clean', none: undefined, null: null, ok: true }, 'x');
+    expect(lines.join('')).not.toMatch(/pl[aä]nted|eyJ/);
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(JSON.parse(lines.at(-1) ?? '')).toEqual({
+      ...{ level: 'info', time: expect.any(String), id: 1, path: '/clean', null: null, ok: true, msg: 'x' },
+    });
+  });
+
+  it('tolerates fields that cannot be written as JSON', () => {
     const { lines, log } = collecting();
     const loop: Record<string, unknown> = { big: 10n, run: () => 1, text: 'y'.repeat(10_000) };
     loop['self'] = loop;
@@ -73,7 +117,7 @@ describe('the metrics', () => {
     meter.close();
   });
 
-  it('stay of low cardinality whatever labels come', async () => {
+  it('stay of low cardinality for any labels', async () => {
     const meter = createMetrics();
     for (let i = 0; i < 1000; i++) meter.count('commands_refused', `label-${i}`);
     const { text } = await meter.expose();

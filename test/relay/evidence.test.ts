@@ -6,7 +6,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { stage, type Stage } from './kit.ts';
+import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 const INVOKE = '/connections/alice/tab/actions/open';
 const LARGE = { text: 'x'.repeat(20_000) };
@@ -14,7 +14,7 @@ const event = { kind: 'event', stream_suffix: 'notes', client_id: 'tab', instanc
 
 describe('a result that a link sends again', () => {
   it('is counted by the deduplicator and as a sighting of the case file, and changes nothing else', async () => {
-    await using house = await stage();
+    await using house = await startTestRelay();
     const tab = await house.client();
     const waiting = house.post(INVOKE, { command_id: 'c1' }, 'alice');
     await tab.next('command');
@@ -36,9 +36,9 @@ describe('a result that a link sends again', () => {
   });
 });
 
-describe('ingestion over both faces', () => {
-  it('is one door: what REST ingested is a duplicate over GraphQL', async () => {
-    await using house = await stage();
+describe('ingestion over REST and GraphQL', () => {
+  it('shares one deduplicator: a message ingested over REST is a duplicate over GraphQL', async () => {
+    await using house = await startTestRelay();
     expect((await house.post('/ingest', event, 'alice:host')).json).toMatchObject({ items: [{ retained: true }] });
     const messages = `[
       { messageId: "m1", kind: "event", streamSuffix: "notes", clientId: "tab", instanceId: "i1" }
@@ -59,9 +59,9 @@ describe('ingestion over both faces', () => {
   });
 });
 
-describe('payloads that are read', () => {
+describe('payload reads', () => {
   it('by an administrator are written to the audit log, once a request, and never with the payload', async () => {
-    await using house = await stage({ rawMessages: true });
+    await using house = await startTestRelay({ rawMessages: true });
     await house.post('/ingest', { ...event, payload: { secret: 's3cret', ...LARGE } }, 'alice:host');
     const audits = () => house.lines.filter((line) => line.includes('"audit":"payload"'));
     await house.rest('/history/messages?stream=alice/notes');
@@ -90,11 +90,11 @@ describe('large payloads of a relay with a spill directory', () => {
     const entries = await readdir(root, { recursive: true, withFileTypes: true });
     return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   };
-  const states = async (house: Stage): Promise<unknown> => {
+  const states = async (house: TestRelay): Promise<unknown> => {
     const { json } = await house.rest('/history/command/alice/c1?include_payload=true');
     return (json?.['items'] as { payload_state: string }[]).map(({ payload_state }) => payload_state);
   };
-  const complete = async (house: Stage): Promise<void> => {
+  const complete = async (house: TestRelay): Promise<void> => {
     const tab = await house.client();
     const waiting = house.post(INVOKE, { command_id: 'c1', params: LARGE }, 'alice');
     expect((await tab.next('command')).payload).toBe(JSON.stringify(LARGE));
@@ -102,21 +102,21 @@ describe('large payloads of a relay with a spill directory', () => {
     expect((await waiting).json).toMatchObject({ outcome: 'completed', result: LARGE });
   };
 
-  it('lie there as files, are fetched when asked for, and are unavailable when theirs is gone', async () => {
-    await using house = await stage({ spillDir: root });
+  it('are stored there as files, fetched on request, and unavailable when their file is gone', async () => {
+    await using house = await startTestRelay({ spillDir: root });
     await complete(house);
     expect(await files()).toHaveLength(2);
     expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
     for (const file of await files()) await unlink(file);
     expect(await states(house)).toEqual(['unavailable', 'unavailable']);
-    // The record still answers whoever asks for the result again.
+    // The record still answers later requests for the result.
     const again = await house.rest('/commands/alice/tab/c1', { requester: 'alice' });
     expect(again.json).toMatchObject({ outcome: 'completed', result: LARGE });
   });
 
-  it('are removed by the hook once they are past', async () => {
+  it('are removed by the hook once they have expired', async () => {
     const clock = new FakeClock(Date.now());
-    await using house = await stage({ spillDir: root, retentionMs: 60_000 }, { clock });
+    await using house = await startTestRelay({ spillDir: root, retentionMs: 60_000 }, { clock });
     await complete(house);
     expect(await house.callboard.core.history.cleanSpill()).toBe(0);
     await clock.leap(3600_000 + 60_000);
@@ -124,12 +124,12 @@ describe('large payloads of a relay with a spill directory', () => {
     expect(await files()).toEqual([]);
   });
 
-  it('go to a store of the embedder’s own instead, which is never cleaned where it is not managed', async () => {
+  it('go to an embedder’s store instead, which is never cleaned if it is not managed', async () => {
     const clock = new FakeClock(Date.now());
     let cleaned = 0;
     const own = createMemorySpill(clock, createCrypto('x'));
     const spill: SpillStore = { ...own, managed: false, clean: () => ++cleaned };
-    await using house = await stage({ spillDir: root }, { clock, spill });
+    await using house = await startTestRelay({ spillDir: root }, { clock, spill });
     await complete(house);
     expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
     expect(await house.callboard.core.history.cleanSpill()).toBe(0);

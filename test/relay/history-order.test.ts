@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, type Stage } from './kit.ts';
+import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 const STREAM = 'alice/clients/tab';
 const KINDS = ['command', 'progress', 'progress', 'progress', 'result'];
 
-let at: Stage;
+let at: TestRelay;
 beforeEach(async () => {
-  at = await stage();
+  at = await startTestRelay();
   const tab = await at.client({ client_id: 'tab', instance_id: 'i1' });
   const invoked = at.post('/connections/alice/tab/actions/open', { command_id: 'c1' });
   await tab.next('command');
@@ -52,7 +52,7 @@ describe('the order of history', () => {
     expect(await read(`${path}&order=NEWEST_FIRST`)).toMatchObject({ code: 'invalid_argument' });
   });
 
-  it('GraphQL: messages, commandHistory and the history of a command take an order', async () => {
+  it('GraphQL: messages, commandHistory and the history of a command accept an order', async () => {
     const newest = 'order: NEWEST_FIRST, first: 2) { nodes { kind } }';
     const command = 'userId: "alice", commandId: "c1"';
     const data = await at.data(

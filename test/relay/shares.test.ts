@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createCallboard } from '../../src/callboard.ts';
-import { ADMIN, ask, postJson, relay, SECRET, tokenOf, type Relay } from '../http/kit.ts';
+import { ADMIN, ask, postJson, startHttpRelay, SECRET, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
 
@@ -9,12 +9,12 @@ const INVOKE = '/connections/alice/tab/actions/open';
 const TARGET = { userId: 'alice', clientId: 'tab', action: 'open' };
 const auth = { adminTokens: [ADMIN], secret: SECRET };
 
-function connectUrl({ linkUrl }: Pick<Relay, 'linkUrl'>): string {
+function connectUrl({ linkUrl }: Pick<HttpRelay, 'linkUrl'>): string {
   return `${linkUrl.replace('http', 'ws')}/connect`;
 }
 
-/** A relay on which alice may wait once, and does. Resolves with what ends her wait. */
-async function waiting({ callboard, ask }: Relay, token: string): Promise<() => Promise<void>> {
+/** A relay on which alice may wait once, and does. Resolves with a function that ends her wait. */
+async function waiting({ callboard, ask }: HttpRelay, token: string): Promise<() => Promise<void>> {
   const client = await connect(callboard.core, user('alice'), { actions: [advertisement('open')] });
   const first = ask(INVOKE, postJson({}, { token }));
   while (client.sent.length === 0) await settle();
@@ -25,8 +25,8 @@ async function waiting({ callboard, ask }: Relay, token: string): Promise<() => 
 }
 
 describe('a share that is used up', () => {
-  it('is named on every face: problem, typed refusal, error, link, and both caller libraries', async () => {
-    await using at = await relay({ shares: { waits: { guarantee: 1 } } });
+  it('is named on every interface: problem, typed refusal, error, link, and both caller libraries', async () => {
+    await using at = await startHttpRelay({ shares: { waits: { guarantee: 1 } } });
     const token = await tokenOf('alice', 'connect', 'invoke');
     const end = await waiting(at, token);
 
@@ -53,14 +53,14 @@ describe('a share that is used up', () => {
     expect((await at.ask(INVOKE, postJson({ wait_for: 'admitted' }, { token }))).status).toBe(202);
   });
 
-  it('is described: the members of problems and of the schema', async () => {
-    await using at = await relay();
+  it('is documented: the members of problems and of the schema', async () => {
+    await using at = await startHttpRelay();
     const { json } = await at.ask('/openapi.json', { token: null });
     expect(JSON.stringify(json)).toContain('"share":{"type":"string","enum":["links","advertised_bytes",');
   });
 
-  it('shows in the gauges', async () => {
-    await using at = await relay({ shares: { waits: { guarantee: 1 } } });
+  it('appears in the gauges', async () => {
+    await using at = await startHttpRelay({ shares: { waits: { guarantee: 1 } } });
     const end = await waiting(at, await tokenOf('alice', 'connect', 'invoke'));
     const { text } = await at.ask('/metrics');
     expect(text).toContain('callboard_share_used{share="waits"} 1');
@@ -73,8 +73,8 @@ describe('a share that is used up', () => {
 });
 
 describe('readiness', () => {
-  it('turns while a total that new links or commands need has no room', async () => {
-    await using at = await relay({ shares: { links: { guarantee: 1, total: 1 } } });
+  it('changes while a total that new links or commands need has no room', async () => {
+    await using at = await startHttpRelay({ shares: { links: { guarantee: 1, total: 1 } } });
     const readiness = async () => {
       const { status, json } = await ask(`${at.linkUrl}/readyz`, { token: null });
       return [status, json];
@@ -89,13 +89,13 @@ describe('readiness', () => {
   });
 });
 
-describe('bounds given by a program', () => {
+describe('bounds given by an embedding program', () => {
   it.each([
     { links: { guarantee: 10, total: 5 } },
     { links: { guarantee: 0 } },
     { queued_bytes: { guarantee: 1.5 } },
     { marks: { guarantee: 3_000_000 } },
-  ])('that cannot hold are refused, naming the share: %j', (shares) => {
+  ])('that are inconsistent are refused, naming the share: %j', (shares) => {
     const name = Object.keys(shares)[0] ?? '';
     expect(() => createCallboard({ config: { auth, shares } })).toThrow(
       expect.objectContaining({
@@ -105,7 +105,7 @@ describe('bounds given by a program', () => {
     );
   });
 
-  it('take the place of the defaults; historyMaxBytes is a total', async () => {
+  it('replace the defaults; historyMaxBytes is a total', async () => {
     const shares = { links: { total: 500 } };
     await using callboard = createCallboard({ config: { auth, shares, historyMaxBytes: 2 ** 20 } });
     const { bounds } = callboard.core.shares;

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../src/callboard.ts';
-import { postJson, type Answer } from '../http/kit.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
 import { settle } from '../kit/clock.ts';
-import { codeOf, until, type Asker } from './kit.ts';
-import { board, DEFINITION, framesOf, leave, SITE, type Board } from './sites-kit.ts';
+import { codeOf, until, type Requester } from './kit/test-relay.ts';
+import { startBoardRelay, DEFINITION, framesOf, disconnectHost, SITE, type BoardRelay } from './kit/board-relay.ts';
 
-/** What a face tells of an invocation: its HTTP status where it has one, the code (null: it completed), and the result. */
+/**
+ * What an interface answers to an invocation: its HTTP status if any, the code (null: it completed), and the result.
+ */
 type Told = { readonly status: number | null; readonly code: string | null; readonly result?: any };
-type Face = (at: Board, requester: Asker, action: string, params?: unknown) => Promise<Told>;
+type Face = (at: BoardRelay, requester: Requester, action: string, params?: unknown) => Promise<Told>;
 
 const rest: Face = async (at, requester, action, params = {}) => {
   const path = `/site-sessions/${at.session.session_id}/actions/${action}`;
@@ -37,23 +39,23 @@ const FACES: readonly (readonly [string, Face])[] = [
   ['REST', rest],
   ['GraphQL', graphql],
 ];
-const WHO: readonly Asker[] = ['viewer', 'alice'];
+const WHO: readonly Requester[] = ['viewer', 'alice'];
 
 type Rule = {
   readonly name: string;
   readonly code: string;
   readonly status: number;
-  readonly break?: (at: Board) => Promise<unknown>;
+  readonly break?: (at: BoardRelay) => Promise<unknown>;
   readonly action?: string;
   readonly params?: unknown;
 };
 
-const busy = (at: Board): Promise<unknown> => {
+const busy = (at: BoardRelay): Promise<unknown> => {
   void at.post('/connections/alice/desk/actions/leased', { command_id: 'busy' });
   return until(() => at.runtime.running === 1);
 };
 
-/** What is broken, and how it is told. A mode other than cooperative cannot be registered: only the store can hold one. */
+/** What is wrong, and the answer. A mode other than cooperative cannot be registered: only the store can hold one. */
 const RULES: readonly Rule[] = [
   {
     name: 'input: a parameter of the relay',
@@ -78,7 +80,7 @@ const RULES: readonly Rule[] = [
     break: (at) => at.put({ capability_profile: { sharing: true } }),
   },
   { name: 'allowlist', code: 'site_action_denied', status: 403, action: 'secret' },
-  { name: 'active: the host is away', code: 'session_inactive', status: 409, break: leave },
+  { name: 'active: the host is away', code: 'session_inactive', status: 409, break: disconnectHost },
   {
     name: 'active: the session is closed',
     code: 'session_inactive',
@@ -100,15 +102,15 @@ const closed: NonNullable<Settings['policy']> = {
 };
 
 describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
-  it.each(WHO)('runs on the host for the %s, who is told its result', async (requester) => {
-    await using at = await board();
+  it.each(WHO)('runs on the host for the %s, who gets its result', async (requester) => {
+    await using at = await startBoardRelay();
     const told = await invoke(at, requester, 'add', { text: 'tea', n: 12345678901 });
     const site = { sessionId: at.session.session_id, siteId: 'board' };
     expect(told).toMatchObject({ code: null, result: { params: { text: 'tea', n: 12345678901 }, site } });
   });
 
-  it.each(RULES)('is refused for what is broken: $name', async (rule) => {
-    await using at = await board({ config: { policy: closed } });
+  it.each(RULES)('is refused for its broken rule: $name', async (rule) => {
+    await using at = await startBoardRelay({ config: { policy: closed } });
     await rule.break?.(at);
     for (const requester of WHO) {
       const told = await invoke(at, requester, rule.action ?? 'add', rule.params);
@@ -117,10 +119,10 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     }
   });
 
-  it('is refused for each broken rule before those that come after it', async () => {
-    await using at = await board();
+  it('is refused for each broken rule before the later ones', async () => {
+    await using at = await startBoardRelay();
     await at.put({ actions: [], capability_profile: {} });
-    await leave(at);
+    await disconnectHost(at);
     const asked = (params: unknown = {}) => invoke(at, 'viewer', 'add', params);
     expect((await asked({ __cooperative_site_id: 1 })).code).toBe('reserved_parameter');
     expect((await asked()).code).toBe('site_capability_denied');
@@ -130,8 +132,8 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     expect((await asked()).code).toBe('session_inactive');
   });
 
-  it('is held to the grant where that allows less than the site', async () => {
-    await using at = await board();
+  it('is limited to the grant if that allows less than the site', async () => {
+    await using at = await startBoardRelay();
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, { actions: ['judged'] }, 'viewer');
     at.know('guest', String(given.json?.['token']));
     expect((await invoke(at, 'guest', 'add')).code).toBe('site_action_denied');
@@ -139,8 +141,8 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     expect((await invoke(at, 'viewer', 'add')).code).toBeNull();
   });
 
-  it('is not there for another user, nor for the viewer of another session', async () => {
-    await using at = await board();
+  it('is absent for another user, and for the viewer of another session', async () => {
+    await using at = await startBoardRelay();
     at.know('stranger', (await at.open()).token);
     for (const requester of ['bob', 'stranger']) expect((await invoke(at, requester, 'add')).code).toBe('not_found');
     expect((await invoke(at, 'admin', 'add')).code).toBe('forbidden');
@@ -148,8 +150,8 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
     expect((await invoke(at, 'alice:host', 'add')).code).toBe('forbidden');
   });
 
-  it('has the relay’s parameters last, whatever stands in those of the caller', async () => {
-    await using at = await board();
+  it("has the relay’s parameters last, whatever the caller's parameters contain", async () => {
+    await using at = await startBoardRelay();
     const seen = await at.callboard.core.history.ofCommand(ADMIN, 'alice', 'none', {});
     expect(seen.nodes).toEqual([]);
     await invoke(at, 'viewer', 'add', { text: '}', nested: { a: [1, '}'] } });
@@ -169,11 +171,11 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
 describe('an action of a site', () => {
-  const act = (at: Board, body: object, requester: Asker = 'viewer'): Promise<Answer> =>
+  const act = (at: BoardRelay, body: object, requester: Requester = 'viewer'): Promise<Answer> =>
     at.post(`/site-sessions/${at.session.session_id}/actions/add`, body, requester);
 
-  it('is repeated safely by its grant, and attached to by no other', async () => {
-    await using at = await board();
+  it('is repeated safely by its grant, and no other grant can attach', async () => {
+    await using at = await startBoardRelay();
     const first = await act(at, { command_id: 'c1', params: { text: 'a' } });
     const again = await act(at, { command_id: 'c1', params: { text: 'a' } });
     expect([again.status, again.json?.['result']]).toEqual([200, first.json?.['result']]);
@@ -189,11 +191,11 @@ describe('an action of a site', () => {
     expect(codeOf(await at.post('/connections/alice/desk/actions/add', direct))).toBe('command_conflict');
   });
 
-  it('goes to the instance that hosts, and to no other', async () => {
-    await using at = await board();
+  it('reaches the hosting instance, and no other', async () => {
+    await using at = await startBoardRelay();
     expect(codeOf(await act(at, { instance_id: 'another' }))).toBe('instance_mismatch');
     expect((await act(at, { instance_id: at.runtime.instanceId })).status).toBe(200);
-    // A link of the same client whose token holds no `host` takes its place, and is no connector.
+    // A link of the same client whose token lacks `host` replaces it, and is not a connector.
     await at.client({
       user: 'alice:connect',
       client_id: 'desk',
@@ -203,13 +205,13 @@ describe('an action of a site', () => {
     expect(codeOf(await act(at, {}))).toBe('session_inactive');
   });
 
-  it('shows its viewer no case file', async () => {
-    await using at = await board();
+  it('does not show its viewer a case file', async () => {
+    await using at = await startBoardRelay();
     const input = { sessionId: at.session.session_id, action: 'add' };
     const query = `mutation ($input: InvokeSiteActionInput!) {
       invokeSiteAction(input: $input) { ... on Invocation { outcome command { clientId } } }
     }`;
-    const shown = async (requester: Asker) =>
+    const shown = async (requester: Requester) =>
       (await at.data(query, { requester, variables: { input } }))['invokeSiteAction'];
     expect(await shown('viewer')).toEqual({ outcome: 'COMPLETED', command: null });
     expect(await shown('alice')).toEqual({ outcome: 'COMPLETED', command: { clientId: 'desk' } });
@@ -221,7 +223,7 @@ const EVENTS = `subscription ($id: ID!, $names: [String!]) {
 }`;
 
 type Verdict = { readonly published: boolean; readonly refused_by: string | null; readonly retained: boolean };
-type Publish = (at: Board, payload: unknown, suffix: string) => Promise<Verdict>;
+type Publish = (at: BoardRelay, payload: unknown, suffix: string) => Promise<Verdict>;
 
 const INGEST = `mutation ($messages: [IngestMessageInput!]!) {
   ingestMessages(messages: $messages) { items { published retained refused_by: refusedBy } }
@@ -247,8 +249,8 @@ const PUBLISHERS: readonly (readonly [string, Publish])[] = [
 ];
 
 describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
-  it('reaches viewers on each face when it meets all four rules, and no rule alone is enough', async () => {
-    await using at = await board();
+  it('reaches viewers over each interface if it meets all four rules, and only then', async () => {
+    await using at = await startBoardRelay();
     const plain = await at.listen('viewer');
     const owner = await at.subscribe(EVENTS, { requester: 'alice', variables: { id: at.session.session_id } });
     await plain.until('callboard.ready');
@@ -284,8 +286,8 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
     owner.abort();
   });
 
-  it('is another user’s on that user’s own stream', async () => {
-    await using at = await board();
+  it('belongs to another user on that user’s own stream', async () => {
+    await using at = await startBoardRelay();
     const plain = await at.listen('viewer');
     await plain.until('callboard.ready');
     const message = { kind: 'event', stream_suffix: 'sites/board/events', client_id: 'desk', instance_id: 'x' };
@@ -299,8 +301,8 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
 });
 
 describe('a definition over REST', () => {
-  it('is put, read, listed and removed', async () => {
-    await using at = await board();
+  it('is created, read, listed and removed', async () => {
+    await using at = await startBoardRelay();
     const shown = { site_id: 'board', owner: 'alice', mode: 'cooperative', ...DEFINITION, host_connected: true };
     expect((await at.rest(SITE, { requester: 'alice' })).json).toMatchObject(shown);
     expect((await at.rest('/sites', { requester: 'alice' })).json).toMatchObject({ items: [shown], next_cursor: null });
@@ -315,8 +317,8 @@ describe('a definition over REST', () => {
     expect((await at.remove(SITE)).status).toBe(404);
   });
 
-  it('tells a user that has as many as it may', async () => {
-    await using at = await board();
+  it('is refused to a user at the maximum', async () => {
+    await using at = await startBoardRelay();
     for (let i = 1; i < 100; i++)
       await at.callboard.core.sites.register(
         { kind: 'user', userId: 'alice', scopes: new Set(['host']), expiresAt: null },
@@ -327,8 +329,8 @@ describe('a definition over REST', () => {
     expect((await at.put()).status).toBe(200);
   });
 
-  it('comes over the host’s link, with the link’s client as host', async () => {
-    await using at = await board();
+  it('is registered over the host’s link, with the link’s client as host', async () => {
+    await using at = await startBoardRelay();
     const { registered } = at.runtime.site({ siteId: 'linked', title: 'By link', actions: ['add'] });
     await registered;
     expect((await at.rest('/sites/linked', { requester: 'alice' })).json).toMatchObject({
@@ -343,8 +345,8 @@ describe('a site on a link', () => {
   const frame = (over: object = {}) =>
     ({ type: 'site', ref: 'r1', op: 'register', site_id: 'linked', ...over }) as const;
 
-  it('needs the scope host, in the link’s first token too', async () => {
-    await using at = await board();
+  it('requires the scope host, already in the link’s first token', async () => {
+    await using at = await startBoardRelay();
     const plain = await at.client({ user: 'alice:connect', client_id: 'tab' });
     plain.send(frame(), {});
     expect(await plain.next('refused')).toMatchObject({ code: 'forbidden', frame: 'site', ref: 'r1' });
@@ -366,8 +368,8 @@ describe('a site on a link', () => {
     });
   });
 
-  it('is refused by name for what is wrong with it, and for what is not there', async () => {
-    await using at = await board();
+  it('is refused by name for what is wrong with it, and for a missing site', async () => {
+    await using at = await startBoardRelay();
     const host = await at.client({ user: 'alice', client_id: 'tab' });
     for (const [sent, payload, code] of [
       [frame({ site_id: '..' }), {}, 'invalid_argument'],

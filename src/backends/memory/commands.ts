@@ -9,12 +9,13 @@ import type {
 } from '../../core/delivery/commands.ts';
 import { satisfied } from '../../core/delivery/waiter.ts';
 import { PROGRESS_ROW_MS, QUEUE_PER_CLIENT, WAITERS_PER_COMMAND } from '../../core/limits.ts';
-import { move, row, type Acts } from './commands-acts.ts';
+import { move, type Acts } from './commands-acts.ts';
 import { finish } from './commands-finish.ts';
 import { giveUpParams, holdParams, paramsRefusal } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
-import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
+import { NO_TRACE, type TraceIds } from './history-command-row.ts';
+import { Entry, keyOf } from './ledger.ts';
 
 /** Core's CommandStore in one process. */
 export function createMemoryCommands(acts: Acts): CommandStore {
@@ -34,7 +35,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
     rebind: (client, binding, link) => rebind(acts, client, { binding, link }),
     live(client) {
       const { waiting, running } = ledger.peekClient(client) ?? { waiting: [], running: [] };
-      return [...waiting, ...running].map((entry) => keyOf(entry.command));
+      return [...waiting, ...running].map(keyOf);
     },
     get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
     mark(key) {
@@ -48,7 +49,8 @@ export function createMemoryCommands(acts: Acts): CommandStore {
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   const known = acts.ledger.find(request);
   if (known) return attach(acts, known, request);
-  const mark = acts.ledger.mark(request, request.digest);
+  // Nobody can have used an id that the relay has just made.
+  const mark = request.chosenId ? acts.ledger.mark(request, request.digest) : null;
   if (mark !== null)
     return mark === 'conflict' ? { kind: 'refused', code: 'command_conflict' } : { kind: 'ended', mark };
   const client = acts.ledger.client(request);
@@ -64,28 +66,19 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   }
   const { binding } = client;
   const command = newCommand(request, binding, acts.clock.now());
-  const { userId, clientId, commandId, traceId, parentSpanId } = command;
-  const entry: Entry = {
-    command,
-    head: { userId, clientId, commandId, suffix: client.suffix, traceId, parentSpanId },
-    client,
-    queuedOn: command.nodeId,
-    params: request.params,
-    paramsBytes: 0,
-    result: null,
-    progress: null,
-    resultBytes: 0,
-    marked: false,
-    reduced: false,
-    waiters: NO_WAITERS,
-  };
+  const entry = new Entry({ command, trace: traceOf(request), client, params: request.params });
   holdParams(entry);
-  acts.keep(row(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }));
+  acts.keep(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId });
   acts.ledger.reserveMark(entry, request.chosenId);
   acts.ledger.add(entry, binding ? command.deadline : command.connectDeadline);
   if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter);
   if (binding) acts.mailboxes.post(binding.nodeId, { kind: 'command', key: keyOf(command) });
   return { kind: 'admitted', command };
+}
+
+function traceOf({ traceId, parentSpanId, traceFlags, traceState }: TraceIds): TraceIds {
+  const hasNone = traceId === null && parentSpanId === null && traceFlags === null && traceState === null;
+  return hasNone ? NO_TRACE : { traceId, parentSpanId, traceFlags, traceState };
 }
 
 function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
@@ -158,16 +151,20 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   const bound = entry?.client.binding;
   const mine = bound?.nodeId === binding.nodeId && bound.epoch === binding.epoch;
   if (!entry || !mine || entry.command.stage !== 'queued' || now >= entry.command.deadline) return { kind: 'skip' };
-  const command = move(entry, {
+  const before = entry.command;
+  // `move`, written as one literal, because every command is dispatched.
+  const command: Command = {
+    ...before,
+    version: before.version + 1,
     stage: 'dispatched',
     lastProvenStage: 'dispatched',
     execution: 'may_have_run',
-    attempts: entry.command.attempts + 1,
+    attempts: before.attempts + 1,
     boundInstanceId: binding.instanceId,
     dispatchedAt: now,
-  });
-  entry.client.waiting.delete(entry);
-  entry.client.running.add(entry);
+  };
+  entry.command = command;
+  acts.ledger.run(entry);
   return { kind: 'dispatch', command, params: giveUpParams(entry), remainingMs: command.deadline - now };
 }
 
@@ -184,7 +181,7 @@ function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): 
   const { rows, at } = entry.progress ?? NO_PROGRESS;
   if (kind === 'progress' && kept && now - at >= PROGRESS_ROW_MS) {
     entry.progress = { rows: rows + 1, at: now };
-    acts.keep(row(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', kept }));
+    acts.keep(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', instanceId, kept });
   }
   return true;
 }

@@ -1,5 +1,6 @@
 import type { Shares } from '../../core/shares/shares.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
+import { List } from './list.ts';
 import { SparseQueue } from './list-sparse.ts';
 
 export function hasNoRecord(entry: Entry): boolean {
@@ -31,6 +32,7 @@ export class UserLedgers {
       holdings: this.#shares.of(userId),
       records: new SparseQueue(hasNoRecord),
       results: new SparseQueue(hasNoResult),
+      waiters: new List(),
       clients: 0,
       shortUntil: -Infinity,
       unmarkedId: '',

@@ -1,23 +1,23 @@
 import { ByClient } from '../../core/by-client.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { CommandMark } from '../../core/delivery/command.ts';
+import { wasDispatched, type CommandMark } from '../../core/delivery/command.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { LazySet } from '../../core/lazy.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
-import type { ClientQueue, Entry } from './ledger-entry.ts';
+import type { ClientQueue, Entry, UserLedger } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
+import { List } from './list.ts';
 import { createSortedMap } from './sorted.ts';
 
-export { NO_WAITERS, type ClientQueue, type Entry, type WaiterRow } from './ledger-entry.ts';
+export { Entry, WaiterRow, type ClientQueue } from './ledger-entry.ts';
 
 /** The reservations of one admission scope. */
-export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
+export type Scope = { readonly scopeId: string; readonly holders: List<Entry> };
 
 /**
  * The state that the command, waiter and node ports share, with its bounds. It contains no rule of the state machine.
@@ -34,11 +34,14 @@ export class Ledger {
   constructor(clock: Clock, options: Omit<EndedOptions, 'onGone'>) {
     this.windowMs = options.windowMs;
     this.#clock = clock;
-    this.#ended = new EndedCommands({ ...options, onGone: ({ command }) => this.#entries.delete(command) });
+    this.#ended = new EndedCommands({ ...options, onGone: (entry) => this.#entries.delete(entry) });
     this.#due = new DueIndex(clock.now());
   }
 
   find(key: CommandKey): Entry | undefined {
+    const found = this.#entries.get(key);
+    // Nothing of a live command expires.
+    if (found && found.terminalAt === null) return found;
     this.#expire();
     return this.#entries.get(key);
   }
@@ -50,11 +53,12 @@ export class Ledger {
     user.clients++;
     const queue: ClientQueue = {
       user,
-      suffix: clientStream(key.clientId),
       holdings: user.holdings,
+      head: { userId: key.userId, clientId: key.clientId, suffix: clientStream(key.clientId) },
       binding: null,
-      waiting: new LazySet(),
-      running: new LazySet(),
+      waiting: new List(),
+      running: new List(),
+      waiters: new List(),
     };
     this.#clients.set(key, queue);
     return queue;
@@ -65,6 +69,11 @@ export class Ledger {
     return this.#clients.get(key);
   }
 
+  /** Reads without creating an object. */
+  peekUser(userId: string): UserLedger | undefined {
+    return this.#ended.users.find(userId);
+  }
+
   reserved(scopeId: string): number {
     return this.#scopes.get(scopeId)?.holders.size ?? 0;
   }
@@ -72,11 +81,9 @@ export class Ledger {
   add(entry: Entry, dueAt: number): void {
     const { command } = entry;
     const { scopeId } = command;
-    this.#entries.set(command, entry);
-    const scope = this.#scopes.get(scopeId);
-    if (scope) scope.holders.add(entry);
-    else this.#scopes.set(scopeId, { scopeId, holders: new Set([entry]) });
-    entry.client.waiting.add(entry);
+    this.#entries.set(entry, entry);
+    entry.scopePlace = this.#scope(scopeId).holders.push(entry);
+    entry.place = entry.client.waiting.push(entry);
     this.#due.set(entry, dueAt);
   }
 
@@ -84,19 +91,27 @@ export class Ledger {
     this.#due.set(entry, at);
   }
 
+  /** A command that was dispatched moves from those that wait for its client to those that the client runs. */
+  run(entry: Entry): void {
+    const { waiting, running } = entry.client;
+    if (entry.place) waiting.remove(entry.place);
+    entry.place = running.push(entry);
+  }
+
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry): void {
-    const { command, client } = entry;
+    const { client, command } = entry;
     this.#expire();
     // First, because the steps below may drop its client and with it its user.
     this.#ended.add(entry);
     this.#due.delete(entry);
-    client.waiting.delete(entry);
-    client.running.delete(entry);
-    if (client.binding === null) this.dropIdle(command);
+    if (entry.place) (wasDispatched(command) ? client.running : client.waiting).remove(entry.place);
+    if (client.binding === null) this.dropIdle(client.head);
     const holders = this.#scopes.get(command.scopeId)?.holders;
-    holders?.delete(entry);
+    if (entry.scopePlace) holders?.remove(entry.scopePlace);
     if (holders?.size === 0) this.#scopes.delete(command.scopeId);
+    entry.place = null;
+    entry.scopePlace = null;
     giveUpParams(entry);
   }
 
@@ -147,7 +162,7 @@ export class Ledger {
 
   due(limit: number = RECONCILE_BATCH): CommandKey[] {
     this.#expire();
-    return this.#due.due(this.#clock.now(), limit).map(({ command }) => keyOf(command));
+    return this.#due.due(this.#clock.now(), limit).map(keyOf);
   }
 
   /** How many commands are due. */
@@ -196,6 +211,14 @@ export class Ledger {
   /** Bytes of the packed marks. */
   get markBytes(): number {
     return this.#ended.markBytes;
+  }
+
+  #scope(scopeId: string): Scope {
+    const known = this.#scopes.get(scopeId);
+    if (known) return known;
+    const made: Scope = { scopeId, holders: new List() };
+    this.#scopes.set(scopeId, made);
+    return made;
   }
 
   #expire(): void {

@@ -1,7 +1,8 @@
+/** Reads the JSON body of a request to the control server, within a size limit. */
 import type { IncomingMessage } from 'node:http';
 import { readMembers } from '../../protocol/json.ts';
 import { RawJson } from '../../protocol/json-value.ts';
-import { Refusal } from './problem.ts';
+import { ProblemError } from './problem.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
 
@@ -13,13 +14,13 @@ const MAX_MEMBERS = 100;
  * Reads a body as a JSON object; `{}` without a body. The member `data` becomes a RawJson. Checks the headers first.
  * `goOn` is called before the body is read. Throws Refusal and then leaves the rest of the body unread.
  */
-export async function readObject(request: IncomingMessage, goOn: () => void): Promise<Record<string, unknown>> {
+export async function readObject(request: IncomingMessage, sendContinue: () => void): Promise<Record<string, unknown>> {
   const { headers } = request;
   const length = Number(headers['content-length'] ?? 0);
   if (length === 0 && headers['transfer-encoding'] === undefined) return {};
   if (length > MAX_BODY_BYTES) throw tooLarge();
-  if (!isJson(headers)) throw new Refusal('unsupported_media_type', 'A body must be application/json in UTF-8.');
-  goOn();
+  if (!isJson(headers)) throw new ProblemError('unsupported_media_type', 'A body must be application/json in UTF-8.');
+  sendContinue();
   return parse(await collect(request));
 }
 
@@ -45,7 +46,8 @@ async function collect(request: IncomingMessage): Promise<Uint8Array> {
     };
     request.on('data', take);
     request.once('end', resolve);
-    const broken = (): void => reject(new Refusal('invalid_argument', 'The body ended before its announced length.'));
+    const broken = (): void =>
+      reject(new ProblemError('invalid_argument', 'The body ended before its announced length.'));
     request.once('error', broken);
     request.once('close', broken);
   });
@@ -62,9 +64,9 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
   } catch {
     // The Refusal below reports it.
   }
-  throw new Refusal('invalid_argument', 'The body must be a JSON object.');
+  throw new ProblemError('invalid_argument', 'The body must be a JSON object.');
 }
 
-function tooLarge(): Refusal {
-  return new Refusal('payload_too_large', `A body may have at most ${MAX_BODY_BYTES} bytes.`);
+function tooLarge(): ProblemError {
+  return new ProblemError('payload_too_large', `A body may have at most ${MAX_BODY_BYTES} bytes.`);
 }

@@ -1,3 +1,4 @@
+/** A WebSocket link that reconnects and renews its token. It knows no commands; frames go to `onFrame`. */
 import { CLOSE, closeReasonOf } from '../../protocol/close.ts';
 import { SUBPROTOCOL } from '../../protocol/frame.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
@@ -33,7 +34,7 @@ const LONGEST_AFTER_MS = 300_000;
  * A link that reconnects by itself, one socket at a time, until it is closed permanently. Only the constructor throws:
  * TypeError for a wrong URL, or when there is no WebSocket.
  */
-export class Link {
+export class RelayLink {
   readonly #options: LinkOptions;
   readonly #Socket: SocketConstructor;
   readonly #clock: Clock;

@@ -1,4 +1,5 @@
-import type { Fields, Table } from '../../protocol/fields.ts';
+/** Checks reported contexts and windows, and writes them as JSON rows with the names of the protocol. */
+import type { FieldsOf, Table } from '../../protocol/fields.ts';
 import {
   CONTEXT,
   METADATA_MAX_BYTES,
@@ -23,32 +24,32 @@ export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unk
 export type ReportedWindow = Camelized<WireWindow>;
 
 /** One row as JSON text for the relay. */
-export type Row = { readonly id: string; readonly json: string };
+export type ReportRow = { readonly id: string; readonly json: string };
 
 /** The relay accepts 200 levels. The report itself needs some of them. */
 const DEPTH = 190;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
 /** Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
-export function contextRow(context: ReportedContext, where: string): Row {
-  const wire = wireOf(CONTEXT, context, where);
+export function contextRow(context: ReportedContext, where: string): ReportRow {
+  const row = wireOf(CONTEXT, context, where);
   const json = metadataJson(context.metadata, `${where}.metadata`);
-  const text = JSON.stringify(wire);
-  return { id: wire.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
+  const text = JSON.stringify(row);
+  return { id: row.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
 }
 
 /** Like `contextRow`. */
-export function windowRow(window: ReportedWindow, where: string): Row {
-  const wire = wireOf(WINDOW, window, where);
-  return { id: wire.window_id, json: JSON.stringify(wire) };
+export function windowRow(window: ReportedWindow, where: string): ReportRow {
+  const row = wireOf(WINDOW, window, where);
+  return { id: row.window_id, json: JSON.stringify(row) };
 }
 
-function wireOf<T extends Table>(table: T, given: unknown, where: string): Fields<T> {
+function wireOf<T extends Table>(table: T, given: unknown, where: string): FieldsOf<T> {
   if (typeof given !== 'object' || given === null) throw new TypeError(`${where}: an object was expected`);
   const members = new Map<string, unknown>(Object.entries(given));
-  const wire = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));
-  if (typeof wire === 'string') throw new TypeError(`${where}.${wire.replace(/^\w+/, camel)}`);
-  return wire;
+  const row = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));
+  if (typeof row === 'string') throw new TypeError(`${where}.${row.replace(/^\w+/, camel)}`);
+  return row;
 }
 
 function metadataJson(metadata: unknown, where: string): string {

@@ -1,7 +1,7 @@
 import { sleep, systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded } from '../link/guard.ts';
-import { Link } from '../link/link.ts';
+import { RelayLink } from '../link/link.ts';
 import { randomId } from '../link/random.ts';
 import type { UpHeader } from '../../protocol/frames.ts';
 import type { LinkFrame } from '../link/session.ts';
@@ -9,14 +9,14 @@ import { LinkClosedError, type LinkStatus, type Welcome } from '../link/status.t
 import { takeToken } from '../link/token.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import { Deliverer, refusalError, type Refused } from './deliverer.ts';
-import type { End } from './ends.ts';
+import type { EndReport } from './ends.ts';
 import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.ts';
 import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
 import { Leaving } from './leaving.ts';
-import { createRegistry, type Registry } from './registry.ts';
-import { Reporter, type Told } from './report.ts';
+import { createRegistry, type ActionRegistry } from './registry.ts';
+import { Reporter, type RowsUpdate } from './report.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
-import { Sites } from './sites.ts';
+import { HostedSites } from './sites.ts';
 import { createThrottle } from './throttle.ts';
 import type { ActionSpec, Handler, Runtime, RuntimeOptions, SiteDefinition, SiteRegistration } from './types.ts';
 
@@ -35,11 +35,11 @@ class LinkRuntime implements Runtime {
   readonly #options: RuntimeOptions;
   readonly #clock: Clock;
   readonly #metadata: string;
-  readonly #link: Link;
-  readonly #registry: Registry;
+  readonly #link: RelayLink;
+  readonly #registry: ActionRegistry;
   readonly #commands: Commands;
   readonly #ends: Deliverer;
-  readonly #sites: Sites;
+  readonly #sites: HostedSites;
   readonly #reporter: Reporter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   readonly #leaving: Leaving;
@@ -66,12 +66,12 @@ class LinkRuntime implements Runtime {
       dropped: (commandId, reason) => this.#dropped(commandId, reason),
       onTaken: () => this.#leaving.check(),
     });
-    this.#sites = new Sites({
+    this.#sites = new HostedSites({
       clock: this.#clock,
       send: ({ ref, siteId, payload }) =>
-        this.#say({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
+        this.#send({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
     });
-    this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#say({ type: 'report' }, json) });
+    this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
     this.#registry = createRegistry(() => this.#advertise());
     this.#commands = new Commands({
       ...options,
@@ -80,7 +80,7 @@ class LinkRuntime implements Runtime {
       progress: (commandId, json) => this.#progress(commandId, json),
       end: (commandId, end) => this.#end(commandId, end),
     });
-    this.#link = new Link({
+    this.#link = new RelayLink({
       ...options,
       hello: (token) => this.#hello(token),
       onFrame: (frame) => this.#frame(frame),
@@ -124,20 +124,20 @@ class LinkRuntime implements Runtime {
 
   site(definition: SiteDefinition): SiteRegistration {
     const siteId = checkId('siteId', definition.siteId);
-    const registered = this.#sites.wish(siteId, siteJson(definition));
+    const registered = this.#sites.request(siteId, siteJson(definition));
     registered.catch(() => {});
     return { siteId, registered, remove: () => this.removeSite(siteId) };
   }
 
   removeSite(siteId: string): Promise<void> {
-    return this.#sites.wish(siteId, null);
+    return this.#sites.request(siteId, null);
   }
 
-  reportContexts(contexts: Told<ReportedContext>): void {
+  reportContexts(contexts: RowsUpdate<ReportedContext>): void {
     this.#reporter.contexts(contexts);
   }
 
-  reportWindows(windows: Told<ReportedWindow>): void {
+  reportWindows(windows: RowsUpdate<ReportedWindow>): void {
     this.#reporter.windows(windows);
   }
 
@@ -164,15 +164,15 @@ class LinkRuntime implements Runtime {
   }
 
   /** Sends a frame unless this client is leaving. False: the frame was not sent. */
-  #say(header: UpHeader, payload: string | null): boolean {
+  #send(header: UpHeader, payload: string | null): boolean {
     return !this.#leaving.begun && this.#link.send(header, payload);
   }
 
   #hello(token: string): string {
     const { clientId, instanceId } = this;
     const { clientType } = this.#options;
-    const said = { metadata: this.#metadata, actions: this.#registry.json() };
-    return helloFrame({ token, clientId, instanceId, clientType, ...said });
+    const advertised = { metadata: this.#metadata, actions: this.#registry.json() };
+    return helloFrame({ token, clientId, instanceId, clientType, ...advertised });
   }
 
   /** Advertises once for all changes of one turn. Without a link, the next hello carries the advertisements. */
@@ -181,7 +181,7 @@ class LinkRuntime implements Runtime {
     this.#advertising = true;
     queueMicrotask(() => {
       this.#advertising = false;
-      this.#say({ type: 'actions' }, `{"actions":${this.#registry.json()}}`);
+      this.#send({ type: 'actions' }, `{"actions":${this.#registry.json()}}`);
     });
   }
 
@@ -229,7 +229,7 @@ class LinkRuntime implements Runtime {
     return this.status.state === 'connected' && this.#mayProgress() && this.#link.sendText(text);
   }
 
-  #end(commandId: string, end: End): void {
+  #end(commandId: string, end: EndReport): void {
     this.#ends.end(commandId, end);
     this.#leaving.check();
   }

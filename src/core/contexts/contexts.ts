@@ -5,13 +5,14 @@ import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
 import { both } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource, Page, Scan } from '../page.ts';
+import { holderOf } from '../shares/holders.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { ExecutionContext } from './context.ts';
 import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './api.ts';
 import type { ContextFilter, CountedWindow, RowCount, WindowFilter } from './store.ts';
 import { createWorkers } from './workers.ts';
 
-type Asker = Principal | null;
+type Requester = Principal | null;
 
 /** The contexts, windows and workers that a requester may see. */
 export function createContexts(deps: Deps): Contexts {
@@ -40,7 +41,8 @@ export function createContexts(deps: Deps): Contexts {
       const filter = contextFilter(requester, query);
       const listing = listingOf('contexts', requester, filter);
       const request = cursors.request(listing, page);
-      const found = await Promise.all([store.list(filter, request), silentSources(deps, 'contexts')]);
+      const scan = deps.readTurns.run(holderOf(requester), () => store.list(filter, request));
+      const found = await Promise.all([scan, silentSources(deps, 'contexts')]);
       return contextPage(listing, withGaps(...found));
     },
     lists(requester, queries, first) {
@@ -78,7 +80,7 @@ export function createContexts(deps: Deps): Contexts {
   };
 }
 
-function contextFilter(requester: Asker, query: ContextQuery): ContextFilter {
+function contextFilter(requester: Requester, query: ContextQuery): ContextFilter {
   return {
     userId: readScope(requester, query.userId),
     clientId: idOrNull('client_id', query.clientId),
@@ -91,7 +93,7 @@ function contextFilter(requester: Asker, query: ContextQuery): ContextFilter {
   };
 }
 
-function windowFilter(requester: Asker, query: WindowQuery): WindowFilter {
+function windowFilter(requester: Requester, query: WindowQuery): WindowFilter {
   return {
     userId: readScope(requester, query.userId),
     clientId: idOrNull('client_id', query.clientId),
@@ -105,6 +107,6 @@ function idOrNull(parameter: string, given: string | null | undefined): string |
   return given === null || given === undefined ? null : id(parameter, given);
 }
 
-function listingOf(name: string, requester: Asker, filter: unknown): Listing {
+function listingOf(name: string, requester: Requester, filter: unknown): Listing {
   return { name, filter, requester: subjectOf(requirePrincipal(requester)) };
 }

@@ -7,6 +7,7 @@ import { id } from '../ids.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource } from '../page.ts';
+import { holderOf } from '../shares/holders.ts';
 import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
 import { readPayloads } from './payloads.ts';
 import { readRaw } from './raw.ts';
@@ -17,7 +18,7 @@ import { MESSAGE_ORDERS, type MessageFilter, type MessageOrder, type StreamSumma
  * the payloads.
  */
 export function createHistories(deps: Deps): Histories {
-  const { backend, clock, cursors } = deps;
+  const { backend, clock, cursors, readTurns } = deps;
   const store = backend.history;
   return {
     async streams(requester, user, givenPrefix, page) {
@@ -38,10 +39,10 @@ export function createHistories(deps: Deps): Histories {
       );
     },
     async messages(requester, query, page) {
-      const asked = splitStreamKey(query.stream) ?? invalid('stream', STREAM_FORM);
-      const userId = knownUser(requester, asked.userId);
+      const parsed = splitStreamKey(query.stream) ?? invalid('stream', STREAM_FORM);
+      const userId = knownUser(requester, parsed.userId);
       if (userId === null) return null;
-      const suffix = checkSuffix(asked.suffix);
+      const suffix = checkSuffix(parsed.suffix);
       const filter = checkFilter(query);
       const order = checkOrder(page.order);
       const listing = {
@@ -50,7 +51,7 @@ export function createHistories(deps: Deps): Histories {
         requester: requesterOf(requester),
       };
       const request = { ...cursors.request(listing, page), order };
-      const scan = await store.messages(userId, suffix, filter, request);
+      const scan = await readTurns.run(holderOf(requester), () => store.messages(userId, suffix, filter, request));
       return scan && cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
     async ofCommand(requester, user, command, page) {
@@ -62,10 +63,11 @@ export function createHistories(deps: Deps): Histories {
         filter: { userId, commandId, ...bound(order) },
         requester: requesterOf(requester),
       };
-      const scan = await store.ofCommand(userId, commandId, { ...cursors.request(listing, page), order });
+      const request = { ...cursors.request(listing, page), order };
+      const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
-    payloads: (messages) => readPayloads(deps, messages),
+    payloads: (requester, messages) => readPayloads(deps, requester, messages),
     raw: (requester, query) => readRaw(deps, requester, query),
     cleanSpill: () => (deps.spill.managed ? deps.spill.clean() : 0),
   };

@@ -5,8 +5,8 @@ import type { HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { createDocumentCache } from '../execution/document-cache.ts';
 import type { Executor, Operation, WrittenData } from '../execution/executor.ts';
-import type { Reply } from '../../web/reply.ts';
-import { checkParams } from './request.ts';
+import type { HttpReply } from '../../web/reply.ts';
+import { checkParams, GRAPHQL_PATH } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 
 /** A request after authentication. `requester` null: it has no token. `body`: the parsed JSON of a POST. */
@@ -14,7 +14,7 @@ export type FastPathRequest = {
   readonly req: IncomingMessage;
   readonly requester: Principal | null;
   readonly body: unknown;
-  readonly reply: Reply;
+  readonly reply: HttpReply;
   readonly notes?: RequestNotes | undefined;
   /** Returns the signal that fires when the requester hangs up. Called only when the operation may wait. */
   readonly hungUp: () => HangUp;
@@ -59,7 +59,7 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
 
 type Asked = Pick<Operation, 'document' | 'operationName' | 'variables'> & { readonly kind: 'query' | 'mutation' };
 
-export function createFastPath(executor: Executor, endpoint: string): FastPath {
+export function createFastPath(executor: Executor): FastPath {
   const seen = createDocumentCache<true>({ most: DOCUMENTS, longest: LONGEST });
   const known = createDocumentCache<DocumentNode>({ most: DOCUMENTS, longest: LONGEST });
   const taken = new WeakMap<object, Asked>();
@@ -84,7 +84,7 @@ export function createFastPath(executor: Executor, endpoint: string): FastPath {
   return {
     take({ req, requester, body, reply, notes, hungUp }, instead) {
       const type = MEDIA_TYPES.get(req.headers.accept);
-      if (type === undefined || req.method !== 'POST' || req.url !== endpoint) return false;
+      if (type === undefined || req.method !== 'POST' || req.url !== GRAPHQL_PATH) return false;
       const asked = askedOf(body);
       if (!asked) return false;
       const show = (answer: ExecutionResult | WrittenData): void =>

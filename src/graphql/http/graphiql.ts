@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { gzipSync } from 'node:zlib';
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { acceptedTypes } from './request.ts';
 
 /** The page contains everything it needs. The policy allows it to connect to this origin only. */
@@ -32,13 +32,13 @@ export function wantsPage(req: IncomingMessage): boolean {
 }
 
 /**
- * Serves the GraphiQL page. The page is one document of 9 MB, so it is created at the first request, compressed with
+ * Serves the GraphiQL page. The page is one document of 9 MB, so it is loaded for the first request, compressed with
  * gzip, and sent only when the browser's copy has another ETag.
  */
-export function createGraphiqlPage(endpoint: string): (req: IncomingMessage, res: ServerResponse) => void {
-  let page: Page | null = null;
-  return (req, res) => {
-    const { plain, packed, etag } = (page ??= makePage(endpoint));
+export function createGraphiqlPage(endpoint: string): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+  let page: Promise<Page> | null = null;
+  return async (req, res) => {
+    const { plain, packed, etag } = await (page ??= makePage(endpoint));
     const headers = {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -49,16 +49,17 @@ export function createGraphiqlPage(endpoint: string): (req: IncomingMessage, res
       etag,
     };
     if (req.headers['if-none-match'] === etag) return void res.writeHead(304, headers).end();
-    const gzip = /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? ''));
-    const body = gzip ? packed : plain;
-    res.writeHead(200, { ...headers, 'content-length': body.length, ...(gzip && { 'content-encoding': 'gzip' }) });
+    const takesGzip = /\bgzip\b/.test(String(req.headers['accept-encoding'] ?? ''));
+    const body = takesGzip ? packed : plain;
+    res.writeHead(200, { ...headers, 'content-length': body.length, ...(takesGzip && { 'content-encoding': 'gzip' }) });
     res.end(body);
   };
 }
 
 type Page = { readonly plain: Buffer; readonly packed: Buffer; readonly etag: string };
 
-function makePage(endpoint: string): Page {
+async function makePage(endpoint: string): Promise<Page> {
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   const html = renderGraphiQL({
     endpoint,
     title: 'Callboard GraphiQL',
@@ -71,5 +72,5 @@ function makePage(endpoint: string): Page {
   });
   const plain = Buffer.from(html.trim());
   const digest = createHash('sha256').update(plain).digest('base64url');
-  return { plain, packed: gzipSync(plain), etag: `W/"${digest}"` };
+  return { plain, packed: await promisify(gzip)(plain), etag: `W/"${digest}"` };
 }

@@ -3,44 +3,53 @@ import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { Core } from '../../core/core.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import { requireAnonymousQuery } from '../execution/limits-anonymous.ts';
 import { createContext } from '../schema/context.ts';
-import { createExecutor, type MakeContext } from '../execution/executor.ts';
+import { createExecutor, type Executor, type MakeContext } from '../execution/executor.ts';
 import { createFastPath, type FastPath } from './fast-path.ts';
 import { createGraphiqlPage, wantsPage } from './graphiql.ts';
 import type { Introspection } from '../execution/limits.ts';
 import { createMask } from '../execution/mask.ts';
-import { plainReply, type Reply } from '../../web/reply.ts';
+import { plainReply, type HttpReply } from '../../web/reply.ts';
 import { HangUpSignal } from '../../web/hang-up.ts';
-import { acceptedTypes, pathOf, readParams, requireAnswerType, sendError } from './request.ts';
+import type { SseStreams } from '../../web/sse-streams.ts';
+import {
+  acceptedTypes,
+  acceptsJson,
+  pathOf,
+  readParams,
+  requireAnswerType,
+  sendError,
+  GRAPHQL_PATH,
+  STREAM_PATH,
+} from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import { createGraphqlServer, type GraphqlServer } from './yoga.ts';
 import { createSseHandler, type SseHandler } from './sse-handler.ts';
 
-export type Exchange = {
+export type GraphqlExchange = {
   readonly requester: Principal | null;
   /** The parsed JSON of a POST. The HTTP layer has checked its size, content type and syntax. */
   readonly body: unknown;
   /** How to send the response; absent: the response is as Node created it. */
-  readonly reply?: Reply;
+  readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
 
 export type GraphqlHandler = {
-  /** Answers every request to the endpoint and to `<endpoint>/stream`. */
-  handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): void;
+  /** Answers every request to `/graphql` and `/graphql/stream`. */
+  handle(req: IncomingMessage, res: ServerResponse, exchange: GraphqlExchange): MaybePromise<void>;
   /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
   knows(body: unknown): boolean;
-  /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
-  readonly streams: SseHandler['streams'];
   /**
    * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
    * status of the error's code.
    */
   refuse(res: ServerResponse, error: CallboardError): void;
-  /** Ends the streams without `complete`, so that their clients reconnect to another node. */
+  /** Frees what the handler holds. The open streams end by the `close` of `streams`. */
   close(): Promise<void>;
 };
 
@@ -49,8 +58,10 @@ export type GraphqlHandlerOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly introspection: Introspection;
-  /** The path of the endpoint. Default `/graphql`. */
-  readonly endpoint?: string;
+  /** The open event streams of the node, of GraphQL and of others. */
+  readonly streams: SseStreams;
+  /** The prefix of the URL that the GraphiQL page sends its requests to; default none. Requests come without it. */
+  readonly basePath?: string;
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
   /**
@@ -61,30 +72,30 @@ export type GraphqlHandlerOptions = {
 };
 
 export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHandler {
-  const { core, endpoint = '/graphql', makeContext = createContext, fastPath = true } = options;
+  const { core, basePath = '', makeContext = createContext, fastPath = true, streams } = options;
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
-  const hot = fastPath ? createFastPath(executor, endpoint) : null;
+  const hot = fastPath ? createFastPath(executor) : null;
   const onWritten = hot ? hot.learn : () => {};
-  const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint, onWritten });
-  const sse = createSseHandler({ server, executor, clock: core.clock, fastPath });
-  const page = createGraphiqlPage(endpoint);
+  const server = createGraphqlServer({ schema: options.schema, executor, mask, onWritten });
+  const sse = createSseHandler({ server, executor, clock: core.clock, streams, sharing: fastPath });
+  const page = createGraphiqlPage(basePath + GRAPHQL_PATH);
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
+  const asStream = createStreamChoice(server, executor);
   return {
     handle(req, res, exchange) {
       try {
         if (quick(req, res, exchange)) return;
-        if (wantsPage(req) && pathOf(req) === endpoint) return page(req, res);
+        if (wantsPage(req) && pathOf(req) === GRAPHQL_PATH) return page(req, res);
         checkOrigin(req);
-        if (pathOf(req) !== endpoint || wantsStream(req)) return toStream(req, res, { exchange, sse, endpoint });
+        if (pathOf(req) !== GRAPHQL_PATH || asStream(req, exchange)) return toStream(req, res, { exchange, sse });
         query(req, res, exchange);
       } catch (error) {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
     knows: (body) => hot?.knows(body) ?? false,
-    streams: sse.streams,
     refuse: sendError,
     async close() {
       sse.close();
@@ -96,7 +107,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
 type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
-  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: Exchange): void => {
+  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: GraphqlExchange): void => {
     // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
@@ -118,7 +129,7 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
   return (
     req: PostRequest,
     res: ServerResponse,
-    { requester, body, notes, reply = plainReply(res) }: Exchange,
+    { requester, body, notes, reply = plainReply(res) }: GraphqlExchange,
   ): boolean => {
     const instead = (result: ExecutionResult): void => {
       reply.open();
@@ -134,19 +145,34 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
 function toStream(
   req: IncomingMessage,
   res: ServerResponse,
-  { exchange, sse, endpoint }: { exchange: Exchange; sse: SseHandler; endpoint: string },
+  { exchange, sse }: { exchange: GraphqlExchange; sse: SseHandler },
 ): void {
   const { requester, body } = exchange;
   if (!requester) throw new CallboardError('unauthenticated', 'A bearer token is needed.');
   const path = pathOf(req);
-  if (path === endpoint) return sse.distinct({ req, res, requester, body });
-  if (path === `${endpoint}/stream`) return sse.stream({ req, res, requester, body });
+  if (path === GRAPHQL_PATH) return sse.distinct({ req, res, requester, body });
+  if (path === STREAM_PATH) return sse.stream({ req, res, requester, body });
   throw new CallboardError('not_found', 'There is no such path.');
 }
 
-/** A client that wants an event stream accepts `text/event-stream` only, or lists it first. */
-function wantsStream(req: IncomingMessage): boolean {
-  return (req.method === 'GET' || req.method === 'POST') && acceptedTypes(req)[0] === 'text/event-stream';
+/**
+ * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first. If
+ * it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
+ */
+function createStreamChoice(server: GraphqlServer, executor: Executor) {
+  const isSubscription = (req: IncomingMessage, { requester, body }: GraphqlExchange): boolean => {
+    // Documents of requests without a token are not validated; a subscription is refused in either form.
+    if (!requester) return false;
+    const params = readParams(req, body);
+    const document = server.read(params);
+    if (!('kind' in document)) return false;
+    return executor.kindOf({ document, operationName: params.operationName }) === 'subscription';
+  };
+  return (req: IncomingMessage, exchange: GraphqlExchange): boolean => {
+    if (req.method !== 'GET' && req.method !== 'POST') return false;
+    if (acceptedTypes(req)[0] !== 'text/event-stream') return false;
+    return !acceptsJson(req) || isSubscription(req, exchange);
+  };
 }
 
 /** A page of another origin can make a browser send a plain GET, but not one with these headers. */

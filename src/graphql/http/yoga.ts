@@ -26,7 +26,7 @@ import type { Executor, WrittenData } from '../execution/executor.ts';
 import { shapeFaults } from '../execution/limits-shape.ts';
 import { isNestedDeeper } from '../execution/limits-nesting.ts';
 import { shortened, toGraphQLError, type Mask } from '../execution/mask.ts';
-import type { Params } from './request.ts';
+import { GRAPHQL_PATH, type GraphqlParams } from './request.ts';
 import type { RequestNotes } from '../../web/request-notes.ts';
 import type { GivenVariables } from '../variables/request-variables.ts';
 
@@ -35,12 +35,12 @@ export type GraphqlServer = {
    * Answers POST and GET requests to the endpoint. For a POST, `req.body` holds the parsed JSON object. `asked.result`:
    * the result, when the operation has been executed already.
    */
-  answer(req: IncomingMessage, res: ServerResponse, asked: Asked): void;
+  answer(req: IncomingMessage, res: ServerResponse, asked: YogaRequest): void;
   /**
    * The parsed and validated document of these parameters, or its errors, already masked. Cached; every limit on
    * documents applies.
    */
-  read(params: Params): DocumentNode | readonly GraphQLError[];
+  read(params: GraphqlParams): DocumentNode | readonly GraphQLError[];
   close(): Promise<void>;
 };
 
@@ -50,11 +50,9 @@ export type GraphqlServerOptions = {
   readonly mask: Mask;
   /** Called for each operation that was valid and written without errors. */
   readonly onWritten: (query: string, document: DocumentNode) => void;
-  /** The path of the endpoint, such as `/graphql`. */
-  readonly endpoint: string;
 };
 
-export type Asked = {
+export type YogaRequest = {
   readonly requester: Principal | null;
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
@@ -62,17 +60,17 @@ export type Asked = {
   readonly variables?: GivenVariables;
 };
 
-type ServerContext = Asked & { readonly req: IncomingMessage; readonly res: ServerResponse };
+type ServerContext = YogaRequest & { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 /**
  * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
  * GraphiQL and event streams are our own and come before it. The executor executes the operations.
  */
 export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServer {
-  const { schema, mask, endpoint } = options;
+  const { schema, mask } = options;
   const yoga = createYoga<ServerContext>({
     schema,
-    graphqlEndpoint: endpoint,
+    graphqlEndpoint: GRAPHQL_PATH,
     logging: false,
     cors: false,
     graphiql: false,
@@ -80,7 +78,7 @@ export function createGraphqlServer(options: GraphqlServerOptions): GraphqlServe
     multipart: false,
     batching: false,
     maxRequestBodySize: false,
-    healthCheckEndpoint: `${endpoint}/health`,
+    healthCheckEndpoint: `${GRAPHQL_PATH}/health`,
     maskedErrors: { maskError: mask },
     parserAndValidationCache: {
       documentCache: createDocumentCache<DocumentNode>({ most: QUERY_CACHE, longest: QUERY_CACHE_CHARS }),

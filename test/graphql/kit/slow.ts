@@ -1,25 +1,28 @@
 import { request, type IncomingMessage } from 'node:http';
-import type { TestDoor } from './door.ts';
+import type { GraphqlServer } from './graphql-server.ts';
 
-/** A reader that takes nothing until it is told to. */
+/** A reader that takes nothing until it is resumed. */
 export type SlowReader = {
-  /** Resolves when no more bytes come in: the sockets between us are full. */
+  /** Resolves when no more bytes arrive: the sockets in between are full. */
   blocked(): Promise<void>;
   resume(): void;
   until(part: string): Promise<void>;
-  /** The numbers before the colons of `text`, as they came. */
+  /** The numbers before the colons of `text`, in order. */
   numbers(): number[];
   pings(): number;
   destroy(): void;
 };
 
-export async function openPaused(door: TestDoor, body: { query: string; variables?: unknown }): Promise<SlowReader> {
+export async function openPaused(
+  door: GraphqlServer,
+  body: { query: string; variables?: unknown },
+): Promise<SlowReader> {
   const response = await openResponse(door, JSON.stringify(body));
   const { socket } = response;
   let text = '';
   let wake = (): void => {};
   response.on('data', (chunk: Buffer) => {
-    // The padding is of no interest, and much.
+    // The padding is long and irrelevant.
     text += chunk.toString('latin1').replace(/x{2,}/g, '');
     wake();
   });
@@ -43,7 +46,7 @@ export async function openPaused(door: TestDoor, body: { query: string; variable
   };
 }
 
-function openResponse(door: TestDoor, body: string): Promise<IncomingMessage> {
+function openResponse(door: GraphqlServer, body: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { accept: 'text/event-stream', 'content-type': 'application/json', authorization: 'Bearer alice' };
     request(door.url, { method: 'POST', headers, agent: false }, resolve).on('error', reject).end(body);

@@ -1,4 +1,5 @@
 import type { Message } from '../../../core/history/message.ts';
+import { PAGE_READ_BYTES } from '../../../core/limits-queries.ts';
 import type { HistoryStore, MessageFilter, MessagePage } from '../../../core/history/store.ts';
 import {
   SCAN_BUDGET,
@@ -12,8 +13,12 @@ import { decodeEntries, gapsOf, streamHash, type HistoryParts, type StoredMessag
 import { listOf } from '../replies.ts';
 import type { ReadCommand } from '../types.ts';
 
-/** Entries that a filtered scan reads at once. */
+/** Entries that a filtered scan reads at once, at most. */
 const BATCH = 256;
+/** Entries of the first read of a page. How many the next ones have goes by the size of those. */
+const FIRST_BATCH = 64;
+/** Payload bytes that one read after the first should have: Redis and this process serve nobody else meanwhile. */
+const BATCH_BYTES = 1024 * 1024;
 
 type Found = { readonly row: Message; readonly position: Position };
 
@@ -78,14 +83,17 @@ async function* entriesOf(parts: HistoryParts, name: StreamName, asked: Asked): 
   const { store } = parts;
   const partition = store.partitionOfUser(name.userId);
   const stream = store.key(partition, 'stream', streamHash(store, name));
-  const count = asked.filter.kinds === null ? asked.first + 1 : BATCH;
+  const seen = { rows: 0, bytes: 0 };
   const backwards = asked.order === 'newest_first';
   let { start, end } = asked;
   for (;;) {
+    const wanted = asked.filter.kinds === null ? asked.first + 1 - seen.rows : BATCH;
+    const count = batchOf(wanted, seen);
     const [command, from, to] = backwards ? (['XREVRANGE', end, start] as const) : (['XRANGE', start, end] as const);
     const [reply] = await store.read([[command, stream, from, to, 'COUNT', count]]);
     const entries = decodeEntries(name, reply);
     yield* entries;
+    for (const { message } of entries) addTo(seen, message);
     const last = entries.at(-1);
     if (!last || entries.length < count) return;
     if (backwards) end = `(${last.entryId}`;
@@ -93,17 +101,32 @@ async function* entriesOf(parts: HistoryParts, name: StreamName, asked: Asked): 
   }
 }
 
+type Seen = { rows: number; bytes: number };
+
+/** How many of the wanted entries to read next, by the size of those that were read. At least one. */
+function batchOf(wanted: number, { rows, bytes }: Seen): number {
+  const fitting = rows === 0 ? FIRST_BATCH : Math.floor((BATCH_BYTES * rows) / Math.max(1, bytes));
+  return Math.max(1, Math.min(wanted, fitting));
+}
+
+function addTo(seen: Seen, { payload, payloadBytes }: Message): void {
+  seen.rows++;
+  if (payload !== null) seen.bytes += payloadBytes;
+}
+
+/** Ends early after PAGE_READ_BYTES of payloads. */
 async function takePage(
   entries: AsyncIterable<StoredMessage> | Iterable<StoredMessage>,
   { kinds }: MessageFilter,
   { first }: PageRequest,
 ): Promise<Pick<Scan<Message>, 'rows' | 'next'>> {
   const rows: Found[] = [];
-  let scanned = 0;
+  const seen = { rows: 0, bytes: 0 };
   let last: Position | null = null;
   for await (const { message } of entries) {
-    if (rows.length === first || scanned === SCAN_BUDGET) return { rows, next: last };
-    scanned++;
+    const full = rows.length === first || seen.rows === SCAN_BUDGET || seen.bytes >= PAGE_READ_BYTES;
+    if (full) return { rows, next: last };
+    addTo(seen, message);
     last = [sortable(message.seq), sortable(message.at)];
     if (kinds === null || kinds.includes(message.kind)) rows.push({ row: message, position: last });
   }
@@ -118,17 +141,21 @@ type Index = { readonly places: readonly Place[]; readonly gaps: readonly Observ
 /** Rows that went from their stream before their place went from the index are passed over. */
 async function scanCommand(parts: HistoryParts, name: CommandName, page: MessagePage): Promise<Scan<Message>> {
   const rows: Found[] = [];
+  const seen = { rows: 0, bytes: 0 };
   let after = page.after;
-  for (let scanned = 0; ;) {
-    const count = Math.max(page.first - rows.length + 1, Math.min(BATCH, scanned));
+  for (;;) {
+    const count = batchOf(Math.max(page.first - rows.length + 1, Math.min(BATCH, seen.rows)), seen);
     const { places, gaps } = await readIndex(parts, name, { first: count, after, order: page.order });
     const messages = await readPlaces(parts, name, places);
     for (const [i, { position }] of places.entries()) {
-      if (rows.length === page.first || scanned === SCAN_BUDGET) return { rows, next: after, gaps };
-      scanned++;
+      const full = rows.length === page.first || seen.rows === SCAN_BUDGET || seen.bytes >= PAGE_READ_BYTES;
+      if (full) return { rows, next: after, gaps };
       after = position;
       const row = messages[i];
-      if (row) rows.push({ row, position });
+      if (row) {
+        addTo(seen, row);
+        rows.push({ row, position });
+      } else seen.rows++;
     }
     if (places.length < count) return { rows, next: null, gaps };
   }

@@ -1,5 +1,6 @@
 import { CallboardError } from '../../../core/errors.ts';
 import type { Program, Programs } from '../program/program.ts';
+import { isRefusal } from '../start-check/rights.ts';
 import { unavailable, type Client, type Identity, type Reply, type Verdict } from '../types.ts';
 
 /** Acts of one call, and characters of their arguments: so much runs in some 2 ms, and Redis serves nobody else meanwhile. */
@@ -21,6 +22,8 @@ export type BatchOptions = {
   readonly time?: (() => number) | undefined;
   readonly metaOf: (partition: number) => string;
   readonly counted: () => void;
+  /** Called with each error of Redis. */
+  readonly failed?: ((error: unknown) => void) | undefined;
 };
 
 export type Batches = {
@@ -89,17 +92,22 @@ async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
       return verdict;
     }
     if (caller) caller.confirmed = Math.max(caller.confirmed, number);
-    asked.forEach((one, i) => answer(one, replies[i] ?? null));
+    asked.forEach((one, i) => answer(one, replies[i] ?? null, options.failed));
   } catch (error) {
+    options.failed?.(error);
     for (const { reject } of asked) reject(unavailable(error));
   }
   return null;
 }
 
-function answer({ name, resolve, reject }: Asked, reply: Reply): void {
+function answer({ name, resolve, reject }: Asked, reply: Reply, failed: BatchOptions['failed']): void {
   const [ok, value] = Array.isArray(reply) ? (reply as readonly Reply[]) : [0, 'no answer'];
-  if (ok === 1) resolve(value ?? null);
-  else reject(new CallboardError('internal', 'An act failed.', { cause: new Error(`${name}: ${String(value)}`) }));
+  if (ok === 1) return resolve(value ?? null);
+  const error = new Error(`${name}: ${String(value)}`);
+  failed?.(error);
+  reject(
+    isRefusal(error.message) ? unavailable(error) : new CallboardError('internal', 'An act failed.', { cause: error }),
+  );
 }
 
 async function evaluate(options: BatchOptions, call: Call, number: number): Promise<readonly Reply[]> {

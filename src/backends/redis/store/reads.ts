@@ -9,18 +9,25 @@ type Asked = {
   readonly reject: (error: unknown) => void;
 };
 
+export type ReadOptions = {
+  readonly client: Client;
+  readonly counted: () => void;
+  /** Called with each error of Redis. */
+  readonly failed?: ((error: unknown) => void) | undefined;
+};
+
 export type Reads = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
 
 /**
  * Gathers the lists of reads of a tick: those of one slot go to Redis as one pipeline, each answered for itself. A list is of one slot. Throws
  * `store_unavailable`.
  */
-export function createReads({ client, counted }: { readonly client: Client; readonly counted: () => void }): Reads {
+export function createReads(options: ReadOptions): Reads {
   const queues = new Map<string, Asked[]>();
   const flush = (): void => {
     const all = [...queues.values()];
     queues.clear();
-    for (const asked of all) void run({ client, counted }, asked);
+    for (const asked of all) void run(options, asked);
   };
   return (commands) => {
     if (commands.length === 0) return Promise.resolve([]);
@@ -28,7 +35,7 @@ export function createReads({ client, counted }: { readonly client: Client; read
     const asked = { commands, resolve, reject };
     const slot = slotOf(commands);
     if (slot === null || commands.length > SHORT) {
-      void run({ client, counted }, [asked]);
+      void run(options, [asked]);
       return promise;
     }
     if (queues.size === 0) setImmediate(flush);
@@ -45,10 +52,7 @@ function slotOf([first]: readonly ReadCommand[]): string | null {
 }
 
 /** Never rejects. */
-async function run(
-  { client, counted }: { readonly client: Client; readonly counted: () => void },
-  asked: readonly Asked[],
-): Promise<void> {
+async function run({ client, counted, failed }: ReadOptions, asked: readonly Asked[]): Promise<void> {
   try {
     counted();
     const all = asked.flatMap(({ commands }) => commands.map(([name, ...args]) => [name.toLowerCase(), ...args]));
@@ -56,11 +60,14 @@ async function run(
     let at = 0;
     for (const { commands, resolve, reject } of asked) {
       const own = replies.slice(at, (at += commands.length));
-      const failed = own.find(([error]) => error);
-      if (failed) reject(unavailable(failed[0]));
-      else resolve(own.map(([, reply]) => reply as Reply));
+      const error = own.find(([found]) => found)?.[0];
+      if (error) {
+        failed?.(error);
+        reject(unavailable(error));
+      } else resolve(own.map(([, reply]) => reply as Reply));
     }
   } catch (error) {
+    failed?.(error);
     for (const { reject } of asked) reject(unavailable(error));
   }
 }

@@ -12,6 +12,8 @@ export type StoreOptions = {
   readonly sha256: (text: string) => string;
   /** The admission scope of a user: fixed for a namespace. */
   readonly scopeOf: (userId: string) => string;
+  /** Called with each error of Redis: an act's, a read's, or the connection's. */
+  readonly failed?: ((error: unknown) => void) | undefined;
   /** Instead of the time of Redis (milliseconds): for tests. */
   readonly time?: (() => number) | undefined;
 };
@@ -52,7 +54,7 @@ export function createStore(options: StoreOptions): Store {
   const state = { trips: 0 };
   const counted = (): void => void state.trips++;
   const batches = createBatches({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });
-  const read = createReads({ client, counted });
+  const read = createReads({ client, counted, failed: options.failed });
   return {
     namespace,
     partitions,

@@ -1,0 +1,53 @@
+import { writeSync } from 'node:fs';
+
+const STDERR = 2;
+/** The most characters that wait for a reader of standard error that is behind; further lines are dropped. */
+const WAITING_CHARS = 1024 * 1024;
+/** How soon a write to a full pipe is tried again, in milliseconds. */
+const RETRY_MS = 20;
+
+export type Sink = { write(line: string): void };
+
+/**
+ * Writes to standard error, once per tick for all lines of the tick, and the rest when the process exits. A reader that
+ * is behind delays no request: lines wait, up to a bound, and are dropped beyond it. A reader that is gone is ignored.
+ */
+export function createStderrSink(write: (bytes: Uint8Array) => number = toStderr): Sink {
+  let waiting = '';
+  let left: Uint8Array = Buffer.alloc(0);
+  let planned = false;
+  const flush = (): void => {
+    planned = false;
+    left = Buffer.concat([left, Buffer.from(waiting)]);
+    waiting = '';
+    try {
+      while (left.length > 0) left = left.subarray(write(left));
+    } catch (error) {
+      if (isFull(error)) retry();
+      else left = left.subarray(left.length);
+    }
+  };
+  const retry = (): void => {
+    planned = true;
+    setTimeout(flush, RETRY_MS).unref();
+  };
+  process.once('exit', flush);
+  return {
+    write(line) {
+      if (waiting.length + left.length > WAITING_CHARS) return;
+      waiting += line;
+      if (planned) return;
+      planned = true;
+      setImmediate(flush);
+    },
+  };
+}
+
+function toStderr(bytes: Uint8Array): number {
+  return writeSync(STDERR, bytes);
+}
+
+/** Standard error is a pipe that is not blocking, and it is full. */
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+}

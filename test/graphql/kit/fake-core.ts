@@ -1,0 +1,298 @@
+import { readScope, requireAdmin, requireScope } from '../../../src/core/auth/principal.ts';
+import type { Connection } from '../../../src/core/connections/connection.ts';
+import type { CancelReceipt, Core, Invocation, PendingRpc, Requester } from '../../../src/core/core.ts';
+import type { Command } from '../../../src/core/delivery/command.ts';
+import { fail } from '../../../src/core/errors.ts';
+import type { Message, ShownPayload } from '../../../src/core/history/message.ts';
+import type { StreamSummary } from '../../../src/core/history/store.ts';
+import { clientKeyText } from '../../../src/core/ids.ts';
+import type { JsonText } from '../../../src/core/json.ts';
+import { CLIENT_ACTIONS } from '../../../src/core/limits.ts';
+import { createFeed, type Feed } from '../../../src/core/live.ts';
+import type { CommandUpdate } from '../../../src/core/core.ts';
+import { createShares } from '../../../src/core/shares/shares.ts';
+import { FakeClock } from '../../kit/clock.ts';
+import { contextsRoom, type FakeSites } from './contexts.ts';
+import { paged, summed, type Listing } from './pages.ts';
+import { T0 } from './rows.ts';
+
+/** The rows of a fake core, and its answers to commands. */
+export type FakeData = FakeSites & {
+  readonly connections: readonly Connection[];
+  readonly streams: readonly StreamSummary[];
+  readonly messages: readonly Message[];
+  readonly waits: readonly PendingRpc[];
+  readonly commands: readonly Command[];
+  readonly result: JsonText | null;
+  /** Spilled payloads, by message. */
+  readonly spilled: Readonly<Record<string, ShownPayload>>;
+  readonly invoke: (requester: Requester, request: unknown) => Invocation;
+  readonly cancel: () => CancelReceipt;
+};
+
+export type FakeCore = {
+  readonly core: Core;
+  /** `room.method` of every call, in order. */
+  readonly calls: string[];
+  readonly updates: Feed<CommandUpdate>;
+};
+
+const NOTHING: FakeData = {
+  contexts: [],
+  windows: [],
+  connections: [],
+  streams: [],
+  messages: [],
+  waits: [],
+  commands: [],
+  result: null,
+  spilled: {},
+  invoke: () => fail('internal', 'not prepared'),
+  cancel: () => fail('internal', 'not prepared'),
+};
+
+/**
+ * A core over fixed rows, with real pages and cursors, that records its calls. It replaces the rooms, not the
+ * interface.
+ */
+export function fakeCore(given: Partial<FakeData>): FakeCore {
+  const data = { ...NOTHING, ...given };
+  const calls: string[] = [];
+  const updates = createFeed<CommandUpdate>(() => calls.push('updates.end'));
+  const core: Core = {
+    idempotencyWindowMs: 3_600_000,
+    nodeId: 'n1',
+    mode: 'shared',
+    capabilities: { shared: false, exactDedupCounters: true, cheapStreamSummaries: true },
+    clock: new FakeClock(T0),
+    shares: createShares(),
+    users: users(data, calls),
+    connections: connections(data, calls),
+    actions: actions(data),
+    contexts: contextsRoom(data, calls),
+    rpc: rpc(data, calls),
+    history: history(data, calls),
+    dedup: { allow: (requester) => void requireAdmin(requester), stats: unprepared, backend: unprepared },
+    ingest: { ingest: unprepared, ingestCooperativeSiteMessage: unprepared },
+    sites: noSites(),
+    delivery: delivery(data, calls, updates),
+    links: { open: () => fail('internal', 'no links here') },
+    start: async () => {},
+    drain: async () => {},
+    draining: false,
+    close: async () => {},
+    ready: () => {},
+  };
+  return { core, calls, updates };
+}
+
+function users({ connections: all, streams }: FakeData, calls: string[]): Core['users'] {
+  const ids = [...new Set(all.map(({ userId }) => userId))].sort();
+  const completeness = { complete: true, sources: [] };
+  const view = (id: string) => ({
+    id,
+    connectionCount: all.filter(({ userId }) => userId === id).length,
+    streamCount: streams.filter(({ userId }) => userId === id).length,
+    completeness,
+  });
+  return {
+    async list(requester, page) {
+      calls.push('users.list');
+      requireAdmin(requester);
+      return paged(ids.map(view), page, {
+        name: 'connections',
+        filter: 'users',
+        requester,
+        position: ({ id }) => [id],
+      });
+    },
+    async get(requester, id) {
+      const userId = readScope(requester, id);
+      return userId !== null && ids.includes(userId) ? view(userId) : null;
+    },
+  };
+}
+
+function connections({ connections: all }: FakeData, calls: string[]): Core['connections'] {
+  const listing = (requester: Requester, userId: string | null, status: string | null): Listing<Connection> => ({
+    name: 'connections',
+    filter: { userId, status },
+    requester,
+    position: (row) => [row.userId, row.clientId],
+  });
+  const of = (id: string): Connection[] => all.filter(({ userId }) => userId === id);
+  return {
+    async list(requester, query, page) {
+      calls.push('connections.list');
+      const userId = readScope(requester, query.userId);
+      return paged(userId === null ? all : of(userId), page, listing(requester, userId, query.status ?? null));
+    },
+    async get(requester, key) {
+      readScope(requester, key.userId);
+      return all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null;
+    },
+    many(keys) {
+      calls.push('connections.many');
+      return keys.map((key) => all.find((row) => clientKeyText(row) === clientKeyText(key)) ?? null);
+    },
+    ofUsers(requester, userIds, first) {
+      calls.push('connections.ofUsers');
+      return userIds.map((id) => summed(of(id), first, listing(requester, id, null)));
+    },
+    events: () => createFeed<never>(() => {}).subscription,
+  };
+}
+
+function actions({ connections: all }: FakeData): Core['actions'] {
+  return {
+    async sample(requester, name) {
+      requireAdmin(requester);
+      const items = all.flatMap((row) =>
+        row.actions.filter((action) => name === null || action.name === name).map((action) => ({ ...row, action })),
+      );
+      return { items, complete: false, completeness: { complete: false, sources: [] } };
+    },
+    completeness: ({ actions, nodeId }) => {
+      const own = { source: 'actions', nodeId, observed: actions.length, limit: CLIENT_ACTIONS } as const;
+      return { complete: true, sources: [{ ...own, complete: true, reason: null, asOf: T0 }] };
+    },
+  };
+}
+
+function rpc({ waits, invoke, cancel }: FakeData, calls: string[]): Core['rpc'] {
+  const listing = (requester: Requester, filter: unknown): Listing<PendingRpc> => ({
+    name: 'pending_rpcs',
+    filter,
+    requester,
+    position: ({ waiter }) => [waiter.rpcId],
+  });
+  const completeness = { complete: true, sources: [] };
+  return {
+    invoke: async (requester, request) => invoke(requireScope(requester, 'invoke'), request),
+    await: async (requester, request) => (request.commandId === 'absent' ? null : invoke(requester, request)),
+    cancel: async (_who, key) => (key.commandId === 'absent' ? null : cancel()),
+    async pending(requester, query, page) {
+      calls.push('rpc.pending');
+      return paged(waits, page, listing(requester, query));
+    },
+    count: async () => ({ count: waits.length, complete: true, completeness }),
+    countByNode: async () => ({ items: [{ nodeId: null, count: waits.length }], completeness }),
+    async ofUsers(requester, ids, first) {
+      calls.push('rpc.ofUsers');
+      const of = (id: string) => waits.filter(({ waiter }) => waiter.userId === id);
+      return ids.map((userId) => summed(of(userId), first, listing(requester, { userId })));
+    },
+    async ofClients(requester, keys, first) {
+      calls.push('rpc.ofClients');
+      const of = (text: string) => waits.filter(({ waiter }) => clientKeyText(waiter) === text);
+      return keys.map((key) => summed(of(clientKeyText(key)), first, listing(requester, key)));
+    },
+    async ofCommands(keys) {
+      calls.push('rpc.ofCommands');
+      return keys.map(({ commandId }) => waits.filter(({ waiter }) => waiter.commandId === commandId));
+    },
+    alerts: () => createFeed<never>(() => {}).subscription,
+  };
+}
+
+function history({ streams, messages, spilled }: FakeData, calls: string[]): Core['history'] {
+  const listing = (requester: Requester, filter: unknown): Listing<StreamSummary> => ({
+    name: 'streams',
+    filter,
+    requester,
+    position: ({ suffix }) => [suffix],
+  });
+  const ofMessages = (requester: Requester, filter: unknown): Listing<Message> => ({
+    name: 'messages',
+    filter,
+    requester,
+    position: ({ id }) => [id],
+  });
+  const of = (id: string): StreamSummary[] => streams.filter(({ userId }) => userId === id);
+  return {
+    async streams(requester, userId, prefix, page) {
+      calls.push('history.streams');
+      const rows = of(userId).filter(({ suffix }) => suffix.startsWith(prefix ?? ''));
+      return paged(rows, page, listing(requester, { userId, prefix }));
+    },
+    ofUsers(requester, ids, first) {
+      calls.push('history.ofUsers');
+      return ids.map((userId) => summed(of(userId), first, listing(requester, { userId, prefix: null })));
+    },
+    async messages(requester, { stream, ...query }, page) {
+      readScope(requester, stream.slice(0, stream.indexOf('/')));
+      const kinds = query.kinds ?? null;
+      const rows = messages.filter(
+        ({ userId, suffix, kind, at }) =>
+          stream === `${userId}/${suffix}` &&
+          (kinds === null || kinds.includes(kind)) &&
+          at > (query.afterTime ?? -Infinity) &&
+          at < (query.beforeTime ?? Infinity),
+      );
+      return messages.some(({ userId, suffix }) => stream === `${userId}/${suffix}`)
+        ? paged(rows, page, ofMessages(requester, { stream, ...query }))
+        : null;
+    },
+    async ofCommand(requester, userId, commandId, page) {
+      readScope(requester, userId);
+      const rows = messages.filter((row) => row.commandId === commandId);
+      return paged(rows, page, ofMessages(requester, { userId, commandId }));
+    },
+    async payloads(_requester, asked) {
+      calls.push(`history.payloads ${asked.map(({ id }) => id).join(' ')}`);
+      return asked.map(({ id }) => spilled[id] ?? { state: 'unavailable', text: null });
+    },
+    raw: unprepared,
+    cleanSpill: () => 0,
+  };
+}
+
+function delivery(data: FakeData, calls: string[], updates: Feed<CommandUpdate>): Core['delivery'] {
+  const find = (commandId: string): Command | null => data.commands.find((row) => row.commandId === commandId) ?? null;
+  return {
+    async command(requester, key) {
+      if (requester?.kind === 'user' && requester.userId !== key.userId) return null;
+      return find(key.commandId);
+    },
+    many: (keys) => keys.map(({ commandId }) => find(commandId)),
+    result() {
+      calls.push('delivery.result');
+      return data.result;
+    },
+    updates: async (_who, key) => (find(key.commandId) ? updates.subscription : null),
+    load: () => ({ inFlight: 2, queued: 3 }),
+    summary: unprepared,
+    nodes: unprepared,
+    tenants: unprepared,
+    status: unprepared,
+    commands: unprepared,
+    disconnectClient: unprepared,
+    drainNode: unprepared,
+  };
+}
+
+/** The operator's view of delivery is tested over a real core. */
+const unprepared = async (): Promise<never> => fail('internal', 'not prepared');
+
+/** Sites are tested over a real core. */
+function noSites(): Core['sites'] {
+  return {
+    register: unprepared,
+    remove: unprepared,
+    list: unprepared,
+    get: unprepared,
+    sessions: unprepared,
+    ofUsers: unprepared,
+    open: unprepared,
+    session: unprepared,
+    close: unprepared,
+    share: unprepared,
+    revoke: unprepared,
+    ticket: unprepared,
+    redeem: unprepared,
+    holder: unprepared,
+    listen: unprepared,
+    subscribe: unprepared,
+    invoke: unprepared,
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * `shows`: the owner's rows are in the answer. `empty`: an answer without any of them. `null`: the field is null.
+ * `count <n>`: this number of rows. Anything else is the code of an error, or `refused: <code>` for a typed refusal.
+ */
+export type Verdict = string;
+
+/**
+ * `admin`: only administrators. `owned`: names an owner; others get the answer for absent rows. `mine`: names nobody,
+ * so each user sees its own rows. `session`: names a session, which its owner and the holders of its grants may use.
+ */
+export type FieldAccess = {
+  readonly rule: 'admin' | 'owned' | 'mine' | 'session';
+  readonly call: string;
+  /** The answer for the owner; for `admin`, the answer for an administrator. */
+  readonly found: Verdict;
+  /** The scope that a user needs; default `invoke`. */
+  readonly scope?: 'host';
+  /**
+   * For `owned` and `session`: the answer for another user, and for absent rows. For `mine`: the answer for another
+   * user.
+   */
+  readonly other?: Verdict;
+  /** The answer for an administrator, if it differs from the owner's. */
+  readonly admin?: Verdict;
+  /** The answer for an administrator about absent rows, if it differs from `other`. */
+  readonly absent?: Verdict;
+  /** The answer for the holder of a grant, if it differs from the owner's. */
+  readonly viewer?: Verdict;
+  /** An absent row of the requester's own user gets the same answer as a foreign one. */
+  readonly alikeAtHome?: true;
+  /** It would remove what later rows need, so only requesters without permission are tested. */
+  readonly harmful?: true;
+};

@@ -1,0 +1,33 @@
+/**
+ * `silent`: yields nothing until something happens. `seenBy`: `admin` or the holder of a grant, besides the owner.
+ * `owned`: names an owner, so it may be foreign.
+ */
+export type Live = {
+  readonly call: string;
+  readonly begins: 'shows' | 'silent';
+  readonly owned: boolean;
+  readonly seenBy: 'admin' | 'viewer';
+};
+
+/** Each subscription, with example arguments. */
+export const SUBSCRIPTIONS: Readonly<Record<string, readonly Live[]>> = {
+  'Subscription.commandUpdates': [
+    {
+      call: 'commandUpdates(userId: $user, clientId: $client, commandId: $command)',
+      begins: 'shows',
+      owned: true,
+      seenBy: 'admin',
+    },
+  ],
+  'Subscription.connectionEvents': [
+    { call: 'connectionEvents', begins: 'silent', owned: false, seenBy: 'admin' },
+    { call: 'connectionEvents(userId: $user)', begins: 'silent', owned: true, seenBy: 'admin' },
+  ],
+  'Subscription.pendingRpcAlerts': [
+    { call: 'pendingRpcAlerts(olderThanMs: 1000)', begins: 'shows', owned: false, seenBy: 'admin' },
+    { call: 'pendingRpcAlerts(olderThanMs: 1000, userId: $user)', begins: 'shows', owned: true, seenBy: 'admin' },
+  ],
+  'Subscription.siteEvents': [
+    { call: 'siteEvents(sessionId: $session)', begins: 'silent', owned: true, seenBy: 'viewer' },
+  ],
+};
