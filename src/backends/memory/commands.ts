@@ -47,9 +47,9 @@ export function createMemoryCommands(acts: Acts): CommandStore {
 }
 
 function admit(acts: Acts, request: AdmitRequest): AdmitResult {
-  const known = acts.ledger.find(request);
-  if (known) return attach(acts, known, request);
   // Nobody can have used an id that the relay has just made.
+  const known = request.chosenId ? acts.ledger.find(request) : undefined;
+  if (known) return attach(acts, known, request);
   const mark = request.chosenId ? acts.ledger.mark(request, request.digest) : null;
   if (mark !== null)
     return mark === 'conflict' ? { kind: 'refused', code: 'command_conflict' } : { kind: 'ended', mark };
