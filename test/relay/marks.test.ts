@@ -17,17 +17,11 @@ async function reduced(shares: Record<string, { guarantee: number; total: number
     await tab.next('result_ack');
     expect((await waiting).json).toMatchObject({ outcome: 'completed', result: { ok: command_id }, error: null });
   }
-  return { house: relay, tab, [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose]() };
+  return { relay, tab, [Symbol.asyncDispose]: () => relay[Symbol.asyncDispose]() };
 }
 
 /** A new command reaches the client, and nothing arrived before it. */
-async function expectNothingSent({
-  house: relay,
-  tab,
-}: {
-  house: TestRelay;
-  tab: Awaited<ReturnType<TestRelay['client']>>;
-}) {
+async function expectNothingSent({ relay, tab }: { relay: TestRelay; tab: Awaited<ReturnType<TestRelay['client']>> }) {
   const waiting = relay.post(INVOKE, { command_id: 'next' }, 'alice');
   expect(await tab.next('command')).toMatchObject({ command_id: 'next' });
   tab.send({ type: 'result', command_id: 'next' }, {});
@@ -37,7 +31,7 @@ async function expectNothingSent({
 describe('an id of which only a mark is left', () => {
   it('is answered over REST with the outcome, and runs nothing', async () => {
     await using at = await reduced();
-    const { house: relay } = at;
+    const { relay } = at;
     const again = await relay.post(INVOKE, { command_id: 'c0', params: { n: 1 } }, 'alice');
     expect(again.status).toBe(200);
     expect(again.json).toEqual({ ...ENDED, rpc_id: null, result: null, error: EXPIRED });
@@ -58,23 +52,23 @@ describe('an id of which only a mark is left', () => {
   it('is answered although its client is away or no longer advertises the action', async () => {
     await using at = await reduced();
     at.tab.ws.close();
-    const connected = async () => (await at.house.rest('/connections?status=connected')).json?.['items'];
+    const connected = async () => (await at.relay.rest('/connections?status=connected')).json?.['items'];
     await expect.poll(connected).toEqual([]);
-    const fresh = await at.house.post(INVOKE, { command_id: 'fresh' }, 'alice');
+    const fresh = await at.relay.post(INVOKE, { command_id: 'fresh' }, 'alice');
     expect(fresh.json).toMatchObject({ code: 'not_connected' });
-    const again = await at.house.post(INVOKE, { command_id: 'c0', params: { n: 1 } }, 'alice');
+    const again = await at.relay.post(INVOKE, { command_id: 'c0', params: { n: 1 } }, 'alice');
     expect([again.status, again.json?.['outcome']]).toEqual([200, 'completed']);
   });
 
   it('is answered over GraphQL, and its case file is null', async () => {
     await using at = await reduced();
     const ask = `commandId outcome stage result error { code } command { action }`;
-    const { invokeAction } = await at.house.data(
+    const { invokeAction } = await at.relay.data(
       `mutation { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: { n: 1 }, commandId: "c0" }) {
         __typename ... on Invocation { ${ask} } } }`,
       { requester: 'alice' },
     );
-    const { awaitCommand } = await at.house.data(
+    const { awaitCommand } = await at.relay.data(
       `mutation { awaitCommand(userId: "alice", clientId: "tab", commandId: "c0") { __typename ... on Invocation { ${ask} } } }`,
     );
     for (const answer of [invokeAction, awaitCommand])
@@ -87,7 +81,7 @@ describe('an id of which only a mark is left', () => {
 
   it('is answered over links and by both caller libraries', async () => {
     await using at = await reduced();
-    const { house: relay } = at;
+    const { relay } = at;
     const caller = await relay.caller('alice');
     for (const frame of [
       { type: 'invoke', ref: 'r1', client_id: 'tab', action: 'open', command_id: 'c0' },
@@ -112,7 +106,7 @@ describe('an id of which only a mark is left', () => {
 
   it('is not cancelled: every interface answers as for an ended command, with its outcome', async () => {
     await using at = await reduced();
-    const { house: relay } = at;
+    const { relay } = at;
     const rest = await relay.post('/commands/alice/tab/c0/cancel', {}, 'alice');
     expect([rest.status, rest.json]).toEqual([
       200,
@@ -143,8 +137,8 @@ describe('an id of which only a mark is left', () => {
 
   it('may be forgotten after its window, and is then a new command', async () => {
     await using at = await reduced();
-    await at.house.clock.advance(3_600_000);
-    const waiting = at.house.post(INVOKE, { command_id: 'c0', params: { n: 1 }, connect_within_ms: 0 }, 'alice');
+    await at.relay.clock.advance(3_600_000);
+    const waiting = at.relay.post(INVOKE, { command_id: 'c0', params: { n: 1 }, connect_within_ms: 0 }, 'alice');
     const { json } = await waiting;
     // Its client has been disconnected for an hour.
     expect(json).toMatchObject({ code: 'not_connected' });
@@ -154,7 +148,7 @@ describe('an id of which only a mark is left', () => {
 describe('dropped records and results', () => {
   it('are counted in the metrics', async () => {
     await using at = await reduced();
-    const { text } = await at.house.rest('/metrics');
+    const { text } = await at.relay.rest('/metrics');
     expect(text).toContain('\ncallboard_records_reduced_total 1\n');
     expect(text).toContain('\ncallboard_results_given_up_total{reason="record"} 1\n');
     expect(text).toContain('\ncallboard_ids_forgotten_total 0\n');
@@ -164,7 +158,7 @@ describe('dropped records and results', () => {
 describe('a relay without room for marks', () => {
   it('refuses ids that callers choose, names the share, and accepts calls without one', async () => {
     await using at = await reduced({ marks: { guarantee: 2, total: 2 } });
-    const { house: relay, tab } = at;
+    const { relay, tab } = at;
     const refused = await relay.post(INVOKE, { command_id: 'c2' }, 'alice');
     expect([refused.status, refused.json]).toMatchObject([
       429,
