@@ -74,6 +74,20 @@ const LISTED = `query ($first: Int!, $after: String) { connections(first: $first
   completeness { complete sources { source observed limit reason } } } }`;
 
 describe('a page of large rows', () => {
+  it('is written without graphql-js at its first run already, a short one at its second', async () => {
+    const runs = async (first: number): Promise<boolean[]> => {
+      const plan = createPlans(schema).of(parse(LISTED));
+      const written: boolean[] = [];
+      for (let run = 0; run < 2; run++) {
+        const context = createContext({ core: test.core, requester: admin, log: silentLog });
+        written.push(typeof (await plan?.write(context, { first })) === 'string');
+      }
+      return written;
+    };
+    expect(await runs(1_000)).toEqual([true, true]);
+    expect(await runs(1)).toEqual([false, true]);
+  });
+
   it('ends early, reports it, and continues there until every row was returned once', async () => {
     const seen: string[] = [];
     let after: string | null = null;

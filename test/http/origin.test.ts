@@ -49,6 +49,19 @@ describe('pages of other origins', () => {
     }
   });
 
+  it('are refused with the setting that would allow them', async () => {
+    const refused = async (headers: Record<string, string>) =>
+      (await house.ask('/users', { headers })).json?.['detail'];
+    expect(await refused({ origin: 'https://evil.example' })).toBe(
+      'Pages of the origin "https://evil.example" are not allowed. ALLOWED_ORIGINS lists the origins besides the relay’s own.',
+    );
+    const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'relay.example' };
+    expect(await refused({ origin: 'https://relay.example', ...forwarded })).toBe(
+      'Pages of the origin "https://relay.example" are not allowed. A proxy forwarded the request: set TRUST_PROXY if the relay is reachable through it only.',
+    );
+    expect(await refused({ origin: 'https://evil.example', ...forwarded })).toContain('ALLOWED_ORIGINS');
+  });
+
   it('are also told so in the answer of a refusal', async () => {
     const answer = await house.ask('/users', { token: null, headers: { origin: APP } });
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, APP]);

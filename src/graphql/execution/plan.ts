@@ -58,7 +58,7 @@ export type Plans = {
 export type PlansOptions = {
   /**
    * Create the writer at the first run instead of the second: for the relay's own documents, which are certain to run
-   * again. Default false.
+   * again. Default false: only for operations of a high cost.
    */
   readonly eager?: boolean;
   /** Default true. False: `write` always returns null. */
@@ -69,6 +69,12 @@ export type PlansOptions = {
    */
   readonly keep?: boolean;
 };
+
+/**
+ * The cost from which an operation is written at its first run: graphql-js would block the event loop for longer than
+ * one request may. An operation of this cost takes it a few milliseconds.
+ */
+const WRITTEN_AT_ONCE = 10_000;
 
 /** The characters of JSON text that all plans of one schema may cache together. A character takes at most two bytes. */
 const FRAGMENT_CHARS = 32 * 1024 * 1024;
@@ -106,7 +112,9 @@ type Ways = { readonly eager: boolean; readonly fast: boolean; readonly fragment
 function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
   const { schema, document, operation } = source;
   const roots = rootFields(document, operation.selectionSet);
-  const { run, write } = waysOf({ ...source, fragments }, { eager, fast });
+  const cost = createCost(schema, document, operation);
+  const atOnce = (variables: Variables): boolean => eager || cost(variables) >= WRITTEN_AT_ONCE;
+  const { run, write } = waysOf({ ...source, fragments }, { atOnce, fast });
   return {
     operation: operation.operation,
     introspects: roots.has('__schema') || roots.has('__type'),
@@ -114,31 +122,39 @@ function createPlan(source: Source, { eager, fast, fragments }: Ways): Plan {
     read: createVariablesReader(schema, operation),
     asks: createAsks(document, operation),
     refused: (variables) => refusedVariables(schema, operation, variables),
-    cost: createCost(schema, document, operation),
+    cost,
     run: settled(run, operation),
     write,
   };
 }
 
-function waysOf(source: WriterSource, { eager, fast }: Omit<Ways, 'fragments'>): { run: Run; write: Plan['write'] } {
+type AtOnce = (variables: Variables) => boolean;
+
+function waysOf(
+  source: WriterSource,
+  { atOnce, fast }: { readonly atOnce: AtOnce; readonly fast: boolean },
+): { run: Run; write: Plan['write'] } {
   const run = runByJs(source);
   if (!fast) return { run, write: () => null };
   if (source.operation.operation !== 'mutation')
-    return { run, write: writeFromSecond(() => createWriter(source), eager) };
+    return { run, write: writeFromSecond(() => createWriter(source), atOnce) };
   let deed: MutationWriter | null = null;
   const made = (): Writer | null => (deed = createMutationWriter(source))?.write ?? null;
   return {
     run: (context, variables) => deed?.replay(context, variables) ?? run(context, variables),
-    write: writeFromSecond(made, eager),
+    write: writeFromSecond(made, atOnce),
   };
 }
 
-/** Creates the writer at the second run: a document that runs once does not repay the cost of a writer. */
-function writeFromSecond(make: () => Writer | null, eager: boolean): Plan['write'] {
-  let seen = eager;
+/**
+ * Creates the writer at the second run, unless the first is to be written already: most documents that run once do not
+ * repay the cost of a writer.
+ */
+function writeFromSecond(make: () => Writer | null, atOnce: AtOnce): Plan['write'] {
+  let seen = false;
   let writer: Writer | null | undefined;
   return (context, variables, note) => {
-    if (seen && writer === undefined) writer = make();
+    if (writer === undefined && (seen || atOnce(variables ?? {}))) writer = make();
     seen = true;
     return writer?.(context, variables ?? {}, note) ?? null;
   };
