@@ -48,9 +48,11 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   {
     files: [
       'at-time',
+      'document-cache',
+      'documents',
       'linter',
+      'request-bodies',
       'plan',
-      'server-read',
       'sse-expiries',
       'sse-wire',
       'time',
@@ -77,7 +79,7 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     reason: 'tries a function: no relay is opened',
   },
   {
-    files: ['auth', 'bodies', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
+    files: ['auth', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
   { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },

@@ -35,6 +35,10 @@ export class LazyMap<K, V> {
     return this.#items?.size ?? 0;
   }
 
+  get(key: K): V | undefined {
+    return this.#items?.get(key);
+  }
+
   set(key: K, value: V): void {
     (this.#items ??= new Map()).set(key, value);
   }

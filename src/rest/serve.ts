@@ -68,13 +68,14 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     // matter.
     const signal = route.mutates ? { signal: new HangUpSignal(res) } : {};
     const { requester, notes } = exchange;
-    const context = serving.contextOf({ requester, notes, asks: route.plan.asks(variables), ...signal });
+    const bound = route.plan.bind(variables);
+    const context = serving.contextOf({ requester, notes, asks: bound.asks, ...signal });
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
-    const answer = thenDo(writtenData(route, context, variables), (data) =>
+    const answer = thenDo(writtenData(route, bound, context), (data) =>
       data === null
-        ? thenDo(route.plan.run(context, variables), shown)
+        ? thenDo(bound.run(context), shown)
         : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
     );
     if (answer instanceof Promise) answer.then(answered).catch(failed);

@@ -1,6 +1,6 @@
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { Plan, Variables } from '../graphql/execution/plan.ts';
+import type { Bound } from '../graphql/execution/bound.ts';
 import { statusOfOutcome, type Answering } from './answer.ts';
 import type { Variant } from './body.ts';
 import type { Answer } from './problem.ts';
@@ -24,18 +24,17 @@ export function aroundBody({ selectionSet }: OperationDefinitionNode, path: read
 
 /** What a route needs to answer with JSON text. `around` null: the route is answered from a parsed result. */
 export type Writing = {
-  readonly plan: Pick<Plan, 'write'>;
   readonly around: Around | null;
   readonly body: { readonly variants: readonly Variant[] };
 };
 
 /** The data as JSON text. Null: call the plan's `run` with the same context. */
 export function writtenData(
-  { plan, around }: Writing,
+  { around }: Pick<Writing, 'around'>,
+  bound: Bound,
   context: unknown,
-  variables: Variables,
 ): MaybePromise<string | null> {
-  return around === null ? null : plan.write(context, variables);
+  return around === null ? null : bound.write(context);
 }
 
 /**
@@ -43,7 +42,7 @@ export function writtenData(
  * only item.
  */
 export function writtenAnswer(
-  { around, body, onlyItem, reads }: Omit<Writing, 'plan'> & Pick<Answering, 'onlyItem' | 'reads'>,
+  { around, body, onlyItem, reads }: Writing & Pick<Answering, 'onlyItem' | 'reads'>,
   data: string,
 ): Answer | null {
   if (onlyItem || around === null || !data.startsWith(around.before)) return null;

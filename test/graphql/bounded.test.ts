@@ -38,10 +38,10 @@ describe('variables that do not fit', () => {
     const plan = plans.of(document);
     const { value, listed } = counted(unknownKeys(3000));
     const variables = { f: value };
-    expect(plan?.cost(variables)).toBe(0);
-    expect(await plan?.write({}, variables)).toBeNull();
+    expect(plan?.bind(variables).cost).toBe(0);
+    expect(await plan?.bind(variables).write({})).toBeNull();
     const afterWrite = listed();
-    const answer = await plan?.run({}, variables);
+    const answer = await plan?.bind(variables).run({});
     expect(answer?.errors).toHaveLength(1);
     expect(afterWrite).toBeLessThan(10);
     // What is known to be wrong is not coerced again.
@@ -111,8 +111,8 @@ describe('variables that do not fit', () => {
     const plans = createPlans(smallSchema, { eager: true });
     const document = parse('query A($n: Int) { hello @include(if: true) } query B($n: String) { hello }');
     const variables = { n: 'text' };
-    expect((await plans.of(document, 'A')?.run({}, variables))?.errors).toHaveLength(1);
-    expect((await plans.of(document, 'B')?.run({}, variables))?.errors).toBeUndefined();
+    expect((await plans.of(document, 'A')?.bind(variables).run({}))?.errors).toHaveLength(1);
+    expect((await plans.of(document, 'B')?.bind(variables).run({}))?.errors).toBeUndefined();
   });
 });
 

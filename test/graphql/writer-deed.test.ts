@@ -45,8 +45,8 @@ async function both(of: { context(): object }, document: DocumentNode, variableV
     contextValue: of.context(),
     hideSuggestions: true,
   });
-  const text = await plan?.write(contextValue, variableValues);
-  return { expected, text, run: () => plan?.run(contextValue, variableValues) };
+  const text = await plan?.bind(variableValues).write(contextValue);
+  return { expected, text, run: () => plan?.bind(variableValues).run(contextValue) };
 }
 
 it.each([
@@ -69,7 +69,7 @@ it.each([
   });
   for (let time = 0; time < 3; time++) {
     const context = createContext({ core: test.core, requester: admin, log: silentLog });
-    expect(await plan?.write(context, { ...variables, ...(name === 'InvokeAction' && stage) })).toContain(
+    expect(await plan?.bind({ ...variables, ...(name === 'InvokeAction' && stage) }).write(context)).toContain(
       '"command_id":"c1"',
     );
   }
@@ -111,7 +111,7 @@ it('the document of IngestMessages is written as text, refused messages among th
     { ...message, messageId: 'm1' },
     { ...message, kind: 'other' },
   ];
-  const { ingestMessages } = JSON.parse((await plan?.write(context, { messages })) ?? 'null');
+  const { ingestMessages } = JSON.parse((await plan?.bind({ messages }).write(context)) ?? 'null');
   expect(ingestMessages.items).toMatchObject([
     { message_id: 'm1', retained: true, duplicate: false, error: null },
     { message_id: 'm1', retained: false, duplicate: true, error: null },
@@ -141,7 +141,7 @@ it('what is left out has the default of the schema each time, also where others 
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])
-    await plan?.write(createContext({ core, requester: admin, log: silentLog }), { ...base, ...more });
+    await plan?.bind({ ...base, ...more }).write(createContext({ core, requester: admin, log: silentLog }));
   expect(seen.slice(3, 6)).toEqual(seen.slice(0, 3));
   expect(seen.slice(6)).toEqual(seen.slice(0, 3));
   expect(seen[0]).toMatchObject({ waitFor: 'completed', connectWithinMs: 0, respondWithinMs: 30_000 });

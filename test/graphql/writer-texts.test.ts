@@ -26,7 +26,7 @@ it('writes texts of every kind of character as JSON.stringify does', async () =>
   for (let time = 0; time < 2; time++) {
     const note = { nonAscii: false };
     const context = createContext({ core: test.core, requester: admin, log: silentLog });
-    expect(await plan?.write(context, {}, note)).toBe(expected);
+    expect(await plan?.bind({}).write(context, note)).toBe(expected);
     expect(note.nonAscii).toBe(true);
   }
 });
@@ -46,7 +46,7 @@ it.each([
       );
       for (let time = 0; time < 3; time++) {
         const note = { nonAscii: false };
-        await plan?.write(createContext({ core: test.core, requester: admin, log: silentLog }), {}, note);
+        await plan?.bind({}).write(createContext({ core: test.core, requester: admin, log: silentLog }), note);
         expect(note.nonAscii).toBe(nonAscii);
       }
     }

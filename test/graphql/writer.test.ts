@@ -73,9 +73,9 @@ describe.each([
         const { data, errors } = await execute(args);
         for (let run = 0; run < 3; run++) {
           const note = { nonAscii: false };
-          const own = await plan?.write(context(), variables, note);
+          const own = await plan?.bind(variables).write(context(), note);
           if (typeof own === 'string') expect(note.nonAscii, text).toBe(Buffer.byteLength(own) !== own.length);
-          expect(await forgetful.of(document)?.write(context(), variables), text).toBe(own);
+          expect(await forgetful.of(document)?.bind(variables).write(context()), text).toBe(own);
           if (errors) expect(own, text).toBeNull();
           else if (own !== null) expect(own, text).toBe(writeJson(data));
           if (run === 0 && !errors) (answered++, (written += own === null ? 0 : 1));
@@ -101,7 +101,7 @@ describe('what is kept of an entity', () => {
     const ask = async (): Promise<string | null | undefined> => {
       const contextValue = createContext({ core: test.core, requester: admin, log: silentLog });
       const { data } = await execute({ schema, document: DOCUMENT, contextValue });
-      const own = await plan?.write(createContext({ core: test.core, requester: admin, log: silentLog }), {});
+      const own = await plan?.bind({}).write(createContext({ core: test.core, requester: admin, log: silentLog }));
       expect(own).toBe(writeJson(data));
       return own;
     };
@@ -155,7 +155,7 @@ describe('what is kept of an entity', () => {
     const seen = new Set<string>();
     const look = async (): Promise<void> => {
       const { data } = await execute({ schema, document: LIST, contextValue: context() });
-      for (let time = 0; time < 2; time++) expect(await plan?.write(context(), {})).toBe(writeJson(data));
+      for (let time = 0; time < 2; time++) expect(await plan?.bind({}).write(context())).toBe(writeJson(data));
       seen.add(writeJson(data) ?? '');
     };
     const [row] = await backend.connections.get([{ userId: 'alice', clientId: 'c' }]);
@@ -206,7 +206,8 @@ describe('what is kept of an entity', () => {
 
 describe('a writer', () => {
   const contextValue = { requester: admin, wires: createWires(), seen: new Set<string>() };
-  const write = (text: string) => createPlans(smallSchema, { eager: true }).of(parse(text))?.write(contextValue, {});
+  const write = (text: string) =>
+    createPlans(smallSchema, { eager: true }).of(parse(text))?.bind({}).write(contextValue);
 
   it.each(['{ boom }', '{ boomLater hello }', '{ badInt }', '{ strictDog { weight } }', '{ boomLater boom me }'])(
     'gives up what holds an error: %s',
@@ -225,9 +226,9 @@ describe('a writer', () => {
   it('writes nothing the first time that a document is seen, and nothing at all when it is switched off', async () => {
     const document = parse('{ hello }');
     const plan = createPlans(smallSchema).of(document);
-    expect(await plan?.write(contextValue, {})).toBeNull();
-    expect(await plan?.write(contextValue, {})).toBe('{"hello":"hello you"}');
+    expect(await plan?.bind({}).write(contextValue)).toBeNull();
+    expect(await plan?.bind({}).write(contextValue)).toBe('{"hello":"hello you"}');
     const slow = createPlans(smallSchema, { fast: false }).of(document);
-    for (let run = 0; run < 3; run++) expect(await slow?.write(contextValue, {})).toBeNull();
+    for (let run = 0; run < 3; run++) expect(await slow?.bind({}).write(contextValue)).toBeNull();
   });
 });

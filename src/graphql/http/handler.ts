@@ -6,6 +6,7 @@ import { CallboardError, fail } from '../../core/errors.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Log } from '../../core/log.ts';
 import type { Metrics } from '../../core/metrics.ts';
+import { createDocuments } from '../execution/documents.ts';
 import { requireAnonymousQuery } from '../execution/limits-anonymous.ts';
 import { createContext } from '../schema/context.ts';
 import { createExecutor, type MakeContext } from '../execution/executor.ts';
@@ -32,8 +33,6 @@ export type Exchange = {
 export type GraphqlHandler = {
   /** Answers every request to the endpoint and to `<endpoint>/stream`. */
   handle(req: IncomingMessage, res: ServerResponse, exchange: Exchange): MaybePromise<void>;
-  /** Whether the caller may pass the same body object again for equal bytes: it asks for a query that is known. */
-  knows(body: unknown): boolean;
   /** For streams that are not GraphQL's: they count towards the same limits and end at the same shutdown. */
   readonly streams: SseHandler['streams'];
   /**
@@ -55,7 +54,7 @@ export type GraphqlHandlerOptions = {
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
   /**
-   * Whether known documents are answered on the fast path, and work that is equal for several requesters is done once
+   * Whether valid operations are answered on the fast path, and work that is equal for several requesters is done once
    * for all of them. Default true. The bytes of a response are the same either way.
    */
   readonly fastPath?: boolean;
@@ -65,10 +64,10 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
   const { core, endpoint = '/graphql', makeContext = createContext, fastPath = true } = options;
   const mask = createMask(options);
   const executor = createExecutor({ ...options, mask, makeContext, sharing: fastPath, fast: fastPath });
-  const hot = fastPath ? createFastPath(executor, endpoint) : null;
-  const onWritten = hot ? hot.learn : () => {};
-  const server = createGraphqlServer({ schema: options.schema, executor, mask, endpoint, onWritten });
-  const sse = createSseHandler({ server, executor, clock: core.clock, fastPath });
+  const documents = createDocuments(options.schema);
+  const hot = fastPath ? createFastPath({ documents, executor, endpoint }) : null;
+  const server = createGraphqlServer({ schema: options.schema, documents, executor, mask, endpoint });
+  const sse = createSseHandler({ documents, executor, clock: core.clock, fastPath });
   const page = createGraphiqlPage(endpoint);
   const query = createQuery(server, options.introspection);
   const quick = createQuick(server, hot);
@@ -79,12 +78,11 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
         if (wantsPage(req) && pathOf(req) === endpoint) return page(req, res);
         checkOrigin(req);
         if (pathOf(req) !== endpoint || wantsStream(req)) return toStream(req, res, { exchange, sse, endpoint });
-        query(req, res, exchange);
+        return query(req, res, exchange);
       } catch (error) {
         sendError(res, error instanceof CallboardError ? error : new CallboardError('internal', mask(error).message));
       }
     },
-    knows: (body) => hot?.knows(body) ?? false,
     streams: sse.streams,
     refuse: sendError,
     async close() {
@@ -97,7 +95,7 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions): GraphqlHan
 type PostRequest = IncomingMessage & { body?: unknown };
 
 function createQuery(server: GraphqlServer, introspection: Introspection) {
-  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: Exchange): void => {
+  return (req: PostRequest, res: ServerResponse, { requester, body, notes }: Exchange): Promise<void> => {
     // Yoga would read the URL of a GET itself, but it answers malformed JSON there as an internal failure.
     if (req.method !== 'GET' && req.method !== 'POST') {
       res.setHeader('allow', 'GET, POST');
@@ -107,7 +105,7 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
     if (!requester) requireAnonymousQuery(query, introspection);
     requireAnswerType(req);
     if (req.method === 'POST') req.body = body;
-    server.answer(req, res, { requester, variables, notes });
+    return server.answer(req, res, { requester, variables, notes });
   };
 }
 
@@ -124,9 +122,9 @@ function createQuick(server: GraphqlServer, hot: FastPath | null) {
     const instead = (result: ExecutionResult): void => {
       reply.open();
       req.body = body;
-      server.answer(req, res, { requester, result });
+      void server.answer(req, res, { requester, result });
     };
-    if (hot?.take({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, instead)) return true;
+    if (hot?.({ req, requester, body, reply, notes, hungUp: () => new HangUpSignal(res) }, instead)) return true;
     reply.open();
     return false;
   };

@@ -5,16 +5,16 @@ import type { Clock } from '../../core/clock.ts';
 import { fail } from '../../core/errors.ts';
 import { SSE_PER_ADMIN, SSE_PER_PRINCIPAL, SSE_PING_MS } from '../../core/limits.ts';
 import { atTime } from '../../web/at-time.ts';
+import type { Documents } from '../execution/documents.ts';
 import type { Executor } from '../execution/executor.ts';
 import { readParams } from './request.ts';
-import type { GraphqlServer } from './yoga.ts';
 import { createExpiries } from '../../web/expiries.ts';
 import { createGroups, type Groups } from '../../web/sse-group.ts';
 import { startOperation, type Asked, type Running } from './sse-operation.ts';
 import { SseStream, type SseStreamHost, type SseStreamOptions } from '../../web/sse-stream.ts';
 
 export type StreamsOptions = {
-  readonly server: Pick<GraphqlServer, 'read'>;
+  readonly documents: Documents;
   readonly executor: Executor;
   readonly clock: Clock;
   /** Whether members share groups, and frames are written directly to sockets. The bytes are the same either way. */
@@ -59,7 +59,7 @@ export type OpenStream = {
   run(asked: Asked | readonly GraphQLError[], options: { id: string | null; onEnd: () => void }): Running;
 };
 
-export function createStreams({ server, executor, clock, fastPath }: StreamsOptions): Streams {
+export function createStreams({ documents, executor, clock, fastPath }: StreamsOptions): Streams {
   const wires = new Set<SseStream>();
   const expiries = createExpiries(clock);
   const groups = createGroups<unknown>({ sharing: fastPath });
@@ -91,7 +91,7 @@ export function createStreams({ server, executor, clock, fastPath }: StreamsOpti
       return { wire, run: (asked, options) => run(asked, { ...options, wire, requester, executor, groups, clock }) };
     },
     plain,
-    read: (request) => readOperation(request, { server, executor }),
+    read: (request) => readOperation(request, { documents, executor }),
     close() {
       closing = true;
       stopPings();
@@ -125,12 +125,12 @@ function run(asked: Asked | readonly GraphQLError[], { requester, clock, ...opti
 
 function readOperation(
   { req, body, requester }: StreamRequest,
-  { server, executor }: Pick<StreamsOptions, 'server' | 'executor'>,
+  { documents, executor }: Pick<StreamsOptions, 'documents' | 'executor'>,
 ): ReadRequest {
   const params = readParams(req, body);
   const operationId = params.extensions?.['operationId'];
-  const document = server.read(params);
-  if (!('kind' in document)) return { asked: document, operationId };
+  const document = documents.read(params.query);
+  if (!('kind' in document)) return { asked: document.map(executor.mask), operationId };
   const asked = { document, operationName: params.operationName, variables: params.variables, requester };
   if (req.method === 'GET' && executor.kindOf(asked) === 'mutation')
     fail('method_not_allowed', 'A mutation needs a POST.');
