@@ -13,6 +13,9 @@ const run = (command, ...args) => {
 rmSync(at('dist'), { recursive: true, force: true });
 run('tsc', '-p', 'tsconfig.build.json');
 cpSync(at('src/rest/operations'), at('dist/rest/operations'), { recursive: true });
-cpSync(at('src/backends/redis/lua'), at('dist/backends/redis/lua'), { recursive: true });
+cpSync(at('src/backends/redis'), at('dist/backends/redis'), {
+  recursive: true,
+  filter: (from) => !from.endsWith('.ts'),
+});
 chmodSync(at('dist/bin.js'), 0o755);
 run('node', 'src/clients/build.ts');

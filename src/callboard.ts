@@ -53,8 +53,8 @@ export interface Callboard extends AsyncDisposable {
   readonly authenticator: Authenticator;
   /** The URL that the relay listens on, with the base path; null before `listen`. */
   readonly url: string | null;
-  /** Starts the relay and resolves with its URL. Default: 127.0.0.1, port 0, which picks a free one. Call it once. */
-  listen(at?: { readonly host?: string; readonly port?: number }): Promise<string>;
+  /** Starts the relay and resolves with its URL, once. Default: 127.0.0.1, a free port. `fd`: a listening socket to use. */
+  listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
   /** Makes the node not ready, admits no commands, gives those in flight at most `withinMs` (default 10 s) to end. */
   drain(withinMs?: number): Promise<void>;
   /**
@@ -237,9 +237,9 @@ function assemble({ core, backend, authenticator, faces, meter, basePath }: Part
     get url() {
       return url;
     },
-    async listen({ host = '127.0.0.1', port = 0 } = {}) {
+    async listen({ host = '127.0.0.1', port = 0, fd } = {}) {
       await core.start();
-      url = (await server.listen({ host, port })).url + basePath;
+      url = (await server.listen({ host, port, fd })).url + basePath;
       return url;
     },
     drain: (withinMs = DRAIN_MS) => core.drain(withinMs),

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { InputError } from './core/errors.ts';
+import { FILE_SETTINGS, FILE_SUFFIX, readSettingFile, settingOfFile } from './settings-files.ts';
 import { PREFIX, SETTING_NAMES, SWITCHES, isSettingName, type SettingName } from './settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -7,21 +8,46 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Given = { readonly text: string; readonly shownAs: string };
 type Read = { readonly given: ReadonlyMap<SettingName, Given>; readonly faults: InputError[] };
 
-/** The texts of all settings in variables and flags (flags take precedence), and the faults in the flags. */
+/**
+ * The texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over variables.
+ * A setting that is given both as a text and as a file is a fault, except where a flag overrides variables.
+ */
 export function collectGiven(env: Environment, argv: readonly string[]): Read {
   const given = new Map<SettingName, Given>();
+  const faults: InputError[] = [];
   for (const name of SETTING_NAMES) {
     const text = env[PREFIX + name];
     if (text !== undefined && text !== '') given.set(name, { text, shownAs: PREFIX + name });
   }
-  return { given, faults: collectFlags(argv, given) };
+  for (const name of FILE_SETTINGS) {
+    const path = env[PREFIX + name + FILE_SUFFIX];
+    if (path === undefined || path === '') continue;
+    const shownAs = PREFIX + name + FILE_SUFFIX;
+    if (given.has(name)) faults.push({ parameter: shownAs, detail: `is not allowed together with ${PREFIX + name}` });
+    else addFile(name, { path, shownAs }, { given, faults });
+  }
+  faults.push(...collectFlags(argv, given));
+  return { given, faults };
+}
+
+type Collected = { readonly given: Map<SettingName, Given>; readonly faults: InputError[] };
+
+function addFile(
+  name: SettingName,
+  { path, shownAs }: { readonly path: string; readonly shownAs: string },
+  { given, faults }: Collected,
+): void {
+  const read = readSettingFile(path, shownAs);
+  if ('text' in read) given.set(name, { text: read.text, shownAs });
+  else faults.push(read);
 }
 
 function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): InputError[] {
   const faults: InputError[] = [];
-  const options = Object.fromEntries(
-    SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
-  );
+  const options = Object.fromEntries([
+    ...SETTING_NAMES.map((name) => [flagOf(name), { type: SWITCHES.has(name) ? 'boolean' : 'string' } as const]),
+    ...FILE_SETTINGS.map((name) => [flagOf(name + FILE_SUFFIX), { type: 'string' } as const]),
+  ]);
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
   for (const token of tokens) {
     if (token.kind === 'positional') faults.push({ parameter: token.value, detail: 'is not expected here' });
@@ -35,6 +61,7 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): 
     const text = token.value ?? flag.alone;
     if (text === undefined || text === '') faults.push({ parameter: shownAs, detail: 'needs a value' });
     else if (flag.off && token.value !== undefined) faults.push({ parameter: shownAs, detail: 'takes no value' });
+    else if (flag.file) addFile(flag.name, { path: text, shownAs }, { given, faults });
     else given.set(flag.name, { text, shownAs });
   }
   return faults;
@@ -44,15 +71,25 @@ function collectFlags(argv: readonly string[], given: Map<SettingName, Given>): 
  * The setting that a flag belongs to, and in `alone` its text without a value: `--fast-path` and `--no-fast-path` are
  * one setting. Null: not a known flag.
  */
-function readFlag(flag: string): { readonly name: SettingName; readonly alone?: string; readonly off: boolean } | null {
+function readFlag(flag: string): ReadFlag | null {
   const off = flag.startsWith('no-');
   const written = off ? flag.slice('no-'.length) : flag;
   const name = written.replaceAll('-', '_').toUpperCase();
+  const inFile = settingOfFile(name);
+  if (inFile !== null) return off || flagOf(name) !== written ? null : { name: inFile, off, file: true };
   if (!isSettingName(name) || flagOf(name) !== written) return null;
   if (SWITCHES.has(name)) return { name, alone: String(!off), off };
   return off ? null : { name, off };
 }
 
-function flagOf(name: SettingName): string {
+type ReadFlag = {
+  readonly name: SettingName;
+  readonly alone?: string;
+  readonly off: boolean;
+  /** The value is the path of a file that has the setting's text. */
+  readonly file?: boolean;
+};
+
+function flagOf(name: string): string {
   return name.toLowerCase().replaceAll('_', '-');
 }

@@ -15,6 +15,7 @@ import {
   type SettingName,
   type Settings,
 } from './settings.ts';
+import { settingOfFile } from './settings-files.ts';
 import { boundsGiven, shareDefaults, shareFaults } from './settings-shares.ts';
 
 export type AuthConfig = {
@@ -186,6 +187,7 @@ function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Given>): s
   // service of this name.
   const strange = Object.keys(env)
     .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
+    .filter((key) => settingOfFile(key.slice(PREFIX.length)) === null)
     .map((key) => `${key} is not a setting and was ignored.`);
   return [...idle, ...strange];
 }

@@ -5,7 +5,10 @@ const MIB = 1024 * 1024;
 
 export type Range = { readonly min: number; readonly max: number };
 
-/** What numbers of a configuration may be, both ends included; milliseconds, bytes, or counts. The same for settings and for embedding programs. */
+/**
+ * The range of each numeric setting, both ends included: milliseconds, bytes or counts. The same for settings and for
+ * embedding programs.
+ */
 export const RANGES = {
   retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
   idempotencyWindowMs: TERMINAL_RANGE_MS,

@@ -6,51 +6,51 @@ const LINES_MAX = 250;
 const files = readSource();
 const inRing = (ring: string): readonly SourceFile[] => files.filter(({ path }) => path.startsWith(ring));
 
-describe('the house', () => {
-  it('is read whole', () => {
+describe('the sources', () => {
+  it('are read whole', () => {
     expect(files.length).toBeGreaterThan(50);
     expect(files.find(({ path }) => path === 'callboard.ts')?.own).toContain('core/create.ts');
   });
 
-  it('has arrows between rings and rooms that point one way only', () => {
+  it('have arrows between rings and rooms that point one way only', () => {
     expect(refusals(files)).toEqual([]);
   });
 
-  it('has no cycle of files', () => {
+  it('have no cycle of files', () => {
     expect(findCycle(files)?.join(' -> ') ?? null).toBeNull();
   });
 
-  it('imports only files that exist', () => {
+  it('import only files that exist', () => {
     const known = new Set(listSource());
     const missing = files.flatMap(({ path, own }) => own.filter((to) => !known.has(to)).map((to) => `${path}: ${to}`));
     expect(missing).toEqual([]);
   });
 
-  it('keeps core and protocol free of packages and of Node', () => {
+  it('keep core and protocol free of packages and of Node', () => {
     const foreign = [...inRing('core/'), ...inRing('protocol/')].flatMap(({ path, foreign: names }) =>
       names.map((name) => `${path}: ${name}`),
     );
     expect(foreign).toEqual([]);
   });
 
-  it('keeps Redis out of everything but its own backend', () => {
+  it('keep Redis out of everything but its own backend', () => {
     const users = files.filter(({ foreign }) => foreign.includes('ioredis')).map(({ path }) => path);
     expect(users.filter((path) => !path.startsWith('backends/redis/'))).toEqual([]);
   });
 
-  it('reads the environment and the command line in bin.ts alone', () => {
+  it('read the environment and the command line in bin.ts alone', () => {
     const readers = files
       .filter(({ text }) => /\bprocess\s*\.\s*(env|argv)\b|NODE_ENV/.test(text))
       .map(({ path }) => path);
     expect(readers.filter((path) => path !== 'bin.ts')).toEqual([]);
   });
 
-  it('never writes to the console', () => {
+  it('never write to the console', () => {
     const writers = files.filter(({ text }) => /\bconsole\s*\.\s*(log|info|warn|error|debug|trace)\b/.test(text));
     expect(writers.map(({ path }) => path)).toEqual([]);
   });
 
-  it(`has no file longer than ${LINES_MAX} lines`, () => {
+  it(`have no file longer than ${LINES_MAX} lines`, () => {
     const long = files
       .filter(({ path }) => !path.startsWith('generated/'))
       .map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }))
@@ -58,7 +58,7 @@ describe('the house', () => {
     expect(long).toEqual([]);
   });
 
-  it('exports by name only', () => {
+  it('export by name only', () => {
     const defaults = files.filter(
       ({ path, text }) => !path.startsWith('generated/') && /^export default\b/m.test(text),
     );
@@ -85,6 +85,23 @@ describe('the programs in faults', () => {
   it(`are in files of at most ${LINES_MAX} lines, without cycles`, () => {
     const long = programs.filter(({ text }) => text.trimEnd().split('\n').length > LINES_MAX).map(({ path }) => path);
     expect([long, findCycle(programs)]).toEqual([[], null]);
+  });
+});
+
+describe('the tests', () => {
+  const tests = readSource('test');
+
+  it('keep their helper files in a kit folder', () => {
+    const besides = ['run.ts', 'topologies.ts', 'architecture/', 'contract/'];
+    const strange = tests
+      .map(({ path }) => path)
+      .filter((path) => !path.endsWith('.test.ts') && !/(^|\/)kit\//.test(path))
+      .filter((path) => !besides.some((prefix) => path.startsWith(prefix)));
+    expect(strange).toEqual([]);
+  });
+
+  it('import each other without cycles', () => {
+    expect(findCycle(tests)?.join(' -> ') ?? null).toBeNull();
   });
 });
 

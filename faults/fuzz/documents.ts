@@ -1,6 +1,6 @@
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { randomQuery } from '../../test/graphql/kit/random.ts';
-import { readQuestions } from '../../test/relay/documents.ts';
+import { readRestDocuments } from '../../test/relay/kit/rest-documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText } from './json-text.ts';
 import { mutate } from './mutate.ts';
@@ -22,7 +22,7 @@ export function bodyOf({ query, rest }: DocumentInput, mark = ''): string {
 const KIB = 1024;
 /** With a document beside it within the bound of a body. */
 const MOST = 900 * KIB;
-const CORPUS = readQuestions().map(({ text }) => text);
+const CORPUS = readRestDocuments().map(({ text }) => text);
 const USER_STREAM = 'user-0/clients/desk';
 
 /** Shapes whose cost to parse, validate or execute grows with `n`. */

@@ -1,4 +1,4 @@
-import { between, pick, seeded } from '../../test/faults/random.ts';
+import { between, pick, seeded } from '../outages/random.ts';
 
 /** Draws for one input. The same seed, kind and index give the same input, whatever was made before. */
 export class Draw {

@@ -1,4 +1,4 @@
-import { readQuestions } from '../../test/relay/documents.ts';
+import { readRestDocuments } from '../../test/relay/kit/rest-documents.ts';
 import { bodyOf as documentBody, documentInput } from './documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText, objectText } from './json-text.ts';
@@ -26,7 +26,7 @@ const STREAMS = [
   'DELETE /graphql/stream',
   'GET /site-sessions/{session_id}/events',
 ];
-const ROUTES = [...readQuestions().map(({ name }) => name), ...OWN, ...STREAMS];
+const ROUTES = [...readRestDocuments().map(({ name }) => name), ...OWN, ...STREAMS];
 /** Those that take a body, the ones that take anybody's params oftener. */
 const WRITING = ROUTES.flatMap((name) =>
   /^(POST|PUT)/.test(name) ? Array<string>(name.includes('/actions/') ? 3 : 1).fill(name) : [],

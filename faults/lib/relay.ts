@@ -29,7 +29,12 @@ export const RELAY_OPTIONS = z.object({
 export type RelayOptions = z.infer<typeof RELAY_OPTIONS>;
 
 const AT = z.object({ url: z.string(), secondUrl: z.string().nullable() });
-const TURNS = z.object({ worstMs: z.number(), turns: z.number(), errors: z.array(z.string()) });
+const TURNS = z.object({
+  worstMs: z.number(),
+  turns: z.number(),
+  stalledMs: z.number(),
+  errors: z.array(z.string()),
+});
 /** Bytes, after collections. */
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number(), arrayBuffers: z.number() });
 export type Memory = z.infer<typeof MEMORY>;
@@ -43,7 +48,7 @@ export interface Relay extends AsyncDisposable {
   readonly secondUrl: string;
   /** Why its process ended; null while it runs. */
   readonly ended: string | null;
-  /** The most expensive turn since the last call (CPU of the main thread, ms), and errors logged since then. Rejects when it does not answer in time. */
+  /** What the main thread did since the last call, and errors logged since then. Rejects when it does not answer in time. */
   turns(withinMs?: number): Promise<z.infer<typeof TURNS>>;
   /** Moves the stepped clock. */
   advance(ms: number): Promise<void>;

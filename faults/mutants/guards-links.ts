@@ -46,8 +46,8 @@ export const LINKS_GUARDS: readonly GuardMutant[] = [
     name: 'closing-ignored',
     says: 'a client that says closing is not answered and stays bound',
     file: 'gateway/frame-router.ts',
-    find: 'if (conduct.unsolicited(about)) this.#run(about, () => this.#leave());',
-    replace: 'if (conduct.unsolicited(about)) return;',
+    find: 'if (limits.countUnsolicited(about)) this.#run(about, () => this.#leave());',
+    replace: 'if (limits.countUnsolicited(about)) return;',
     judge: { test: 'test/gateway/leaving.test.ts' },
   },
   {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { copySources, plantMutant } from '../../test/faults/mutants.ts';
+import { copySources, plantMutant } from '../outages/mutants/plant.ts';
 import { fuzz } from '../fuzz/fuzz.ts';
 import { runEpisode } from '../neighbours/episode.ts';
 import { faultsOf } from '../neighbours/verdict.ts';

@@ -1,4 +1,4 @@
-import type { Plant } from '../../test/faults/mutants.ts';
+import type { Plant } from '../outages/mutants/mutant.ts';
 
 /**
  * What notices a mistake: a file of tests that fails with it (`test`), or a run of one of these programs that ends RED: hostile inputs (`fuzz`: the

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { memoryOf } from '../../test/faults/processes.ts';
-import { startRelay, type Relay } from '../../test/faults/relays.ts';
+import { memoryOf } from '../outages/processes/processes.ts';
+import { startRelay, type Relay } from '../outages/processes/relays.ts';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 import { startChild } from '../lib/child.ts';
 import { attackOf } from './attacks/attacks.ts';
@@ -57,7 +57,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
     const peaks = memory.stop();
     await hostile[Symbol.asyncDispose]();
     const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
-    const ended = relays.filter(({ proc }) => !proc.alive).map(({ name }) => name);
+    const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
     return { attack: name, mode, alone, beside, wholeness, deeds, memory: peaks, ended };
   } finally {
     for (const { proc } of relays) await proc.kill();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { signToken } from '../../src/http/token.ts';
-import { ADMIN_TOKEN, SECRET } from '../../test/faults/relays.ts';
+import { ADMIN_TOKEN, SECRET } from '../outages/processes/relays.ts';
 
 /** Where the processes of an episode find the relays: the same one twice in direct mode. */
 export const SITE = z.object({

@@ -11,7 +11,7 @@ export type Episode = {
   readonly deeds: Deeds;
   /** Of each relay: resident before the attack, and at its most. */
   readonly memory: readonly { readonly base: number; readonly peak: number }[];
-  /** Relays whose processes ended. */
+  /** Relays whose processes ended, each with the end of what it wrote to stderr. */
   readonly ended: readonly string[];
 };
 

@@ -4,7 +4,11 @@ import type { Relay } from '../lib/relay.ts';
 
 export interface Load extends AsyncDisposable {
   readonly calls: number;
+  /** Requests whose connection broke. The caller sends them again, as it does by default. */
+  readonly resent: number;
   readonly wrong: readonly string[];
+  /** Adds to `wrong`, unless it is full. */
+  note(problem: string): void;
   /** Makes so many calls, some at a time, and resolves when all of them ended. */
   make(count: number): Promise<void>;
 }
@@ -18,24 +22,34 @@ const LARGE_BYTES = 20 * 1024;
 const SMALL_BYTES = 200;
 const KEPT_WRONG = 20;
 const LANES = 20;
+const CAUSES = 5;
 const OPEN_MAX = 2_000;
 /** Times go by the relay's clock, which runs fast. */
 const RESPOND_MS = 300_000;
 
 /** Clients and callers of ten users; calls begin at once, at `rate` a second, whatever earlier ones do. */
 export async function openLoad(relay: Relay, rate: number): Promise<Load> {
-  const users = await Promise.all(Array.from({ length: USERS }, (_, i) => openUser(relay, `user-${i}`)));
+  let resent = 0;
+  const fetch: typeof globalThis.fetch = (...asked) =>
+    globalThis.fetch(...asked).catch((error: unknown) => {
+      resent++;
+      throw error;
+    });
+  const users = await Promise.all(Array.from({ length: USERS }, (_, i) => openUser(relay, `user-${i}`, fetch)));
   let calls = 0;
   let open = 0;
   const wrong: string[] = [];
   const began = performance.now();
+  const note = (problem: string): void => {
+    if (wrong.length < KEPT_WRONG) wrong.push(problem);
+  };
   const call = async (n: number): Promise<void> => {
     const user = users[n % USERS];
     if (!user) return;
     open++;
     const filler = 'f'.repeat(n % 100 < LARGE ? LARGE_BYTES : SMALL_BYTES);
     const problem = await user.call(n, filler, n % 100 >= 100 - OVER_HTTP);
-    if (problem !== null && wrong.length < KEPT_WRONG) wrong.push(problem);
+    if (problem !== null) note(problem);
     open--;
   };
   const timer = setInterval(() => {
@@ -46,7 +60,11 @@ export async function openLoad(relay: Relay, rate: number): Promise<Load> {
     get calls() {
       return calls;
     },
+    get resent() {
+      return resent;
+    },
     wrong,
+    note,
     async make(count) {
       const last = calls + count;
       const lane = async (): Promise<void> => {
@@ -61,14 +79,14 @@ export async function openLoad(relay: Relay, rate: number): Promise<Load> {
   };
 }
 
-async function openUser(relay: Relay, userId: string) {
+async function openUser(relay: Relay, userId: string, fetch: typeof globalThis.fetch) {
   const token = await relay.token(userId);
   const runtime = createRuntime({ url: relay.linkUrl, token, clientId: 'desk', clientType: 'console' });
   runtime.handle('echo', {}, (params) => params);
   runtime.connect();
   const callers = {
     link: createLinkCaller({ url: relay.linkUrl, token }),
-    http: createHttpCaller({ url: relay.url, token, retries: 0 }),
+    http: createHttpCaller({ url: relay.url, token, fetch }),
   };
   const ask = async (caller: Caller, n: number, filler: string): Promise<string | null> => {
     const target = { userId, clientId: 'desk', action: 'echo' };
@@ -78,9 +96,17 @@ async function openUser(relay: Relay, userId: string) {
   };
   return {
     call: (n: number, filler: string, overHttp: boolean): Promise<string | null> =>
-      ask(overHttp ? callers.http : callers.link, n, filler).catch((error: unknown) => `c-${n}: ${String(error)}`),
+      ask(overHttp ? callers.http : callers.link, n, filler).catch((error: unknown) => `c-${n}: ${chainOf(error)}`),
     async close(): Promise<void> {
       await Promise.all([callers.link.close(), callers.http.close(), runtime.close()]);
     },
   };
+}
+
+/** An error with its causes: "could not be reached" alone does not say why. */
+function chainOf(error: unknown): string {
+  const chain: string[] = [];
+  for (let at = error; at !== undefined && chain.length < CAUSES; at = at instanceof Error ? at.cause : undefined)
+    chain.push(at instanceof Error && 'code' in at ? `${String(at)} (${String(at.code)})` : String(at));
+  return chain.join(', because of ');
 }

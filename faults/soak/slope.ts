@@ -4,6 +4,9 @@ export type Sample = {
   readonly heapBytes: number;
   readonly rssBytes: number;
   readonly calls: number;
+  /** Since the sample before: the most expensive turn of the event loop (CPU), and its longest stall. Milliseconds. */
+  readonly worstTurnMs: number;
+  readonly stalledMs: number;
 };
 
 /** Minutes that are left out: caches and the records of the idempotency window fill in them. */

@@ -1,6 +1,6 @@
 import { passTime } from '../lib/pass-time.ts';
-import { startRelay } from '../lib/relay.ts';
-import { openLoad } from './load.ts';
+import { startRelay, type Relay } from '../lib/relay.ts';
+import { openLoad, type Load } from './load.ts';
 import type { Sample } from './slope.ts';
 
 export type SoakOptions = {
@@ -18,7 +18,9 @@ export type SoakOptions = {
 export type Soaked = {
   readonly samples: readonly Sample[];
   readonly calls: number;
-  /** Calls that did not end with their result, the first of them as text. */
+  /** Requests that were sent again because their connection broke. */
+  readonly resent: number;
+  /** Calls that did not end with their result, and errors that the relay logged, the first of them as text. */
   readonly wrong: readonly string[];
 };
 
@@ -38,12 +40,22 @@ export async function soak({ minutes, rate, everyMinutes, hourMs, source, onSamp
   const began = performance.now();
   for (let minute = everyMinutes; minute <= minutes + 1e-9; minute += everyMinutes) {
     await new Promise((done) => setTimeout(done, Math.max(0, began + minute * MINUTE_MS - performance.now())));
-    const { heap, rss } = await relay.memory();
-    const sample = { minute, heapBytes: heap, rssBytes: rss, calls: load.calls };
+    const sample = await look(relay, load, minute);
     samples.push(sample);
     onSample?.(sample);
   }
-  return { samples, calls: load.calls, wrong: load.wrong };
+  return ended(load, samples);
+}
+
+async function look(relay: Relay, load: Load, minute: number): Promise<Sample> {
+  const { worstMs, stalledMs, errors } = await relay.turns();
+  for (const error of errors) load.note(`logged: ${error}`);
+  const { heap, rss } = await relay.memory();
+  return { minute, heapBytes: heap, rssBytes: rss, calls: load.calls, worstTurnMs: worstMs, stalledMs };
+}
+
+function ended({ calls, resent, wrong }: Load, samples: readonly Sample[]): Soaked {
+  return { samples, calls, resent, wrong };
 }
 
 export type RoundsOptions = {
@@ -65,8 +77,7 @@ export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions
   for (let round = 1; round <= rounds; round++) {
     await load.make(callsOfRound);
     await passTime(relay, 1.1 * HOUR_MS);
-    const { heap, rss } = await relay.memory();
-    samples.push({ minute: round, heapBytes: heap, rssBytes: rss, calls: load.calls });
+    samples.push(await look(relay, load, round));
   }
-  return { samples, calls: load.calls, wrong: load.wrong };
+  return ended(load, samples);
 }

@@ -1,3 +1,4 @@
+/** The command `callboard demo`: reads its flags and runs the demo. */
 import { splitFlags } from './flags.ts';
 import { UsageError, type Io } from './io.ts';
 

@@ -1,3 +1,4 @@
+import { FILE_SETTINGS } from '../settings-files.ts';
 import { SETTING_NAMES, SWITCHES } from '../settings.ts';
 
 /** What `callboard help` prints. */
@@ -14,10 +15,13 @@ export function helpText(): string {
   callboard token --user <user> [--scope connect,invoke,host] [--ttl <seconds>] [flags]
                                       sign a user's token with the configured secret
   callboard spill-clean [flags]       remove expired payloads from the spill directory
+  callboard healthcheck [--within <ms>] [flags]
+                                      exit 0 if the relay of these settings is ready, otherwise 1
   callboard schema                    print the GraphQL schema
   callboard help | --version
 
 Each flag is also an environment variable: --max-body-bytes is CALLBOARD_MAX_BODY_BYTES. Flags take precedence.
+A file can hold the text of ${FILE_SETTINGS.map((name) => `CALLBOARD_${name}`).join(', ')}: append _FILE to the variable, or -file to the flag.
 ${columns(flags)}
 `;
 }

@@ -1,3 +1,4 @@
+/** Chooses and runs a command of the command line. */
 import { CallboardError } from '../core/errors.ts';
 import { VERSION } from '../version.ts';
 import { helpText } from './help.ts';
@@ -11,14 +12,15 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   demo: async () => (await import('./demo.ts')).demo,
   token: async () => (await import('./token.ts')).token,
   'spill-clean': async () => (await import('./spill-clean.ts')).spillClean,
+  healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
   schema: async () => (await import('./schema.ts')).schema,
 };
 
 /** Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. Never throws. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv;
-  if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return say(io, helpText());
-  if (name === '--version' || name === 'version') return say(io, `${VERSION}\n`);
+  if (name === 'help' || rest.includes('--help') || name === '--help' || name === '-h') return print(io, helpText());
+  if (name === '--version' || name === 'version') return print(io, `${VERSION}\n`);
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (!command) throw new UsageError(`There is no command "${name}".`);
@@ -31,7 +33,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-function say(io: Io, text: string): number {
+function print(io: Io, text: string): number {
   io.print(text);
   return EXIT.ok;
 }
@@ -43,6 +45,10 @@ function report(error: unknown, io: Io): number {
   }
   if (error instanceof CallboardError && error.code === 'store_unavailable') {
     io.complain(`callboard cannot start: ${error.message} (${reasonOf(error.cause)})\n`);
+    return EXIT.failed;
+  }
+  if (error instanceof Error && error.name === 'HealthError') {
+    io.complain(`${error.message}\n`);
     return EXIT.failed;
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

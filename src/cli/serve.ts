@@ -1,8 +1,10 @@
+/** The command `callboard serve`. */
 import { openCallboard, secretsIn, type Callboard } from '../callboard.ts';
 import { readConfig, type Config } from '../config.ts';
 import { DRAIN_MS } from '../core/limits.ts';
 import { signToken } from '../http/token.ts';
 import { createLog } from '../platform/log.ts';
+import { activatedSocket } from './activated-socket.ts';
 import { splitFlags } from './flags.ts';
 import type { Io } from './io.ts';
 
@@ -19,7 +21,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const callboard = await openCallboard({ config, log });
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   io.onStop(resolve);
-  const url = await listen(callboard, config);
+  const url = await listen(callboard, config, activatedSocket(io.env, process.pid));
   const credentials = config.generated ? await trialCredentials(config) : null;
   io.print(own.has('--json') ? jsonLine(url, credentials) : greeting(url, callboard, credentials));
   await stopped;
@@ -29,9 +31,9 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
 }
 
 /** Starts listening. If that fails, it closes the relay again and rethrows. */
-async function listen(callboard: Callboard, { host, port }: Config): Promise<string> {
+async function listen(callboard: Callboard, { host, port }: Config, fd: number | null): Promise<string> {
   try {
-    return await callboard.listen({ host, port });
+    return await callboard.listen(fd === null ? { host, port } : { host, fd });
   } catch (error) {
     await callboard.close();
     throw error;

@@ -13,6 +13,8 @@ import { createHistories } from './history/history.ts';
 import { createPayloadStorage } from './history/payload-storage.ts';
 import { createIngest } from './ingest/ingest.ts';
 import { createLifecycle } from './lifecycle.ts';
+import { READ_TURNS } from './limits-queries.ts';
+import { ReadTurns } from './shares/read-turns.ts';
 import { createProjector } from './sites/projector.ts';
 import { Correlator } from './rpc/correlator.ts';
 import { createRpc } from './rpc/rpc.ts';
@@ -20,7 +22,8 @@ import { createSites } from './sites/sites.ts';
 import { createUsers } from './users/users.ts';
 
 /** Builds core over one backend. Nothing runs before `start`. */
-export function createCore(deps: Deps): Core {
+export function createCore(given: Omit<Deps, 'readTurns'>): Core {
+  const deps: Deps = { ...given, readTurns: new ReadTurns(READ_TURNS) };
   const { backend, clock, nodeId } = deps;
   const correlator = new Correlator(deps.metrics);
   const keeper = createPayloadStorage({ ...deps, retentionMs: backend.history.retentionMs });

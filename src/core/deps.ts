@@ -6,6 +6,7 @@ import type { Cursors } from './cursor.ts';
 import type { SpillStore } from './history/spill.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import type { ReadTurns } from './shares/read-turns.ts';
 import type { Shares } from './shares/shares.ts';
 
 /** The dependencies that the parts of core share. */
@@ -22,6 +23,8 @@ export type Deps = {
   readonly spill: SpillStore;
   /** The resources that each user holds in this process. */
   readonly shares: Shares;
+  /** Which large reads of the store run now, and which wait. */
+  readonly readTurns: ReadTurns;
   /** Whether administrators may read the raw sample of history. */
   readonly rawMessages: boolean;
 };

@@ -1,9 +1,11 @@
+import { ChurnMap, ChurnSet } from './churn.ts';
+
 /**
  * The part of Set that is used here. The inner Set is created with the first item: each client has several that often
  * stay empty, which counts for ten thousand idle clients.
  */
 export class LazySet<T> {
-  #items: Set<T> | null = null;
+  #items: ChurnSet<T> | null = null;
 
   get size(): number {
     return this.#items?.size ?? 0;
@@ -14,7 +16,7 @@ export class LazySet<T> {
   }
 
   add(item: T): void {
-    (this.#items ??= new Set()).add(item);
+    (this.#items ??= new ChurnSet()).add(item);
   }
 
   delete(item: T): void {
@@ -23,13 +25,13 @@ export class LazySet<T> {
 
   /** In the order added. As in a Set, items may be added and deleted during the iteration. */
   [Symbol.iterator](): IterableIterator<T> {
-    return (this.#items ?? new Set<T>()).values();
+    return this.#items ? this.#items[Symbol.iterator]() : NOTHING;
   }
 }
 
 /** The same for a Map. */
 export class LazyMap<K, V> {
-  #items: Map<K, V> | null = null;
+  #items: ChurnMap<K, V> | null = null;
 
   get size(): number {
     return this.#items?.size ?? 0;
@@ -40,11 +42,16 @@ export class LazyMap<K, V> {
   }
 
   set(key: K, value: V): void {
-    (this.#items ??= new Map()).set(key, value);
+    (this.#items ??= new ChurnMap()).set(key, value);
   }
 
   delete(key: K): void {
     this.#items?.delete(key);
+  }
+
+  /** The entry that was added first. */
+  first(): [K, V] | undefined {
+    return this.#items?.first();
   }
 
   clear(): void {
@@ -52,10 +59,12 @@ export class LazyMap<K, V> {
   }
 
   values(): IterableIterator<V> {
-    return (this.#items ?? new Map<K, V>()).values();
+    return this.#items ? this.#items.values() : NOTHING;
   }
 
   [Symbol.iterator](): IterableIterator<[K, V]> {
-    return (this.#items ?? new Map<K, V>()).entries();
+    return this.#items ? this.#items[Symbol.iterator]() : NOTHING;
   }
 }
+
+const NOTHING: IterableIterator<never> = ([] as never[]).values();

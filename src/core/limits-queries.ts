@@ -52,3 +52,14 @@ export const SSE_RESERVATION_MS = 30_000;
 export const SSE_MERGE_CHARS = 64 * 1024;
 /** An event stream whose reader takes nothing for this long is closed. */
 export const SSE_STALL_MS = 5 * SSE_PING_MS;
+
+/**
+ * Reads of pages that the store may answer at once, and how many of them may be one requester's. A page may take
+ * PAGE_READ_BYTES, so 40 MiB are on their way at most.
+ */
+export const READ_TURNS = { atOnce: 8, perHolder: 2 } as const;
+/**
+ * Payload bytes after which a page of messages ends early, with its cursor. More than the first list of an answer may
+ * take, so that such an answer is cut by its own budget.
+ */
+export const PAGE_READ_BYTES = 5 * 1024 * 1024;

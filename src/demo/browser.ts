@@ -1,3 +1,4 @@
+/** Finds and starts a headless Chromium for the demo's web page. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, constants, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -29,7 +30,7 @@ const ARGS = [
   // The browser ends when this pipe closes, so it cannot outlive the demo, even after a crash.
   '--remote-debugging-pipe',
 ];
-const LEAVE_MS = 3_000;
+const EXIT_MS = 3_000;
 
 /** The first Chromium on the path or in the usual folders; null when there is none. */
 export function findBrowser(path: string | undefined): string | null {
@@ -56,7 +57,7 @@ export function startBrowser(program: string, url: string): Run {
 async function endBrowser(child: ChildProcess, ended: Promise<void>): Promise<void> {
   const [, , , commands] = child.stdio;
   if (commands instanceof Writable) commands.write('{"id":1,"method":"Browser.close"}\0');
-  const timer = setTimeout(() => child.kill('SIGKILL'), LEAVE_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
   await ended;
   clearTimeout(timer);
 }

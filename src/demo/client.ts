@@ -2,7 +2,7 @@
 import { createRuntime, type Runtime } from '../clients/runtime/index.ts';
 import { memberOf, type Habit, type Member } from './cast.ts';
 import { flakySocket } from './flaky-socket.ts';
-import { readTold, type Said, type Start } from './messages.ts';
+import { readMessageToClient, type MessageFromClient, type Start } from './messages.ts';
 import { pauseAt, roughly, type Pause } from './pause.ts';
 import type { Place } from './place.ts';
 import { roleOf, type Role } from './roles.ts';
@@ -12,23 +12,23 @@ const AWAKE_MS = 16_000;
 const ASLEEP_MS = 7_000;
 const FALLS_AFTER_MS = 45_000;
 /** How long running handlers may take before the process exits. */
-const LEAVE_MS = 1_500;
+const EXIT_MS = 1_500;
 
 type Part = { readonly member: Member; readonly start: Start; readonly role: Role; readonly pause: Pause };
 
 const stopping = new AbortController();
 let runtime: Runtime | null = null;
-let giveToken: ((token: string) => void)[] = [];
+let tokenWaiters: ((token: string) => void)[] = [];
 
-function say(message: Said): void {
+function send(message: MessageFromClient): void {
   if (process.connected) process.send?.(message);
 }
 
 /** Requests a token from the demo. Called before each connection and each renewal. */
 function wantToken(): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  giveToken.push(resolve);
-  say({ type: 'token_wanted' });
+  tokenWaiters.push(resolve);
+  send({ type: 'token_wanted' });
   return promise;
 }
 
@@ -42,7 +42,7 @@ function connect({ member, start, role }: Part): Runtime {
     clientType,
     ...(habit === 'drops' && { WebSocket: flakySocket(() => roughly(NETWORK_LASTS_MS) / start.tempo) }),
     onStatus(status) {
-      if (status.state === 'connected') say({ type: 'connected' });
+      if (status.state === 'connected') send({ type: 'connected' });
       // The relay closed the link permanently, for example because another instance replaced this one.
       else if (status.state === 'closed' && status.reason !== 'client_closed') void leave();
     },
@@ -63,8 +63,8 @@ function show(place: Place, to: Runtime): void {
 }
 
 const HABITS: Readonly<Record<Habit, (part: Part) => Promise<void>>> = {
-  deploys: stay,
-  drops: stay,
+  deploys: connectOnce,
+  drops: connectOnce,
   async sleeps(part) {
     while (!stopping.signal.aborted) {
       runtime = connect(part);
@@ -80,13 +80,13 @@ const HABITS: Readonly<Record<Habit, (part: Part) => Promise<void>>> = {
   },
 };
 
-async function stay(part: Part): Promise<void> {
+async function connectOnce(part: Part): Promise<void> {
   runtime = connect(part);
 }
 
 async function leave(): Promise<void> {
   stopping.abort();
-  await runtime?.close({ withinMs: LEAVE_MS });
+  await runtime?.close({ withinMs: EXIT_MS });
   process.exit(0);
 }
 
@@ -95,20 +95,20 @@ function play(start: Start): void {
   if (!member) throw new RangeError(`${start.clientId} is not in the cast.`);
   const pause = pauseAt(start.tempo);
   const part = { member, start, role: roleOf(start.clientId, pause), pause };
-  for (const goesOn of [HABITS[member.habit](part), part.role.life?.(stopping.signal)]) {
-    goesOn?.catch((error: unknown) => {
+  for (const task of [HABITS[member.habit](part), part.role.life?.(stopping.signal)]) {
+    task?.catch((error: unknown) => {
       if (!stopping.signal.aborted) throw error;
     });
   }
 }
 
 process.on('message', (message) => {
-  const told = readTold(message);
-  if (told?.type === 'start') play(told);
-  else if (told?.type === 'stop') void leave();
-  else if (told?.type === 'token') {
-    for (const give of giveToken) give(told.token);
-    giveToken = [];
+  const command = readMessageToClient(message);
+  if (command?.type === 'start') play(command);
+  else if (command?.type === 'stop') void leave();
+  else if (command?.type === 'token') {
+    for (const give of tokenWaiters) give(command.token);
+    tokenWaiters = [];
   }
 });
 // The demo has ended.

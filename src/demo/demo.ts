@@ -1,3 +1,4 @@
+/** Starts the demo: a relay, its clients, their traffic, the web page and the task board. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCallboard, secretsIn } from '../callboard.ts';
@@ -14,7 +15,7 @@ import { startPageServer, type PageServer } from './page.ts';
 import { pauseAt, roughly } from './pause.ts';
 import { startClient, type ClientRun } from './process.ts';
 import { connectUrl, type Relay } from './relay.ts';
-import { tellStatus } from './status.ts';
+import { printStatus } from './status.ts';
 import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
@@ -73,9 +74,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const connected = Promise.all(clients.map(({ current }) => current.connected));
   await Promise.race([connected, stopped, sleep(CURTAIN_MS, undefined, { ref: false })]);
   parts.use(startTraffic({ ...stage, pace }));
-  const telling = new AbortController();
-  parts.defer(() => telling.abort());
-  void tellStatus({ relay, everyMs: STATUS_MS / tempo, print, signal: telling.signal });
+  const statusLoop = new AbortController();
+  parts.defer(() => statusLoop.abort());
+  void printStatus({ relay, everyMs: STATUS_MS / tempo, print, signal: statusLoop.signal });
   await stopped;
   print('Stopping.\n');
 }

@@ -1,3 +1,4 @@
+/** The text that explains the running demo to its user. */
 import { HOST } from './board/host.ts';
 import type { BoardPage } from './board/start.ts';
 import { CAST, PAGE } from './cast.ts';

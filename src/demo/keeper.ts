@@ -1,3 +1,4 @@
+/** A supervisor: starts a program again when it ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** One run of a supervised program. `end` asks the program to stop, kills it if necessary, and never rejects. */

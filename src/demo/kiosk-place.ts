@@ -1,3 +1,4 @@
+/** The windows and workers that the kiosk reports. */
 import { roughly, type Pause } from './pause.ts';
 import { windowOf, type Place } from './place.ts';
 import type { WorkerPool } from './worker-pool.ts';

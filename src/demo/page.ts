@@ -1,3 +1,4 @@
+/** Serves carol's web page. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { pageHtml } from './page-html.ts';

@@ -1,9 +1,10 @@
+/** Starts and stops one client process. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import type { Log } from '../core/log.ts';
 import type { Member } from './cast.ts';
 import type { Run } from './keeper.ts';
-import { readSaid, type Told } from './messages.ts';
+import { readMessageFromClient, type MessageToClient } from './messages.ts';
 
 export type ClientProcessOptions = {
   readonly member: Member;
@@ -23,8 +24,8 @@ export type ClientRun = Run & { readonly connected: Promise<void> };
 /** The extension is that of this file: TypeScript in the development tree, JavaScript in the package. */
 const PROGRAM = new URL(`./client${extname(import.meta.filename)}`, import.meta.url);
 /** How long a process may take to exit before it is killed. Milliseconds. */
-const LEAVE_MS = 3_000;
-const LAST_WORDS = 4_000;
+const EXIT_MS = 3_000;
+const STDERR_CHARS = 4_000;
 
 /** Starts one client of the cast in a separate process. */
 export function startClient(options: ClientProcessOptions): ClientRun {
@@ -32,41 +33,41 @@ export function startClient(options: ClientProcessOptions): ClientRun {
   const child = fork(PROGRAM, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   const ended = endOf(child, options);
   const { promise: connected, resolve } = Promise.withResolvers<void>();
-  child.on('message', (message) => {
-    const said = readSaid(message);
-    if (said?.type === 'connected') resolve();
-    if (said?.type === 'token_wanted') void giveToken(child, options);
+  child.on('message', (raw) => {
+    const message = readMessageFromClient(raw);
+    if (message?.type === 'connected') resolve();
+    if (message?.type === 'token_wanted') void giveToken(child, options);
   });
-  tell(child, { type: 'start', url, clientId: member.clientId, tempo });
+  send(child, { type: 'start', url, clientId: member.clientId, tempo });
   return { connected, ended, end: () => endClient(child, ended) };
 }
 
 function endOf(child: ChildProcess, { member, log }: ClientProcessOptions): Promise<void> {
-  let words = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (words = (words + text).slice(-LAST_WORDS)));
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-STDERR_CHARS)));
   const { promise, resolve } = Promise.withResolvers<void>();
   child.once('error', (error) =>
     log.warn({ error, client: member.clientId }, 'a client of the demo cannot be started'),
   );
   child.once('close', () => {
-    if (words !== '') log.warn({ client: member.clientId, words }, 'a client of the demo failed');
+    if (stderr !== '') log.warn({ client: member.clientId, stderr }, 'a client of the demo failed');
     resolve();
   });
   return promise;
 }
 
 async function giveToken(child: ChildProcess, { member, token }: ClientProcessOptions): Promise<void> {
-  tell(child, { type: 'token', token: await token(member.userId) });
+  send(child, { type: 'token', token: await token(member.userId) });
 }
 
 /** Sends a message. Errors are ignored: a process that is exiting does not need it. */
-function tell(child: ChildProcess, message: Told): void {
+function send(child: ChildProcess, message: MessageToClient): void {
   if (child.connected) child.send(message, () => {});
 }
 
 async function endClient(child: ChildProcess, ended: Promise<void>): Promise<void> {
-  tell(child, { type: 'stop' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), LEAVE_MS);
+  send(child, { type: 'stop' });
+  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
   await ended;
   clearTimeout(timer);
 }

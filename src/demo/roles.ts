@@ -1,3 +1,4 @@
+/** What each client of the demo can do. */
 import type { RuntimeOptions } from '../clients/runtime/index.ts';
 import { CONSOLE_ACTIONS, authorizeConsole } from './actions/console.ts';
 import { kioskActions } from './actions/kiosk.ts';

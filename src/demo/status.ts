@@ -12,7 +12,7 @@ export type StatusOptions = {
 };
 
 /** Prints one status line about the relay every `everyMs` milliseconds until the signal is aborted. Never rejects. */
-export async function tellStatus({ relay, everyMs, print, signal }: StatusOptions): Promise<void> {
+export async function printStatus({ relay, everyMs, print, signal }: StatusOptions): Promise<void> {
   while (!signal.aborted) {
     await sleep(everyMs, undefined, { signal }).catch(() => {});
     const line = await readStatus(relay, signal).catch(() => null);

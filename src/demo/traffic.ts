@@ -1,3 +1,4 @@
+/** Plays scenes at random, which makes the demo's traffic. */
 import { randomUUID } from 'node:crypto';
 import { CallerError, createHttpCaller, createLinkCaller, type Caller } from '../clients/caller/index.ts';
 import type { Log } from '../core/log.ts';

@@ -1,3 +1,4 @@
+/** One window of workers, and the tasks in it. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 import { windowOf } from './place.ts';
 

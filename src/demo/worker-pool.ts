@@ -1,3 +1,4 @@
+/** Assigns tasks to workers, and drains windows. */
 import type { ReportedContext, ReportedWindow } from '../clients/runtime/index.ts';
 import type { Place } from './place.ts';
 import { deskContexts, deskWindow, emptied, isEmpty, openDesk, type Desk, type Worker } from './worker-desk.ts';

@@ -1,4 +1,9 @@
+/**
+ * The requests of one caller's link: invoke, await, cancel and leave. Core does the work; this file maps frames to
+ * calls.
+ */
 import { requireScope, type Principal } from '../core/auth/principal.ts';
+import { ChurnMap } from '../core/churn.ts';
 import type { Core, HangUp, Invocation, OnStage } from '../core/core.ts';
 import { invalid, notFound } from '../core/errors.ts';
 import type { CommandKey } from '../core/ids.ts';
@@ -16,31 +21,31 @@ type Invoke = Extract<CallerFrame, { type: 'invoke' }>;
 type Await = Extract<CallerFrame, { type: 'await' }>;
 type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
-export type CallersOptions = { readonly core: Core; readonly wire: FrameWriter; readonly conduct: FrameLimits };
+export type CallersOptions = { readonly core: Core; readonly writer: FrameWriter; readonly limits: FrameLimits };
 
 /** Aborts the wait of one request: an AbortSignal without the cost of an EventTarget. It has at most one listener. */
-class Leaving implements HangUp {
+class AbortFlag implements HangUp {
   aborted = false;
-  #heard: (() => void) | null = null;
+  #listener: (() => void) | null = null;
 
   abort(): void {
     this.aborted = true;
-    this.#heard?.();
+    this.#listener?.();
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    this.#heard = listener;
+    this.#listener = listener;
   }
 
   removeEventListener(): void {
-    this.#heard = null;
+    this.#listener = null;
   }
 }
 
 /** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
 export class Callers {
   readonly #options: CallersOptions;
-  readonly #unanswered = new Map<string, Leaving>();
+  readonly #unanswered = new ChurnMap<string, AbortFlag>();
 
   constructor(options: CallersOptions) {
     this.#options = options;
@@ -48,62 +53,62 @@ export class Callers {
 
   /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
   allows(frame: CallerFrame): boolean {
-    const { wire, conduct } = this.#options;
+    const { writer, limits } = this.#options;
     const unanswered = this.#unanswered;
     const known = unanswered.has(frame.ref);
     if (!known && unanswered.size < CALLER_UNANSWERED) return true;
     const about = aboutFrame(frame);
-    if (!conduct.unsolicited(about)) return false;
-    const over = `At most ${CALLER_UNANSWERED} requests may be unanswered.`;
+    if (!limits.countUnsolicited(about)) return false;
+    const message = `At most ${CALLER_UNANSWERED} requests may be unanswered.`;
     if (known)
-      wire.refuse(
+      writer.refuse(
         { code: 'invalid_argument', message: 'ref: an earlier request with this ref is still unanswered' },
         about,
       );
-    else wire.refuse({ code: 'rate_limited', message: over, by: 'relay' }, about);
+    else writer.refuse({ code: 'rate_limited', message, by: 'relay' }, about);
     return false;
   }
 
   /** Throws or rejects with a CallboardError from core, or with BadPayload. */
   take(frame: CallerFrame, requester: Principal): MaybePromise<unknown> {
-    const leaving = new Leaving();
-    this.#unanswered.set(frame.ref, leaving);
+    const signal = new AbortFlag();
+    this.#unanswered.set(frame.ref, signal);
     const answered = (): void => {
-      if (this.#unanswered.get(frame.ref) === leaving) this.#unanswered.delete(frame.ref);
+      if (this.#unanswered.get(frame.ref) === signal) this.#unanswered.delete(frame.ref);
     };
     return orElse(
-      () => thenDo(this.#asked(frame, requester, leaving), answered),
+      () => thenDo(this.#handle(frame, requester, signal), answered),
       (error) => {
         answered();
         // A caller that left gets no answer.
-        if (!leaving.aborted) throw error;
+        if (!signal.aborted) throw error;
       },
     );
   }
 
-  #asked(frame: CallerFrame, requester: Principal, leaving: Leaving): MaybePromise<unknown> {
+  #handle(frame: CallerFrame, requester: Principal, signal: AbortFlag): MaybePromise<unknown> {
     requireScope(requester, 'invoke');
-    if (frame.type === 'invoke') return this.#invoke(frame, requester, leaving);
-    return frame.type === 'await' ? this.#await(frame, requester, leaving) : this.#cancel(frame, requester);
+    if (frame.type === 'invoke') return this.#invoke(frame, requester, signal);
+    return frame.type === 'await' ? this.#await(frame, requester, signal) : this.#cancel(frame, requester);
   }
 
   /** Ends the wait of this ref without an answer. The ref can then be used again. */
   leave(ref: string): void {
-    const leaving = this.#unanswered.get(ref);
+    const signal = this.#unanswered.get(ref);
     this.#unanswered.delete(ref);
-    if (leaving) leaving.abort();
-    else this.#options.conduct.unsolicited({ frame: 'leave', ref });
+    if (signal) signal.abort();
+    else this.#options.limits.countUnsolicited({ frame: 'leave', ref });
   }
 
   /** Ends every wait, because the link has closed. */
   leaveAll(): void {
-    for (const leaving of this.#unanswered.values()) leaving.abort();
+    for (const signal of this.#unanswered.values()) signal.abort();
   }
 
-  #invoke(frame: Invoke, requester: Principal, signal: Leaving): Promise<void> {
+  #invoke(frame: Invoke, requester: Principal, signal: AbortFlag): Promise<void> {
     const { core } = this.#options;
     const params = payloadOf(frame);
-    const tell = tellerOf(this.#options.wire, frame);
+    const sendStage = stageSender(this.#options.writer, frame);
     const invoked = core.rpc.invoke(requester, {
       userId: userOf(frame, requester),
       clientId: frame.client_id,
@@ -117,44 +122,44 @@ export class Callers {
       traceId: frame.trace_id,
       parentSpanId: frame.parent_span_id,
       signal,
-      ...listening(frame, tell),
+      ...listening(frame, sendStage),
     });
     return invoked.then((invocation) => {
-      if (!signal.aborted) this.#answer(frame, invocation, tell);
+      if (!signal.aborted) this.#answer(frame, invocation, sendStage);
     });
   }
 
-  async #await(frame: Await, requester: Principal, signal: Leaving): Promise<void> {
-    const { core, wire } = this.#options;
-    const tell = tellerOf(wire, frame);
+  async #await(frame: Await, requester: Principal, signal: AbortFlag): Promise<void> {
+    const { core, writer } = this.#options;
+    const sendStage = stageSender(writer, frame);
     const request = {
       ...keyOf(frame, requester),
       waitFor: frame.wait_for,
       withinMs: frame.within_ms,
       signal,
-      ...listening(frame, tell),
+      ...listening(frame, sendStage),
     };
     const invocation = (await core.rpc.await(requester, request)) ?? notFound();
-    if (!signal.aborted) this.#answer(frame, invocation, tell);
+    if (!signal.aborted) this.#answer(frame, invocation, sendStage);
   }
 
   async #cancel(frame: Cancel, requester: Principal): Promise<void> {
-    const { core, wire } = this.#options;
+    const { core, writer } = this.#options;
     const receipt = (await core.rpc.cancel(requester, keyOf(frame, requester), frame.reason ?? null)) ?? notFound();
-    wire.send({ type: 'receipt', ref: frame.ref, command_id: receipt.commandId, state: receipt.state });
+    writer.send({ type: 'receipt', ref: frame.ref, command_id: receipt.commandId, state: receipt.state });
   }
 
-  #answer(frame: Invoke | Await, invocation: Invocation, tell: OnStage | undefined): void {
-    const { wire } = this.#options;
+  #answer(frame: Invoke | Await, invocation: Invocation, sendStage: OnStage | undefined): void {
+    const { writer } = this.#options;
     const { ref } = frame;
     if (invocation.kind === 'refused') {
       const commandId = invocation.commandId ?? frame.command_id;
-      wire.refuse(invocation, { frame: frame.type, ref, commandId });
+      writer.refuse(invocation, { frame: frame.type, ref, commandId });
       return;
     }
     const { rpcId, result } = invocation;
     const { commandId, stage, outcome, execution, error } = endOf(invocation);
-    if (invocation.kind === 'pending') tell?.(invocation.command);
+    if (invocation.kind === 'pending') sendStage?.(invocation.command);
     const header = {
       type: 'outcome',
       ref,
@@ -166,24 +171,24 @@ export class Callers {
       error_code: error?.code,
       error_message: error?.message,
     } as const;
-    wire.send(header, result);
+    writer.send(header, result);
   }
 }
 
 /** Sends each stage once, or only the first, as the request's `stages` says. Undefined: the request has no `stages`. */
-function tellerOf(wire: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
+function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
-  let told: string | null = null;
+  let lastSent: string | null = null;
   return ({ commandId, stage }) => {
-    if (stage === told || (stages === 'first' && told !== null)) return;
-    told = stage;
-    wire.send({ type: 'stage', ref, command_id: commandId, stage });
+    if (stage === lastSent || (stages === 'first' && lastSent !== null)) return;
+    lastSent = stage;
+    writer.send({ type: 'stage', ref, command_id: commandId, stage });
   };
 }
 
 /** A request for the first stage only needs `onAdmitted`, so it does not listen for later stages. */
-function listening({ stages }: Invoke | Await, tell: OnStage | undefined) {
-  return stages === 'first' ? { onAdmitted: tell } : { onStage: tell };
+function listening({ stages }: Invoke | Await, sendStage: OnStage | undefined) {
+  return stages === 'first' ? { onAdmitted: sendStage } : { onStage: sendStage };
 }
 
 function keyOf(frame: Await | Cancel, requester: Principal): CommandKey {

@@ -1,3 +1,4 @@
+/** A client's socket as core sees it: commands and cancels are sent, nothing is received here. */
 import type { Command } from '../core/delivery/command.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { ClientLink } from '../core/delivery/link.ts';
@@ -8,17 +9,17 @@ import type { FrameWriter } from './frame-writer.ts';
 
 export interface SocketLinkOwner {
   /** Core read the backlog while the socket was behind; the owner reports to core when it no longer is. */
-  askedBehind(): void;
+  onBehind(): void;
 }
 
 /** A client's socket as core sees it. */
 export class SocketLink implements ClientLink {
-  readonly #wire: FrameWriter;
+  readonly #writer: FrameWriter;
   readonly #reports: Reports;
   readonly #owner: SocketLinkOwner;
 
-  constructor(wire: FrameWriter, reports: Reports, owner: SocketLinkOwner) {
-    this.#wire = wire;
+  constructor(writer: FrameWriter, reports: Reports, owner: SocketLinkOwner) {
+    this.#writer = writer;
     this.#reports = reports;
     this.#owner = owner;
   }
@@ -34,20 +35,20 @@ export class SocketLink implements ClientLink {
       trace_id: traceId ?? undefined,
       parent_span_id: parentSpanId ?? undefined,
     } as const;
-    this.#wire.send(header, params);
+    this.#writer.send(header, params);
   }
 
   sendCancel(commandId: string, reason: string | null): void {
-    this.#wire.send({ type: 'cancel', command_id: commandId, reason: reason ?? undefined });
+    this.#writer.send({ type: 'cancel', command_id: commandId, reason: reason ?? undefined });
   }
 
   backlog(): number {
-    if (this.#wire.behind) this.#owner.askedBehind();
-    return this.#wire.backlog;
+    if (this.#writer.behind) this.#owner.onBehind();
+    return this.#writer.backlog;
   }
 
   close(cause: DisconnectCause, instanceId: string | null): void {
-    if (cause === 'replaced' && instanceId !== null) this.#wire.send({ type: 'replaced', instance_id: instanceId });
-    this.#wire.close(reasonOfCause(cause));
+    if (cause === 'replaced' && instanceId !== null) this.#writer.send({ type: 'replaced', instance_id: instanceId });
+    this.#writer.close(reasonOfCause(cause));
   }
 }

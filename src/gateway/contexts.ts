@@ -1,3 +1,4 @@
+/** Parses the payload of a `report` frame: contexts and windows. */
 import type { ReportedContext, ReportedWindow } from '../core/contexts/context.ts';
 import type { Report, ReportPart } from '../core/contexts/store.ts';
 import { invalid } from '../core/errors.ts';

@@ -1,3 +1,4 @@
+/** Encodes text frames as WebSocket bytes (RFC 6455), many frames in one buffer. */
 import { Buffer } from 'node:buffer';
 
 /** RFC 6455, 5.2: the first byte of a final text frame. Frames of a server are not masked. */

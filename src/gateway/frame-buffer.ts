@@ -1,3 +1,4 @@
+/** Collects the frames that one link sends in a turn of the event loop, and writes them together. */
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { encodeTexts } from './encode.ts';

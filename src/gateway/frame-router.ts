@@ -1,3 +1,4 @@
+/** Passes each frame of a welcomed link to the part that handles it, and answers what fails. */
 import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { DisconnectCause } from '../core/connections/connection.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
@@ -20,17 +21,25 @@ import { takeSite, type SiteFrame } from './sites.ts';
 import type { FrameWriter } from './frame-writer.ts';
 
 /** Frames other than those that are sent for each command. */
-type SeldomFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
+type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
-export type FrameRouterEnds = { readonly wire: FrameWriter; readonly conduct: FrameLimits; readonly reports: Reports };
+export type FrameRouterOutputs = {
+  readonly writer: FrameWriter;
+  readonly limits: FrameLimits;
+  readonly reports: Reports;
+};
 
 /** `address`: the peer's address. */
-export type ConversationParts = { readonly parts: LinkParts; readonly ends: FrameRouterEnds; readonly address: string };
+export type FrameRouterParts = {
+  readonly parts: LinkParts;
+  readonly outputs: FrameRouterOutputs;
+  readonly address: string;
+};
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
   readonly #parts: LinkParts;
-  readonly #ends: FrameRouterEnds;
+  readonly #outputs: FrameRouterOutputs;
   readonly #address: string;
   /** Created with the first request: most client links never send one. */
   #callers: Callers | null = null;
@@ -41,9 +50,9 @@ export class FrameRouter {
   readonly #openedAt: number;
   #leaving = false;
 
-  constructor({ parts, ends, address }: ConversationParts, { principal, session, holdings }: Handshake) {
+  constructor({ parts, outputs, address }: FrameRouterParts, { principal, session, holdings }: Handshake) {
     this.#parts = parts;
-    this.#ends = ends;
+    this.#outputs = outputs;
     this.#address = address;
     this.#session = session;
     this.#kind = session ? 'client' : 'caller';
@@ -70,34 +79,34 @@ export class FrameRouter {
       case 'invoke':
       case 'await':
       case 'cancel':
-        return this.#ask(frame);
+        return this.#request(frame);
       case 'leave':
-        return this.#asking().leave(frame.ref);
+        return this.#ensureCallers().leave(frame.ref);
       default:
-        this.#takeSeldom(frame);
+        this.#takeControl(frame);
     }
   }
 
-  #takeSeldom(frame: SeldomFrame): void {
-    const { conduct } = this.#ends;
+  #takeControl(frame: ControlFrame): void {
+    const { limits } = this.#outputs;
     const about = aboutFrame(frame);
     switch (frame.type) {
       case 'pong':
-        return void conduct.unsolicited(about);
+        return void limits.countUnsolicited(about);
       case 'closing':
-        if (conduct.unsolicited(about)) this.#run(about, () => this.#leave());
+        if (limits.countUnsolicited(about)) this.#run(about, () => this.#leave());
         return;
       case 'auth':
-        if (conduct.unsolicited(about)) this.#run(about, () => this.#renew(frame.token));
+        if (limits.countUnsolicited(about)) this.#run(about, () => this.#renew(frame.token));
         return;
       case 'actions':
-        if (conduct.unsolicited(about)) this.#run(about, () => this.#advertise(frame.payload));
+        if (limits.countUnsolicited(about)) this.#run(about, () => this.#advertise(frame.payload));
         return;
       case 'report':
-        if (conduct.unsolicited(about)) this.#run(about, () => this.#tell(frame.payload));
+        if (limits.countUnsolicited(about)) this.#run(about, () => this.#reportRows(frame.payload));
         return;
       case 'site':
-        if (conduct.unsolicited(about)) this.#run(about, () => this.#host(frame));
+        if (limits.countUnsolicited(about)) this.#run(about, () => this.#host(frame));
     }
   }
 
@@ -115,7 +124,7 @@ export class FrameRouter {
     const session = this.#session;
     if (!session) return;
     this.#run({}, async () => {
-      if ((await isBound(session)) === false) this.#ends.wire.close('node_lost');
+      if ((await isBound(session)) === false) this.#outputs.writer.close('node_lost');
     });
   }
 
@@ -144,18 +153,18 @@ export class FrameRouter {
     log.debug({ requester: subjectOf(this.#principal), nodeId: core.nodeId, cause, durationMs }, 'caller link closed');
   }
 
-  #asking(): Callers {
-    const { wire, conduct } = this.#ends;
-    return (this.#callers ??= new Callers({ core: this.#parts.core, wire, conduct }));
+  #ensureCallers(): Callers {
+    const { writer, limits } = this.#outputs;
+    return (this.#callers ??= new Callers({ core: this.#parts.core, writer, limits }));
   }
 
-  #ask(frame: CallerFrame): void {
-    const callers = this.#asking();
+  #request(frame: CallerFrame): void {
+    const callers = this.#ensureCallers();
     if (callers.allows(frame)) this.#run(frame, () => callers.take(frame, this.#principal));
   }
 
   #report(frame: ReportFrame): void {
-    const { reports } = this.#ends;
+    const { reports } = this.#outputs;
     const session = this.#session;
     if (!session) this.#run(frame, () => this.#clientSession('runs no commands'));
     else if (reports.allows(frame)) this.#run(frame, () => reports.take(frame, session));
@@ -166,7 +175,7 @@ export class FrameRouter {
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
     if (this.#session?.result.connection.host) requireUser(renewed, 'host');
     this.#principal = renewed;
-    this.#ends.wire.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
+    this.#outputs.writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
   /** `closed` is sent in order after the commands, so the client reads each command before it. */
@@ -174,27 +183,27 @@ export class FrameRouter {
     const session = this.#clientSession('runs no commands');
     this.#leaving = true;
     const commands = await session.leave();
-    this.#ends.wire.send({ type: 'closed' }, toJson({ commands }));
+    this.#outputs.writer.send({ type: 'closed' }, toJson({ commands }));
   }
 
   async #advertise(payload: string | null): Promise<void> {
-    const session = this.#stayingSession('advertises nothing');
+    const session = this.#activeSession('advertises nothing');
     const connection = await session.advertise(readAdvertisement(payload).actions);
-    if (connection === null) this.#ends.wire.close('node_lost');
+    if (connection === null) this.#outputs.writer.close('node_lost');
   }
 
-  async #tell(payload: string | null): Promise<void> {
-    const session = this.#stayingSession('reports nothing');
+  async #reportRows(payload: string | null): Promise<void> {
+    const session = this.#activeSession('reports nothing');
     const outcome = await session.report(readReport(payload));
     if (outcome === 'full')
       fail('capacity_exceeded', `A client has at most ${CLIENT_CONTEXTS} contexts and ${CLIENT_WINDOWS} windows.`);
-    if (outcome === 'fenced') this.#ends.wire.close('node_lost');
+    if (outcome === 'fenced') this.#outputs.writer.close('node_lost');
   }
 
   async #host(frame: SiteFrame): Promise<void> {
     const { core } = this.#parts;
-    await takeSite(frame, { core, session: this.#stayingSession('hosts nothing'), principal: this.#principal });
-    this.#ends.wire.send({ type: 'site_ack', ref: frame.ref });
+    await takeSite(frame, { core, session: this.#activeSession('hosts nothing'), principal: this.#principal });
+    this.#outputs.writer.send({ type: 'site_ack', ref: frame.ref });
   }
 
   #clientSession(otherwise: string): LinkSession {
@@ -202,7 +211,7 @@ export class FrameRouter {
   }
 
   /** The session for frames that are refused after `closing`, when the client's connection counts as disconnected. */
-  #stayingSession(otherwise: string): LinkSession {
+  #activeSession(otherwise: string): LinkSession {
     if (this.#leaving) fail('not_connected', 'This client has announced that it is closing.');
     return this.#clientSession(otherwise);
   }
@@ -217,10 +226,10 @@ export class FrameRouter {
   }
 
   #failed(error: unknown, of: About | UpFrame): void {
-    const { wire, conduct } = this.#ends;
+    const { writer, limits } = this.#outputs;
     const about = 'type' in of ? aboutFrame(of) : of;
-    if (error instanceof BadPayload) conduct.misunderstood(error.message, about);
-    else wire.refuse(refusalOf(error, this.#parts), about);
+    if (error instanceof BadPayload) limits.refuseBadFrame(error.message, about);
+    else writer.refuse(refusalOf(error, this.#parts), about);
   }
 }
 

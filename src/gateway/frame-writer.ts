@@ -1,3 +1,4 @@
+/** The sending side of one link: frames, refusals, `bye` and the close. */
 import type { Duplex } from 'node:stream';
 import type { JsonText } from '../core/json.ts';
 import { BACK_PRESSURE_BYTES, BACK_PRESSURE_CLOSE_BYTES } from '../core/limits.ts';
@@ -30,7 +31,7 @@ export class FrameWriter {
   readonly #turnEnd: TurnEnd;
   readonly #metrics: Metrics;
   readonly #owner: FrameWriterOwner;
-  readonly #outbox: FrameBuffer;
+  readonly #buffer: FrameBuffer;
   #open = true;
   #closing = false;
 
@@ -39,7 +40,7 @@ export class FrameWriter {
     this.#turnEnd = turnEnd;
     this.#metrics = metrics;
     this.#owner = owner;
-    this.#outbox = new FrameBuffer(ws, socket, turnEnd);
+    this.#buffer = new FrameBuffer(ws, socket, turnEnd);
   }
 
   /** False as soon as either side closes. */
@@ -48,7 +49,7 @@ export class FrameWriter {
   }
 
   get backlog(): number {
-    return this.#open ? this.#outbox.backlog : 0;
+    return this.#open ? this.#buffer.backlog : 0;
   }
 
   /** Whether so many bytes wait (BACK_PRESSURE_BYTES) that no further commands should be sent. */
@@ -58,8 +59,8 @@ export class FrameWriter {
 
   send(header: DownHeader, payload: JsonText | null = null): void {
     if (!this.#open) return;
-    this.#outbox.push(writeDown(header, payload));
-    if (this.#outbox.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
+    this.#buffer.push(writeDown(header, payload));
+    if (this.#buffer.backlog > BACK_PRESSURE_CLOSE_BYTES) this.close('back_pressure');
   }
 
   refuse(refusal: Refusal, about: About): void {
@@ -84,8 +85,8 @@ export class FrameWriter {
     if (!this.#open) return;
     this.#open = false;
     this.#owner.closing(reason);
-    this.#outbox.push(joinFrame(byeFor(reason)));
-    this.#outbox.flush();
+    this.#buffer.push(joinFrame(byeFor(reason)));
+    this.#buffer.flush();
     this.#ws.close(CLOSE[reason].code, reason);
   }
 

@@ -1,3 +1,4 @@
+/** The WebSocket endpoint: accepts upgrades to `/connect` and owns the open links. It knows no frame; see link.ts. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
@@ -58,9 +59,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const links = new Set<OpenLink>();
   const allGone = Promise.withResolvers<void>();
   const server = createSocketServer();
-  const refuse = (socket: Duplex, turned: UpgradeRefusal): void => {
-    log.debug({ status: turned.status, code: turned.code }, 'an upgrade was refused');
-    rejectUpgrade(socket, turned, clock);
+  const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => {
+    log.debug({ status: refusal.status, code: refusal.code }, 'an upgrade was refused');
+    rejectUpgrade(socket, refusal, clock);
   };
   server.on('wsClientError', (error, socket, request) => refuse(socket, badHandshake(error, request)));
   let beat = 0;
@@ -77,26 +78,26 @@ export function createGateway(options: GatewayOptions): Gateway {
     beat: () => beat,
     onDone,
   };
-  const stopBeating = clock.every(BEAT_MS, () => {
+  const stopBeat = clock.every(BEAT_MS, () => {
     beat++;
     for (const link of links) link.onBeat();
   });
 
   return {
     upgrade(request, socket, head) {
-      const turned = closing
+      const refusal = closing
         ? DRAINING
         : links.size - core.shares.used('links') >= maxUnopened
           ? FULL
-          : turnedAway(request, options);
-      if (!turned)
+          : refusalOf(request, options);
+      if (!refusal)
         return server.handleUpgrade(
           request,
           socket,
           head,
           (ws) => void links.add(new Link(ws, { socket, address: addressOf(request, options.trustProxy) }, parts)),
         );
-      refuse(socket, turned);
+      refuse(socket, refusal);
     },
     async closeAll(reason, { spreadMs = 0 } = {}) {
       closing = true;
@@ -107,7 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         else clock.after(wait, () => link.close(reason));
       });
       if (all.length > 0) await allGone.promise;
-      stopBeating();
+      stopBeat();
     },
     get size() {
       return links.size;
@@ -115,23 +116,23 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-const DRAINING = turned('draining', 'This node takes no new links.');
-const FULL = { ...turned('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
-const FOREIGN = turned('forbidden', 'Pages of this origin are not allowed to connect.');
-const OTHER_PROTOCOL = turned('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
+const DRAINING = upgradeRefusal('draining', 'This node takes no new links.');
+const FULL = { ...upgradeRefusal('store_full', 'Too many sockets are waiting for their hello.'), share: 'links' };
+const FOREIGN = upgradeRefusal('forbidden', 'Pages of this origin are not allowed to connect.');
+const OTHER_PROTOCOL = upgradeRefusal('invalid_argument', `The client must offer the subprotocol ${SUBPROTOCOL}.`);
 
 /** The answer to a handshake that `ws` rejects. */
 function badHandshake(error: Error, { method }: IncomingMessage): UpgradeRefusal {
   if (method !== 'GET')
-    return { ...turned('method_not_allowed', 'A WebSocket handshake must use GET.'), headers: ['Allow: GET'] };
-  return { ...turned('invalid_argument', `${error.message}.`), headers: ['Sec-WebSocket-Version: 13'] };
+    return { ...upgradeRefusal('method_not_allowed', 'A WebSocket handshake must use GET.'), headers: ['Allow: GET'] };
+  return { ...upgradeRefusal('invalid_argument', `${error.message}.`), headers: ['Sec-WebSocket-Version: 13'] };
 }
 
-function turned(code: Code, detail: string): UpgradeRefusal {
+function upgradeRefusal(code: Code, detail: string): UpgradeRefusal {
   return { code, detail, status: statusOf(code) };
 }
 
-function turnedAway(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
+function refusalOf(request: IncomingMessage, rule: OriginRule): UpgradeRefusal | null {
   if (!originAllowed(request, rule)) return FOREIGN;
   return offersSubprotocol(request) ? null : OTHER_PROTOCOL;
 }

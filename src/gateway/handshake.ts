@@ -1,3 +1,4 @@
+/** Handles `hello`: authenticates the peer, opens its session in core and builds the `welcome`. */
 import {
   requirePrincipal,
   requireScope,
@@ -26,7 +27,7 @@ export type Handshake = {
 };
 
 /** `address`: the peer's address. */
-type Entrance = { readonly core: Core; readonly authenticator: Authenticator; readonly address: string };
+type HandshakeParts = { readonly core: Core; readonly authenticator: Authenticator; readonly address: string };
 
 /**
  * Checks the token, then its scopes, then the fields of the hello, claims the link's share, and binds a client. Throws
@@ -34,7 +35,7 @@ type Entrance = { readonly core: Core; readonly authenticator: Authenticator; re
  * only if the link opens.
  */
 export async function openLink(
-  { core, authenticator, address }: Entrance,
+  { core, authenticator, address }: HandshakeParts,
   hello: HelloFrame,
   link: ClientLink,
 ): Promise<Handshake> {

@@ -1,3 +1,4 @@
+/** Decides when one link must be pinged, or closed because it is silent or does not read. Has no timer. */
 import { BACK_PRESSURE_MS, DEAD_MS, PING_MS } from '../core/limits.ts';
 import type { CloseReason } from '../protocol/close.ts';
 
@@ -15,31 +16,31 @@ export type HeartbeatAction = 'nothing' | 'ping' | CloseReason;
 
 /** The heartbeat of one link: when a frame last arrived, and for how long the socket has been behind. */
 export class Heartbeat {
-  readonly #born: number;
-  #heard: number;
+  readonly #firstBeat: number;
+  #lastFrameBeat: number;
   #touched: number | null = null;
   #behindSince: number | null = null;
 
   constructor(beat: number) {
-    this.#born = beat;
-    this.#heard = beat;
+    this.#firstBeat = beat;
+    this.#lastFrameBeat = beat;
   }
 
   /**
    * Records that a frame arrived. True for the first frame of this beat, for which the caller reports a sign of life.
    */
-  hear(beat: number): boolean {
-    this.#heard = beat;
+  frameArrived(beat: number): boolean {
+    this.#lastFrameBeat = beat;
     const first = this.#touched !== beat;
     this.#touched = beat;
     return first;
   }
 
   due(beat: number, behind: boolean): HeartbeatAction {
-    if (beat - this.#heard >= DEAD) return 'heartbeat_lost';
+    if (beat - this.#lastFrameBeat >= DEAD) return 'heartbeat_lost';
     if (!behind) this.#behindSince = null;
     else if (this.#behindSince === null) this.#behindSince = beat;
     else if (beat - this.#behindSince >= BEHIND) return 'back_pressure';
-    return (beat - this.#born) % PING === 0 ? 'ping' : 'nothing';
+    return (beat - this.#firstBeat) % PING === 0 ? 'ping' : 'nothing';
   }
 }

@@ -1,3 +1,4 @@
+/** Parses the payload of `hello` and `actions`: the metadata and actions that a client advertises. */
 import type { ActionAdvertisement } from '../core/connections/connection.ts';
 import { invalid } from '../core/errors.ts';
 import { name as actionName } from '../core/ids.ts';

@@ -1,3 +1,4 @@
+/** Limits the bytes that a user's links may send, by pausing the sockets. */
 import type { Cancel, Clock } from '../core/clock.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { HeldRate } from '../core/shares/byte-rate.ts';

@@ -1,3 +1,4 @@
+/** One WebSocket from upgrade to end: timers, phases and the order of events. Frames are handled in frame-router.ts. */
 import type { Duplex } from 'node:stream';
 import type { RawData } from 'ws';
 import type { Principal } from '../core/auth/principal.ts';
@@ -19,7 +20,7 @@ import type { LinkSocket, SocketHandler } from './socket.ts';
 import { FrameWriter, type FrameWriterOwner } from './frame-writer.ts';
 
 /** Disconnect causes after which the link still takes ends that were in transit. */
-const TAKES_LATE: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
+const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | null> = new Set<DisconnectCause>(['replaced', 'node_drained']);
 
 /** The raw socket of a link and its peer's address. */
 export type LinkOrigin = { readonly socket: Duplex; readonly address: string };
@@ -32,14 +33,14 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   readonly #ws: LinkSocket;
   /** The byte rate of the user; null before `welcome` and for an administrator. */
   #inbound: Inbound | null = null;
-  readonly #wire: FrameWriter;
-  readonly #conduct: FrameLimits;
+  readonly #writer: FrameWriter;
+  readonly #limits: FrameLimits;
   readonly #reports: Reports;
-  readonly #pulse: Heartbeat;
+  readonly #heartbeat: Heartbeat;
   #cancelHelloTimer: (() => void) | null;
   #phase: 'hello' | 'opening' | FrameRouter = 'hello';
-  #owesDrained = false;
-  #hearsDrain = false;
+  #drainedDue = false;
+  #listensForDrain = false;
   /** Why the link ended; null while it is open. */
   #end: DisconnectCause | null = null;
   /** Must settle before the link reports itself done: the opening, or the recording of its end. */
@@ -51,17 +52,17 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#ws = ws;
     this.#socket = socket;
     this.#address = address;
-    this.#wire = new FrameWriter({ ws, socket, turnEnd, metrics, owner: this });
-    this.#conduct = new FrameLimits(clock, this.#wire);
-    this.#reports = new Reports(this.#wire, this.#conduct);
-    this.#pulse = new Heartbeat(parts.beat());
+    this.#writer = new FrameWriter({ ws, socket, turnEnd, metrics, owner: this });
+    this.#limits = new FrameLimits(clock, this.#writer);
+    this.#reports = new Reports(this.#writer, this.#limits);
+    this.#heartbeat = new Heartbeat(parts.beat());
     this.#cancelHelloTimer = clock.after(HELLO_MS, () => this.close('hello_timeout'));
     ws.tell(this);
   }
 
   /** Sends `bye` and closes. */
   close(reason: CloseReason): void {
-    this.#wire.close(reason);
+    this.#writer.close(reason);
   }
 
   /**
@@ -69,10 +70,10 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
    * expired.
    */
   onBeat(): void {
-    if (!this.#wire.open || this.#expired()) return;
+    if (!this.#writer.open || this.#expired()) return;
     // While reading is paused, the peer's frames cannot arrive: its silence does not count.
-    if (this.#inbound?.paused) this.#pulse.hear(this.#parts.beat());
-    const due = this.#pulse.due(this.#parts.beat(), this.#wire.behind);
+    if (this.#inbound?.paused) this.#heartbeat.frameArrived(this.#parts.beat());
+    const due = this.#heartbeat.due(this.#parts.beat(), this.#writer.behind);
     if (due === 'ping') this.#ping();
     else if (due !== 'nothing') this.close(due);
     this.#drained();
@@ -83,12 +84,12 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     try {
       this.#receive(data.toString(), isBinary);
     } catch (error) {
-      this.#wire.refuse(refusalOf(error, this.#parts), {});
+      this.#writer.refuse(refusalOf(error, this.#parts), {});
     }
   }
 
   control(frame: 'ping' | 'pong'): void {
-    if (this.#wire.open) this.#conduct.unsolicited({ frame });
+    if (this.#writer.open) this.#limits.countUnsolicited({ frame });
   }
 
   closing(reason: CloseReason): void {
@@ -96,10 +97,10 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   /** Adds the `drain` listener on first use only, because most links are never behind. */
-  askedBehind(): void {
-    this.#owesDrained = true;
-    if (this.#hearsDrain) return;
-    this.#hearsDrain = true;
+  onBehind(): void {
+    this.#drainedDue = true;
+    if (this.#listensForDrain) return;
+    this.#listensForDrain = true;
     this.#socket.on('drain', () => this.#drained());
   }
 
@@ -112,7 +113,7 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   ending(): void {
-    this.#wire.lost();
+    this.#writer.lost();
     this.#inbound?.release();
     this.#over('client_closed');
   }
@@ -123,61 +124,61 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   #receive(text: string, isBinary: boolean): void {
-    if (!this.#wire.open) return this.#receiveLate(text, isBinary);
+    if (!this.#writer.open) return this.#receiveLate(text, isBinary);
     if (this.#expired()) return;
-    const conversation = this.#conversation;
-    if (this.#pulse.hear(this.#parts.beat())) conversation?.touch();
-    if (isBinary) this.#misunderstood('binary frames are not part of this protocol', {});
+    const router = this.#router;
+    if (this.#heartbeat.frameArrived(this.#parts.beat())) router?.touch();
+    if (isBinary) this.#refuseBadFrame('binary frames are not part of this protocol', {});
     else if (headerLength(text) > HEADER_CHARS)
-      this.#misunderstood(`the first line is longer than ${HEADER_CHARS} characters`, {});
+      this.#refuseBadFrame(`the first line is longer than ${HEADER_CHARS} characters`, {});
     else {
       const frame = parseUp(text);
-      if (isFault(frame)) this.#misunderstood(frame.detail, frame);
-      else this.#take(frame, conversation);
+      if (isFault(frame)) this.#refuseBadFrame(frame.detail, frame);
+      else this.#take(frame, router);
     }
   }
 
   #receiveLate(text: string, isBinary: boolean): void {
-    const conversation = this.#conversation;
-    if (isBinary || !conversation || !TAKES_LATE.has(this.#end) || headerLength(text) > HEADER_CHARS) return;
+    const router = this.#router;
+    if (isBinary || !router || !TAKES_LATE_ENDS.has(this.#end) || headerLength(text) > HEADER_CHARS) return;
     const frame = parseUp(text);
-    if (!isFault(frame)) conversation.takeLate(frame);
+    if (!isFault(frame)) router.takeLate(frame);
   }
 
-  #take(frame: UpFrame, conversation: FrameRouter | null): void {
+  #take(frame: UpFrame, router: FrameRouter | null): void {
     if (frame.type === 'hello') {
       if (this.#phase === 'hello') this.#open(frame);
-      else this.#misunderstood('hello may be sent only once', aboutFrame(frame));
-    } else if (conversation) conversation.take(frame);
-    else this.#misunderstood('only hello may be sent before welcome', aboutFrame(frame));
+      else this.#refuseBadFrame('hello may be sent only once', aboutFrame(frame));
+    } else if (router) router.take(frame);
+    else this.#refuseBadFrame('only hello may be sent before welcome', aboutFrame(frame));
   }
 
   /** Before `hello` is accepted, one bad frame closes the link. */
-  #misunderstood(detail: string, about: About): void {
-    this.#conduct.misunderstood(detail, about);
+  #refuseBadFrame(detail: string, about: About): void {
+    this.#limits.refuseBadFrame(detail, about);
     if (this.#phase === 'hello') this.close('protocol_error');
   }
 
   #open(hello: HelloFrame): void {
     this.#phase = 'opening';
     this.#stopHelloTimer();
-    const link = new SocketLink(this.#wire, this.#reports, this);
+    const link = new SocketLink(this.#writer, this.#reports, this);
     this.#pending = openLink({ ...this.#parts, address: this.#address }, hello, link)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));
   }
 
   #opened(opened: Handshake): Promise<void> | undefined {
-    const ends = { wire: this.#wire, conduct: this.#conduct, reports: this.#reports };
-    const conversation = new FrameRouter({ parts: this.#parts, ends, address: this.#address }, opened);
-    this.#phase = conversation;
+    const outputs = { writer: this.#writer, limits: this.#limits, reports: this.#reports };
+    const router = new FrameRouter({ parts: this.#parts, outputs, address: this.#address }, opened);
+    this.#phase = router;
     if (!opened.session) this.#parts.metrics.count('links_opened', 'caller');
     // If the link ended while core was opening the session, core learns of the end only now.
-    if (this.#end !== null) return conversation.end(this.#end);
+    if (this.#end !== null) return router.end(this.#end);
     for (const command of opened.session?.unfinished ?? []) this.#reports.expect(command);
     this.#parts.onWelcome(this.#socket, opened.principal);
     this.#inbound = this.#limit(opened.principal);
-    this.#wire.send(opened.welcome);
+    this.#writer.send(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
     return undefined;
@@ -191,8 +192,8 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
 
   #refused(error: unknown): void {
     const refusal = refusalOf(error, this.#parts);
-    this.#wire.refuse(refusal, { frame: 'hello' });
-    this.#wire.close(reasonOfRefusal(refusal.code));
+    this.#writer.refuse(refusal, { frame: 'hello' });
+    this.#writer.close(reasonOfRefusal(refusal.code));
   }
 
   #over(cause: DisconnectCause): void {
@@ -200,8 +201,8 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
     this.#end = cause;
     this.#inbound?.readOn();
     this.#stopHelloTimer();
-    const conversation = this.#conversation;
-    if (conversation) this.#pending = conversation.end(cause);
+    const router = this.#router;
+    if (router) this.#pending = router.end(cause);
   }
 
   /** Cancels the timer and drops the reference to it. */
@@ -211,23 +212,23 @@ export class Link implements SocketHandler, OpenLink, FrameWriterOwner, SocketLi
   }
 
   #expired(): boolean {
-    if (!this.#conversation?.expired) return false;
+    if (!this.#router?.expired) return false;
     this.close('unauthenticated');
     return true;
   }
 
   #ping(): void {
     // No frame is sent before `welcome`.
-    if (this.#conversation) this.#wire.send({ type: 'ping' });
+    if (this.#router) this.#writer.send({ type: 'ping' });
   }
 
   #drained(): void {
-    if (!this.#owesDrained || this.#wire.behind || !this.#wire.open) return;
-    this.#owesDrained = false;
-    this.#conversation?.drained();
+    if (!this.#drainedDue || this.#writer.behind || !this.#writer.open) return;
+    this.#drainedDue = false;
+    this.#router?.drained();
   }
 
-  get #conversation(): FrameRouter | null {
+  get #router(): FrameRouter | null {
     return typeof this.#phase === 'string' ? null : this.#phase;
   }
 }

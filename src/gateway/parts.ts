@@ -1,3 +1,4 @@
+/** What the gateway gives to each of its links. Types only. */
 import type { Duplex } from 'node:stream';
 import type { Authenticator, Principal } from '../core/auth/principal.ts';
 import type { Clock } from '../core/clock.ts';

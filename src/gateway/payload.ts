@@ -1,3 +1,4 @@
+/** Checks that the payload of a frame is JSON, and takes members out of it. */
 import { invalid } from '../core/errors.ts';
 import {
   checkedJson,

@@ -1,3 +1,4 @@
+/** Token buckets that count the frames of one link. */
 import type { Clock } from '../core/clock.ts';
 import { BAD_FRAMES, BAD_FRAMES_MS } from '../core/limits.ts';
 

@@ -1,3 +1,4 @@
+/** Turns errors into `refused` frames, with the fields that identify the refused frame. */
 import { randomUUID } from 'node:crypto';
 import { CallboardError, type Code } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';

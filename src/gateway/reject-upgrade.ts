@@ -1,3 +1,4 @@
+/** Answers an upgrade that is refused: an HTTP problem, after which the socket is closed. */
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';

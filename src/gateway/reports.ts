@@ -1,3 +1,5 @@
+/** Handles what clients report about their commands, and recognizes reports that nobody expects. */
+import { ChurnMap } from '../core/churn.ts';
 import type { Command } from '../core/delivery/command.ts';
 import type { FinishResult } from '../core/delivery/commands.ts';
 import type { LinkSession } from '../core/delivery/link.ts';
@@ -41,14 +43,14 @@ const REMEMBERED = IN_FLIGHT * 8;
 
 /** Handles a client's reports about its commands: acknowledgements, progress and ends. */
 export class Reports {
-  readonly #wire: FrameWriter;
-  readonly #conduct: FrameLimits;
+  readonly #writer: FrameWriter;
+  readonly #limits: FrameLimits;
   /** Created with the first command. */
-  #window: Map<string, 'written' | 'acknowledged'> | null = null;
+  #window: ChurnMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor(wire: FrameWriter, conduct: FrameLimits) {
-    this.#wire = wire;
-    this.#conduct = conduct;
+  constructor(writer: FrameWriter, limits: FrameLimits) {
+    this.#writer = writer;
+    this.#limits = limits;
   }
 
   /**
@@ -56,23 +58,21 @@ export class Reports {
    * solicited.
    */
   expect({ commandId }: Command): void {
-    const window = (this.#window ??= new Map());
+    const window = (this.#window ??= new ChurnMap());
     window.set(commandId, 'written');
     if (window.size <= REMEMBERED) return;
-    for (const oldest of window.keys()) {
-      window.delete(oldest);
-      break;
-    }
+    const [oldest] = window.first() ?? [];
+    if (oldest !== undefined) window.delete(oldest);
   }
 
   /** Returns whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
   allows(frame: ReportFrame): boolean {
     const window = this.#window;
     const state = window?.get(frame.command_id);
-    if (!window || state === undefined) return this.#conduct.unsolicited(aboutFrame(frame));
-    if (frame.type === 'progress') return this.#conduct.progress(aboutFrame(frame));
+    if (!window || state === undefined) return this.#limits.countUnsolicited(aboutFrame(frame));
+    if (frame.type === 'progress') return this.#limits.countProgress(aboutFrame(frame));
     if (frame.type !== 'ack') window.delete(frame.command_id);
-    else if (state === 'acknowledged') return this.#conduct.unsolicited(aboutFrame(frame));
+    else if (state === 'acknowledged') return this.#limits.countUnsolicited(aboutFrame(frame));
     else window.set(frame.command_id, 'acknowledged');
     return true;
   }
@@ -101,7 +101,7 @@ export class Reports {
       },
     );
     return thenDo(ended, (result) => {
-      this.#wire.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
+      this.#writer.send({ type: 'result_ack', command_id, recorded: RECORDED[result.kind] });
     });
   }
 }

@@ -1,3 +1,4 @@
+/** Handles `site` frames: a client registers or removes a cooperative site. */
 import { fail, invalid, notFound } from '../core/errors.ts';
 import { requireUser, type Principal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';

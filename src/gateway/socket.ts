@@ -1,3 +1,4 @@
+/** Configures `ws`, and turns its events into calls of a handler. Knows no frames of this protocol. */
 import { WebSocket, WebSocketServer, type RawData, type Server, type ServerOptions } from 'ws';
 import { MAX_FRAME_BYTES } from '../core/limits.ts';
 import { CLOSE, type CloseReason } from '../protocol/close.ts';

@@ -55,14 +55,15 @@ function sendPage({ response }: RequestInfo, { html, policy }: ReturnType<typeof
   response.end(html);
 }
 
-/** Load balancers read the status; the body names the error code, and the exhausted share if there is one. */
+/** Load balancers read the status; the body names the error code, the exhausted share and what an operator must mend, if known. */
 async function sendReadiness(visit: RequestInfo, core: Pick<Core, 'ready'>): Promise<void> {
   try {
     await core.ready();
   } catch (error) {
     if (!(error instanceof CallboardError)) throw error;
     visit.response.setHeader('retry-after', '1');
-    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code, share: error.details.share }));
+    const { share, reason } = error.details;
+    return send(visit, 503, JSON.stringify({ status: 'not_ready', code: error.code, share, reason }));
   }
   send(visit, 200, '{"status":"ready"}');
 }

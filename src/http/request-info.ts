@@ -25,11 +25,13 @@ export type RequestInfo = {
   readonly address: string;
 };
 
+/** Changes a request target in absolute form to origin form in `request.url`, which GraphQL's handlers read too. */
 export function requestInfoOf(
   request: IncomingMessage,
   response: ServerResponse,
   options: RequestInfoOptions,
 ): RequestInfo {
+  request.url = originForm(request.url ?? '') ?? request.url;
   const target = targetOf(request.url ?? '');
   return {
     request,
@@ -50,13 +52,14 @@ export function pathOf(request: IncomingMessage, basePath: string): string | nul
 
 /** Parses the request target: the origin form, and the absolute form that proxies may send. */
 function targetOf(url: string): { readonly path: string; readonly query: string } | null {
-  const text = url.startsWith('/') ? url : absolute(url);
+  const text = originForm(url);
   if (text === null) return null;
   const cut = text.indexOf('?');
   return cut < 0 ? { path: text, query: '' } : { path: text.slice(0, cut), query: text.slice(cut + 1) };
 }
 
-function absolute(url: string): string | null {
+function originForm(url: string): string | null {
+  if (url.startsWith('/')) return url;
   const parsed = /^https?:\/\//i.test(url) ? URL.parse(url) : null;
   return parsed && parsed.pathname + parsed.search;
 }

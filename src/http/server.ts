@@ -1,11 +1,12 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { RequestHandler } from './request-handler.ts';
 
 const HEADERS_MS = 10_000;
 /** The timeout for receiving a whole request, in milliseconds; responses and streams may take longer. */
 const REQUEST_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
+const KEEP_ALIVE_BUFFER_MS = 1_000;
 const CHECK_MS = 5_000;
 const HEADERS_MAX = 100;
 /** How long responses in progress may take after the server starts to close, in milliseconds. */
@@ -19,17 +20,27 @@ export type HttpServer = {
   listen(at: {
     readonly host: string;
     readonly port: number;
+    /** A listening socket that the process was started with; host and port then only name it in the URL. */
+    readonly fd?: number | undefined;
   }): Promise<{ readonly url: string; readonly port: number }>;
   /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */
   close(): Promise<void>;
 };
 
-export function createHttpServer(front: RequestHandler): HttpServer {
+/**
+ * Connections may stay open for `keepAliveMs` between two requests, which is announced in `Keep-Alive`, and for
+ * `bufferMs` more, which is not announced. Milliseconds; defaults 10 s and 1 s.
+ */
+export function createHttpServer(
+  front: RequestHandler,
+  { keepAliveMs = KEEP_ALIVE_MS, bufferMs = KEEP_ALIVE_BUFFER_MS } = {},
+): HttpServer {
   const server = createServer(
     {
       headersTimeout: HEADERS_MS,
       requestTimeout: REQUEST_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveTimeoutBuffer: bufferMs,
       connectionsCheckingInterval: CHECK_MS,
       shouldUpgradeCallback: front.shouldUpgrade,
       // `requireHost` checks the header instead, so the refusal has a body.
@@ -43,13 +54,26 @@ export function createHttpServer(front: RequestHandler): HttpServer {
   server.on('checkExpectation', front.expectation);
   server.on('connect', front.tunnel);
   server.on('clientError', front.broken);
+  server.on('timeout', closeUnlessUsed);
   return { listen: (at) => listen(server, at), close: () => close(server) };
 }
 
-async function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }) {
+/**
+ * Closes a connection whose keep-alive time is over, unless its next request has arrived. Timers run before sockets are
+ * read, so after the process has stalled the request may wait unread, and closing the connection would reset it.
+ */
+function closeUnlessUsed(socket: Socket): void {
+  const { bytesRead } = socket;
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead) socket.destroy();
+  });
+}
+
+async function listen(server: Server, { host, port, fd }: Parameters<HttpServer['listen']>[0]) {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host.replace(/^\[(.*)\]$/, '$1'), () => {
+    const at = fd === undefined ? { port, host: host.replace(/^\[(.*)\]$/, '$1') } : { fd };
+    server.listen(at, () => {
       server.off('error', reject);
       resolve();
     });

@@ -119,9 +119,9 @@ async function answer(
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
-    const wire = streams.plain(visit.response, { onClose: () => place.free(), expiresAt: null, farewell: DRAINING });
+    const wire = streams.plain(visit.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
     wire.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
-    groups.join({ shared, face: () => faceOf(options.log) }, { wire, id: null, onEnd: nothing });
+    groups.join({ shared, encoder: () => faceOf(options.log) }, { stream: wire, id: null, onEnd: nothing });
     place.taken(wire);
   } catch (error) {
     place.free();

@@ -1,3 +1,4 @@
+/** Implements core's Clock with Node's timers. */
 import type { Cancel, Clock } from '../core/clock.ts';
 
 /** The longest delay of a Node timer, in milliseconds; a longer one would fire at once. */

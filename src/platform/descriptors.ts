@@ -1,3 +1,4 @@
+/** Reads the limit of open files of this process. */
 import { readFileSync } from 'node:fs';
 
 /**

@@ -1,3 +1,4 @@
+/** Implements core's Log: one line of JSON an entry. Secrets and user data are redacted here. */
 import type { Log } from '../core/log.ts';
 import { createStderrSink, type Sink } from './log-sink.ts';
 import { createScrubber } from './scrub.ts';

@@ -1,3 +1,4 @@
+/** Implements core's Metrics in the text format of Prometheus. */
 import type { Registry } from 'prom-client';
 import { COUNTERS, type CounterName, type Metrics } from '../core/metrics.ts';
 import type { CounterSource, GaugeSource } from './prometheus.ts';

@@ -1,3 +1,5 @@
+/** Redacts credentials and user data in what is logged. */
+
 const GONE = '[redacted]';
 /** Names of fields that contain credentials or user data. Compared in lower case and without separators. */
 const CLOSED = new Set([
@@ -5,7 +7,8 @@ const CLOSED = new Set([
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
-const JWT = /eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g;
+/** At least three parts with dots between them, as JWTs have. It only starts where such a run starts, so it is linear. */
+const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
 /** Grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
@@ -13,16 +16,24 @@ const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
 const SUSPECT = /bearer|eyJ|cb[gt]_|[?&]/i;
 const DEPTH = 4;
 const TEXT_MAX = 4096;
+/**
+ * Characters of a text that are examined. A credential that goes beyond them may not be recognized, so the last
+ * characters, as many as the longest credential, are not shown.
+ */
+const EXAMINED_MAX = 4 * TEXT_MAX;
+/** Characters that are enough to recognize a credential by the patterns above. */
+const RECOGNIZED = 64;
 const ITEMS_MAX = 50;
 
 export type Scrubber = {
   /**
-   * The first 4096 characters of the text (and `…` if it is longer), with everything that looks like a credential
-   * redacted.
+   * The text with everything that looks like a credential redacted, cut to 4096 characters and `…` if it is longer.
+   * Only the start of a very long text is examined and shown.
    */
   text(text: string): string;
   /**
-   * A copy that is safe to log: sensitive fields redacted, errors expanded, depth and lengths bounded. Never throws.
+   * A copy that is safe to log: sensitive fields and credentials in names and texts redacted, errors expanded, depth
+   * and lengths bounded. Never throws.
    */
   fields(fields: Record<string, unknown>): Record<string, unknown>;
   /** The same as the JSON text of an object. */
@@ -31,11 +42,17 @@ export type Scrubber = {
 
 export function createScrubber(secrets: readonly string[]): Scrubber {
   const known = secrets.filter((secret) => secret.length > 0).sort((a, b) => b.length - a.length);
-  const text = (raw: string): string => {
-    const cut = raw.length > TEXT_MAX ? `${raw.slice(0, TEXT_MAX)}…` : raw;
-    const plain = known.reduce((line, secret) => (line.includes(secret) ? line.replaceAll(secret, GONE) : line), cut);
+  const longest = Math.max(RECOGNIZED, known[0]?.length ?? 0);
+  const redact = (raw: string): string => {
+    const plain = known.reduce((line, secret) => (line.includes(secret) ? line.replaceAll(secret, GONE) : line), raw);
     if (!SUSPECT.test(plain)) return plain;
-    return plain.replace(BEARER, GONE).replace(JWT, GONE).replace(GRANT, GONE).replace(TICKET, `$1${GONE}`);
+    return plain.replace(BEARER, GONE).replace(DOTTED, withoutJwt).replace(GRANT, GONE).replace(TICKET, `$1${GONE}`);
+  };
+  const text = (raw: string): string => {
+    const examined = raw.length > EXAMINED_MAX + longest ? raw.slice(0, EXAMINED_MAX + longest) : raw;
+    const redacted = redact(examined);
+    if (examined === raw) return redacted.length > TEXT_MAX ? `${redacted.slice(0, TEXT_MAX)}…` : redacted;
+    return `${redacted.slice(0, Math.min(TEXT_MAX, Math.max(0, redacted.length - longest)))}…`;
   };
   const value = (raw: unknown, depth: number): unknown => {
     if (typeof raw === 'string') return text(raw);
@@ -48,7 +65,7 @@ export function createScrubber(secrets: readonly string[]): Scrubber {
   };
   const members = (raw: object, depth: number): Record<string, unknown> => {
     const shown: Record<string, unknown> = {};
-    for (const [key, member] of Object.entries(raw)) put(shown, key, isClosed(key) ? GONE : value(member, depth));
+    for (const [key, member] of Object.entries(raw)) put(shown, text(key), isClosed(key) ? GONE : value(member, depth));
     return shown;
   };
   const error = (raw: Error, depth: number): unknown => ({
@@ -81,6 +98,12 @@ function isFlat(fields: Record<string, unknown>): boolean {
     if (isClosed(name) || !(isLeaf || value === null || value === undefined)) return false;
   }
   return true;
+}
+
+/** Redacts from the first part of a dotted run that starts like a JWT, if two more parts follow. */
+function withoutJwt(run: string): string {
+  const at = run.indexOf('eyJ');
+  return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + GONE : run;
 }
 
 /** Skips `__proto__`, which a name from outside may be: assigning it would set the prototype. */

@@ -1,3 +1,4 @@
+/** Random UUIDs, with fewer calls to the system than `randomUUID`. */
 import { randomFillSync } from 'node:crypto';
 
 /** How many random bytes are requested from the system at once. */

@@ -1,3 +1,5 @@
+/** Describes frame headers as tables, and checks headers against them. */
+
 /**
  * The kinds of header fields that a frame table may use. `?` after a kind marks an optional field. Both the check
  * (`checkFields`) and the type (`Fields`) are derived from one table, so the two cannot differ.

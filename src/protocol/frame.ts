@@ -1,3 +1,4 @@
+/** Splits a text frame into header and payload, and joins them. Knows no frame types. */
 import { ownSlice } from './json.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** JSON text in place of a parsed value, and a writer that keeps it unchanged. */
 import type { JsonText } from './json.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** Checks whether the requester may use a route at all. */
 import { requireAdmin, requirePrincipal, requireScope, requireUser, type Principal } from '../core/auth/principal.ts';
 import type { Access } from './directive.ts';
 

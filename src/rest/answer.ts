@@ -1,3 +1,4 @@
+/** Turns the result of an execution into a status and a body. Sends nothing. */
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { InputError } from '../core/errors.ts';
 import { isCode, statusOf, type Code } from '../protocol/codes.ts';

@@ -1,3 +1,4 @@
+/** Finds the response body in the data of an operation, when the route is compiled. */
 import {
   Kind,
   getNamedType,

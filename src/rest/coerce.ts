@@ -1,3 +1,4 @@
+/** Converts texts of paths and queries into GraphQL variables. */
 import { isEnumType, isListType, isNonNullType, isScalarType, type GraphQLInputType } from 'graphql';
 import type { Report } from './directive.ts';
 import type { Faults } from './faults.ts';

@@ -1,3 +1,4 @@
+/** Compiles the operation documents into routes, and reports every fault in them. Runs once, at start. */
 import {
   GraphQLError,
   Kind,

@@ -1,3 +1,4 @@
+/** The `@rest` directive: its definition, and how it is read from a document. */
 import { Kind, type OperationDefinitionNode } from 'graphql';
 
 /** Who may use a route. Checked before the rest of the request is read. It can only narrow what the resolvers allow. */
@@ -59,7 +60,7 @@ export function readDirective(operation: OperationDefinitionNode, report: Report
   const methods = Object.keys(METHOD_OF).filter(isMethodArgument);
   const named = methods.filter((method) => given.has(method));
   const [method] = named;
-  const access = ACCESSES.find((word) => word === given.get('access'));
+  const access = ACCESSES.find((name) => name === given.get('access'));
   if (named.length !== 1 || method === undefined) report(`@rest needs exactly one of ${methods.join(', ')}`);
   const path = method === undefined ? '' : (given.get(method) ?? '');
   if (method !== undefined && !PATH.test(path)) report(`"${path}" is not a path of words and {parameters}`);

@@ -1,3 +1,4 @@
+/** Reads the operation documents from the package. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,4 @@
+/** Collects what is wrong with the inputs of one request. */
 import type { InputError } from '../core/errors.ts';
 
 /**

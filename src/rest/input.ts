@@ -1,3 +1,4 @@
+/** Converts JSON members of a body into GraphQL variables. */
 import {
   isEnumType,
   isInputObjectType,

@@ -1,3 +1,4 @@
+/** Derives the inputs of a route from the variables of its document: name, place, type, default, description. */
 import {
   Kind,
   TypeInfo,
@@ -104,8 +105,9 @@ function readInput({ definition, type, place, use }: Definition, report: Report)
     defaultValue,
     goesInto: use?.name ?? null,
   };
-  const stands = defaultValue === undefined ? defaultOf(use) : wireDefault(type, defaultValue);
-  const shown = (schema: JsonSchema): JsonSchema => (stands === undefined ? schema : { ...schema, default: stands });
+  const shownDefault = defaultValue === undefined ? defaultOf(use) : wireDefault(type, defaultValue);
+  const shown = (schema: JsonSchema): JsonSchema =>
+    shownDefault === undefined ? schema : { ...schema, default: shownDefault };
   if (place === 'body') {
     const { schema, shape, read } = jsonInput(type, bounds, explain);
     return { ...common, place, schema: shown(schema), shape, read };

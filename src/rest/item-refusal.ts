@@ -1,3 +1,4 @@
+/** Treats one item that was sent alone as a request of its own, so that its refusal becomes a problem response. */
 import { getNamedType, getNullableType, isListType, isObjectType } from 'graphql';
 import { isCode } from '../protocol/codes.ts';
 import { findPlace, type Body } from './body.ts';
@@ -27,10 +28,10 @@ export function findItemRefusal(source: OperationSource, body: Body | null, repo
   const nodes = isObjectType(item) ? fieldsOf(scope, item, sets).get(member) : undefined;
   const field = isObjectType(item) ? item.getFields()[nodes?.[0]?.name.value ?? ''] : undefined;
   const refusal = field && getNamedType(field.type);
-  const asked = isObjectType(refusal)
+  const fields = isObjectType(refusal)
     ? fieldsOf(scope, refusal, nodes?.map(({ selectionSet }) => selectionSet) ?? [])
     : new Map();
-  const fits = NEEDED.every((name) => asked.has(name));
+  const fits = NEEDED.every((name) => fields.has(name));
   if (!fits) report(`itemRefusal: "${itemRefusal.join('.')}" names no member of a list's items with code and message`);
   if (bodyAs === null) report('itemRefusal needs bodyAs');
   return fits && bodyAs !== null ? { list, member } : null;

@@ -1,3 +1,4 @@
+/** The JSON form and the JSON Schema of scalars and enums. */
 import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
 
 /** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */

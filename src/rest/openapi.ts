@@ -1,3 +1,4 @@
+/** Generates the OpenAPI document from the compiled routes. */
 import { ACCESS_WORDS } from './access.ts';
 import type { Variant } from './body.ts';
 import type { Route } from './compile.ts';
@@ -25,25 +26,27 @@ const DESCRIPTION =
   'Relays commands between callers and connected clients, keeps the evidence, and shows an operator what is true.';
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
-type Told = { readonly method: Method; readonly path: string; readonly operation: JsonSchema };
+type DescribedOperation = { readonly method: Method; readonly path: string; readonly operation: JsonSchema };
 
 /**
  * The OpenAPI 3.1 document of the routes, generated from the documents that serve them, and of the operations in
  * `besides`.
  */
 export function describeRoutes(routes: readonly Route[], about: About, besides: readonly Described[] = []): object {
-  const told: readonly Told[] = [
+  const operations: readonly DescribedOperation[] = [
     ...routes.map((route) => ({ ...route, operation: describeRoute(route) })),
     ...besides.map((other) => ({ ...other, operation: describeOther(other) })),
   ];
   const paths: Record<string, Record<string, JsonSchema>> = {};
-  for (const { method, path, operation } of told) (paths[path] ??= {})[method.toLowerCase()] = operation;
+  for (const { method, path, operation } of operations) (paths[path] ??= {})[method.toLowerCase()] = operation;
   return {
     openapi: '3.1.0',
     info: { title: about.title, version: about.version, description: DESCRIPTION, license: LICENSE },
     servers: [{ url: about.basePath || '/' }],
     security: [{ bearer: [] }],
-    tags: [...new Set(told.map(tagOf))].sort().map((name) => ({ name, description: `Everything under /${name}.` })),
+    tags: [...new Set(operations.map(tagOf))]
+      .sort()
+      .map((name) => ({ name, description: `Everything under /${name}.` })),
     paths,
     components: {
       schemas: { Problem: PROBLEM_SCHEMA },

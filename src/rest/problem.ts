@@ -1,3 +1,4 @@
+/** Problem documents (RFC 9457): their members, their statuses and their JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
 import { SHARE_NAMES } from '../core/shares/bounds.ts';
 import { CODES, statusOf } from '../protocol/codes.ts';

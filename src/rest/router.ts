@@ -1,3 +1,4 @@
+/** Finds the route of a path. */
 import findMyWay from 'find-my-way';
 import type { Route } from './compile.ts';
 import type { Method } from './directive.ts';

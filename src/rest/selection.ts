@@ -1,3 +1,4 @@
+/** Resolves the selections of a document, through fragments, to fields of the schema. */
 import {
   Kind,
   getNamedType,

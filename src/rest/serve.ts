@@ -1,3 +1,4 @@
+/** Answers one request to a route: access, inputs, execution, answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
@@ -36,7 +37,7 @@ export type Serving = {
    * Creates a fresh context for each request. `signal` is given only when the operation may wait; it is aborted when
    * the requester hangs up.
    */
-  readonly contextOf: (asked: {
+  readonly contextOf: (request: {
     readonly requester: Principal | null;
     readonly signal?: HangUpSignal;
     readonly asks: ReadonlySet<string>;
@@ -50,20 +51,20 @@ type Call = { readonly req: IncomingMessage; readonly res: ServerResponse; reado
 /** Answers one request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
   const { req, res, exchange } = call;
-  const answered = (answer: Answer): void => {
+  const sendAnswer = (answer: Answer): void => {
     noteProblem(exchange.notes, answer);
     send(res, answer, exchange.reply);
   };
   const route = resource.routes.get(req.method ?? '');
   if (route === undefined) {
     const answer = problem({ code: 'method_not_allowed', detail: `This path takes ${resource.allow}.` });
-    return answered({ ...answer, headers: { allow: resource.allow } });
+    return sendAnswer({ ...answer, headers: { allow: resource.allow } });
   }
-  const failed = (error: unknown): void => answered(problem(serving.explain(error)));
+  const sendProblem = (error: unknown): void => sendAnswer(problem(serving.explain(error)));
   try {
     checkAccess(route.access, exchange.requester);
     const { variables, faults, defaulted } = readVariables(route, { path, query: exchange.query, body: exchange.body });
-    if (faults.length > 0) return answered(problem(invalidInput(faults)));
+    if (faults.length > 0) return sendAnswer(problem(invalidInput(faults)));
     // Only a mutation may wait, so only a mutation listens for a hang-up. A query finishes before a hang-up could
     // matter.
     const signal = route.mutates ? { signal: new HangUpSignal(res) } : {};
@@ -78,10 +79,10 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
         ? thenDo(bound.run(context), shown)
         : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
     );
-    if (answer instanceof Promise) answer.then(answered).catch(failed);
-    else answered(answer);
+    if (answer instanceof Promise) answer.then(sendAnswer).catch(sendProblem);
+    else sendAnswer(answer);
   } catch (error) {
-    failed(error);
+    sendProblem(error);
   }
 }
 

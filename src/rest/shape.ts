@@ -1,3 +1,4 @@
+/** Derives the JSON Schema of a response body from what the document selects. */
 import {
   isCompositeType,
   isEnumType,
@@ -26,10 +27,10 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
 /** The JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
 export function shapeOf(
   scope: Scope,
-  asked: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
+  selected: { readonly type: GraphQLOutputType; readonly nodes: readonly FieldNode[] },
   report: Report,
 ): JsonSchema {
-  const { type, nodes } = asked;
+  const { type, nodes } = selected;
   if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes }, report);
   if (isListType(type)) {
     const items = shapeOf(scope, { type: type.ofType, nodes }, report);
@@ -45,13 +46,13 @@ export function shapeOf(
 /** As `shapeOf`, for one object type that the value may have. Omits `__typename`, which only the relay reads. */
 export function objectShape(
   scope: Scope,
-  asked: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
+  selected: { readonly type: GraphQLObjectType; readonly nodes: readonly FieldNode[] },
   report: Report,
 ): JsonSchema {
-  const sets = asked.nodes.map(({ selectionSet }) => selectionSet);
+  const sets = selected.nodes.map(({ selectionSet }) => selectionSet);
   const properties: Record<string, JsonSchema> = {};
-  for (const [key, nodes] of fieldsOf(scope, asked.type, sets)) {
-    const field = asked.type.getFields()[nodes[0]?.name.value ?? ''];
+  for (const [key, nodes] of fieldsOf(scope, selected.type, sets)) {
+    const field = selected.type.getFields()[nodes[0]?.name.value ?? ''];
     if (field === undefined) continue;
     const shape = shapeOf(scope, { type: field.type, nodes }, report);
     const whole = isNonNullType(field.type) ? shape : nullable(shape);

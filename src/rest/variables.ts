@@ -1,3 +1,4 @@
+/** Reads the variables of an operation from the path, query and body of a request. */
 import type { JsonText } from '../core/json.ts';
 import { readShaped, type Shape } from '../core/json-shape.ts';
 import { ENVELOPE_PARTS } from '../core/limits.ts';

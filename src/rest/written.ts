@@ -1,3 +1,4 @@
+/** Builds the answer from JSON text, without parsing it, where the text alone decides the status. */
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Bound } from '../graphql/execution/bound.ts';

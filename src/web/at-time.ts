@@ -1,3 +1,4 @@
+/** A timer for a wall-clock time, however far away. */
 import type { Cancel, Clock } from '../core/clock.ts';
 
 /** Node's timers hold 31 bits of milliseconds; a longer one fires at once. */

@@ -1,27 +1,28 @@
+/** Ends event streams when their tokens expire, with one timer for many streams. */
 import type { Cancel, Clock } from '../core/clock.ts';
 import { atTime } from './at-time.ts';
 import type { SseStream } from './sse-stream.ts';
 
-export type Ending = Pick<SseStream, 'terms' | 'end'>;
+export type Ending = Pick<SseStream, 'options' | 'end'>;
 
 /** Ends streams when the tokens that opened them expire. */
 export type Expiries = {
   /**
-   * Ends the stream at its `terms.expiresAt`, unless cancelled. Streams that expire within the same second share one
+   * Ends the stream at its `options.expiresAt`, unless cancelled. Streams that expire within the same second share one
    * timer.
    */
-  add(wire: Ending): void;
-  cancel(wire: Ending): void;
+  add(stream: Ending): void;
+  cancel(stream: Ending): void;
 };
 
 /** The streams that expire within one second, and the timer of the earliest. */
-type Row = { readonly wires: Set<Ending>; at: number; cancel: Cancel };
+type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
 
 const ROW_MS = 1000;
 
 export function createExpiries(clock: Clock): Expiries {
   const rows = new Map<number, Row>();
-  const rowOf = ({ terms: { expiresAt } }: Ending): number | null => expiresAt && Math.floor(expiresAt / ROW_MS);
+  const rowOf = ({ options: { expiresAt } }: Ending): number | null => expiresAt && Math.floor(expiresAt / ROW_MS);
   const arm = (key: number, row: Row, at: number): void => {
     row.cancel();
     row.at = at;
@@ -30,33 +31,33 @@ export function createExpiries(clock: Clock): Expiries {
   const end = (key: number, row: Row): void => {
     const now = Math.max(clock.now(), row.at);
     let next = Infinity;
-    for (const wire of row.wires) {
-      const at = wire.terms.expiresAt ?? Infinity;
+    for (const stream of row.streams) {
+      const at = stream.options.expiresAt ?? Infinity;
       if (at > now) next = Math.min(next, at);
       else {
         // Removed before `end`: the stream may close later, when its reader allows it, and other streams may join this
         // row until then.
-        row.wires.delete(wire);
-        wire.end();
+        row.streams.delete(stream);
+        stream.end();
       }
     }
-    if (row.wires.size > 0) arm(key, row, next);
+    if (row.streams.size > 0) arm(key, row, next);
     else rows.delete(key);
   };
   return {
-    add(wire) {
-      const key = rowOf(wire);
-      const at = wire.terms.expiresAt;
+    add(stream) {
+      const key = rowOf(stream);
+      const at = stream.options.expiresAt;
       if (key === null || at === null) return;
-      const row = rows.get(key) ?? { wires: new Set(), at: Infinity, cancel: () => {} };
+      const row = rows.get(key) ?? { streams: new Set(), at: Infinity, cancel: () => {} };
       rows.set(key, row);
-      row.wires.add(wire);
+      row.streams.add(stream);
       if (at < row.at) arm(key, row, at);
     },
-    cancel(wire) {
-      const key = rowOf(wire);
+    cancel(stream) {
+      const key = rowOf(stream);
       const row = key === null ? undefined : rows.get(key);
-      if (key === null || !row?.wires.delete(wire) || row.wires.size > 0) return;
+      if (key === null || !row?.streams.delete(stream) || row.streams.size > 0) return;
       row.cancel();
       rows.delete(key);
     },

@@ -1,3 +1,4 @@
+/** Notices that the requester hung up before its response was complete. */
 import type { ServerResponse } from 'node:http';
 
 /**
@@ -6,7 +7,7 @@ import type { ServerResponse } from 'node:http';
  */
 export class HangUpSignal {
   readonly #res: ServerResponse;
-  #heard: Set<() => void> | null = null;
+  #listeners: Set<() => void> | null = null;
 
   constructor(res: ServerResponse) {
     this.#res = res;
@@ -17,17 +18,17 @@ export class HangUpSignal {
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    if (!this.#heard) this.#res.once('close', this.#closed);
-    this.#heard ??= new Set();
-    this.#heard.add(listener);
+    if (!this.#listeners) this.#res.once('close', this.#closed);
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    this.#heard?.delete(listener);
+    this.#listeners?.delete(listener);
   }
 
   readonly #closed = (): void => {
     if (this.#res.writableFinished) return;
-    for (const listener of this.#heard ?? []) listener();
+    for (const listener of this.#listeners ?? []) listener();
   };
 }

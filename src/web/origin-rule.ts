@@ -1,3 +1,4 @@
+/** Decides whether pages of an origin may use the relay. */
 import type { IncomingMessage } from 'node:http';
 
 export type OriginRule = {

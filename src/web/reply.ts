@@ -1,3 +1,4 @@
+/** How a handler sends its response without knowing the headers of the HTTP layer. */
 import type { ServerResponse } from 'node:http';
 
 /**
@@ -7,7 +8,7 @@ import type { ServerResponse } from 'node:http';
 export type Reply = {
   /**
    * Sends a complete response with status 200, unless the client has disconnected. `type`: the content type. `text`:
-   * JSON. `wide` false: every character is ASCII, so the length in bytes need not be counted.
+   * JSON. `nonAscii` false: every character is ASCII, so the length in bytes need not be counted.
    */
   json(type: string, text: string, nonAscii?: boolean): void;
   /** Prepares the response for being written in any other way. */

@@ -1,3 +1,5 @@
+/** Text of an event stream whose bytes are encoded once for all its readers. */
+
 /** The text before and after a result in its SSE frame. */
 export type Envelope = { readonly head: string; readonly tail: string };
 

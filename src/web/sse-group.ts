@@ -1,3 +1,4 @@
+/** Shares one source and one encoding of events among all event streams that want the same events. */
 import type { Cancel } from '../core/clock.ts';
 import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../core/limits.ts';
 import type { LiveEvent, SharedSubscription, Lifetime } from '../core/live.ts';
@@ -24,7 +25,7 @@ export type EventEncoder<T> = {
 type Frame<T> = { readonly event: T; readonly text: string };
 
 export type MemberOptions = {
-  readonly wire: SseStream;
+  readonly stream: SseStream;
   /** The member's operation id on a stream that carries several; null on a stream of its own. */
   readonly id: string | null;
   readonly lifetime: Lifetime;
@@ -38,7 +39,7 @@ export type MemberOptions = {
  * SSE_MERGE_CHARS characters. The first member opens the group; it closes when the last one leaves.
  */
 export class Group<T> {
-  readonly face: EventEncoder<T>;
+  readonly encoder: EventEncoder<T>;
   readonly #members = new Set<Member<T>>();
   readonly #onEmpty: () => void;
   readonly #stop: Cancel;
@@ -47,12 +48,12 @@ export class Group<T> {
   #scheduled = false;
 
   constructor(
-    face: EventEncoder<T>,
-    { hear, onEmpty }: Pick<SharedSubscription<T>, 'hear'> & { readonly onEmpty: () => void },
+    encoder: EventEncoder<T>,
+    { hear: listen, onEmpty }: Pick<SharedSubscription<T>, 'hear'> & { readonly onEmpty: () => void },
   ) {
-    this.face = face;
+    this.encoder = encoder;
     this.#onEmpty = onEmpty;
-    this.#stop = hear((event) => this.#push(event));
+    this.#stop = listen((event) => this.#push(event));
   }
 
   /** Adds a member, which receives the events published from now on. */
@@ -60,7 +61,7 @@ export class Group<T> {
     this.#flush();
     const member = new Member(this, options);
     this.#members.add(member);
-    member.enter();
+    member.start();
     return member;
   }
 
@@ -88,7 +89,7 @@ export class Group<T> {
   /** An event that cannot be encoded ends every member, as it would end each of them alone. */
   #encode(event: T): string | null {
     try {
-      return this.face.encode({ event, missed: 0 });
+      return this.encoder.encode({ event, missed: 0 });
     } catch (error) {
       this.#flush();
       for (const member of [...this.#members]) member.fail(error);
@@ -101,7 +102,7 @@ export class Group<T> {
     if (frames.length === 0) return;
     this.#pending = [];
     this.#pendingChars = 0;
-    const merged = new Chunk(inEnvelope(frames, this.face.envelope(null)));
+    const merged = new Chunk(inEnvelope(frames, this.encoder.envelope(null)));
     for (const member of this.#members) member.take(frames, merged);
   }
 }
@@ -109,7 +110,7 @@ export class Group<T> {
 /** One reader in a group, with a bounded queue. Readers that fall behind do not delay the others. */
 export class Member<T> implements StreamMember {
   readonly #group: Group<T>;
-  readonly #wire: SseStream;
+  readonly #stream: SseStream;
   readonly #id: string | null;
   readonly #lifetime: Lifetime;
   readonly #onEnd: () => void;
@@ -119,32 +120,32 @@ export class Member<T> implements StreamMember {
   #missed = 0;
   #over = false;
 
-  constructor(group: Group<T>, { wire, id, lifetime, onEnd }: MemberOptions) {
+  constructor(group: Group<T>, { stream, id, lifetime, onEnd }: MemberOptions) {
     this.#group = group;
-    this.#wire = wire;
+    this.#stream = stream;
     this.#id = id;
     this.#lifetime = lifetime;
     this.#onEnd = onEnd;
   }
 
-  /** Starts the member. It may end at once, because its tenure may be over already. */
-  enter(): void {
-    this.#wire.admit(this);
+  /** Starts the member. It may end at once, because its lifetime may be over already. */
+  start(): void {
+    this.#stream.addMember(this);
     this.#lifetime.endWith(this);
   }
 
   /** Sends or queues frames. `merged`: the same frames as one chunk, for members with streams of their own. */
   take(frames: readonly Frame<T>[], merged: Chunk): void {
-    if (this.#queue !== null || this.#wire.blocked) this.#keep(frames);
-    else if (this.#id === null) this.#wire.write(merged);
-    else this.#wire.send(inEnvelope(frames, this.#group.face.envelope(this.#id)));
+    if (this.#queue !== null || this.#stream.blocked) this.#keep(frames);
+    else if (this.#id === null) this.#stream.write(merged);
+    else this.#stream.send(inEnvelope(frames, this.#group.encoder.envelope(this.#id)));
   }
 
   drained(): void {
-    while (this.#queue !== null && !this.#wire.blocked) {
+    while (this.#queue !== null && !this.#stream.blocked) {
       const first = this.#queue.shift();
       if (this.#queue.length === 0) this.#queue = null;
-      if (first) this.#wire.send(inEnvelope([this.#told(first)], this.#group.face.envelope(this.#id)));
+      if (first) this.#stream.send(inEnvelope([this.#withMissed(first)], this.#group.encoder.envelope(this.#id)));
     }
   }
 
@@ -160,7 +161,7 @@ export class Member<T> implements StreamMember {
   /** Ends the member at once with the error; its queued frames are dropped. */
   fail(error: unknown): void {
     if (this.#over) return;
-    this.#wire.send(this.#group.face.last(this.#id, error));
+    this.#stream.send(this.#group.encoder.last(this.#id, error));
     this.#leave();
   }
 
@@ -169,9 +170,9 @@ export class Member<T> implements StreamMember {
     this.#over = true;
     this.#queue = null;
     this.#lifetime.close();
-    this.#wire.dismiss(this);
+    this.#stream.removeMember(this);
     this.#group.remove(this);
-    if (this.#id === null) this.#wire.end();
+    if (this.#id === null) this.#stream.end();
     this.#onEnd();
   }
 
@@ -185,11 +186,11 @@ export class Member<T> implements StreamMember {
   }
 
   /** Only a member that missed events costs an encoding of its own. */
-  #told(frame: Frame<T>): Frame<T> {
+  #withMissed(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
     const missed = this.#missed;
     this.#missed = 0;
-    return { ...frame, text: this.#group.face.encode({ event: frame.event, missed }) };
+    return { ...frame, text: this.#group.encoder.encode({ event: frame.event, missed }) };
   }
 }
 
@@ -210,16 +211,16 @@ export type Groups<T> = {
   readonly size: number;
 };
 
-export type Joining<T> = { readonly shared: SharedSubscription<T>; readonly face: () => EventEncoder<T> };
+export type Joining<T> = { readonly shared: SharedSubscription<T>; readonly encoder: () => EventEncoder<T> };
 
 /** `sharing` false: each member gets a group of its own. */
 export function createGroups<T>({ sharing }: { readonly sharing: boolean }): Groups<T> {
   const groups = new Map<string, Group<T>>();
-  const opened = ({ shared: { key, hear }, face }: Joining<T>): Group<T> => {
+  const opened = ({ shared: { key, hear: listen }, encoder }: Joining<T>): Group<T> => {
     const known = sharing ? groups.get(key) : undefined;
     if (known) return known;
     const name = sharing ? key : `${++alone}`;
-    const group = new Group(face(), { hear, onEmpty: () => groups.delete(name) });
+    const group = new Group(encoder(), { hear: listen, onEmpty: () => groups.delete(name) });
     groups.set(name, group);
     return group;
   };

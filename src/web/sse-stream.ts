@@ -1,3 +1,4 @@
+/** One HTTP response as an event stream, with pings and back pressure. It does not know what the events mean. */
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
@@ -29,7 +30,7 @@ export type SseStreamOptions = {
   /** When the stream ends by itself, in epoch milliseconds; null: never. */
   readonly expiresAt: number | null;
   /** The last chunk written when the node shuts down; null: none. */
-  readonly farewell: Chunk | null;
+  readonly lastChunk: Chunk | null;
 };
 
 /** What the open streams of a node share. */
@@ -38,7 +39,7 @@ export type SseStreamHost = {
   /** Whether chunks may be written directly to the socket, past the response. */
   readonly direct: boolean;
   /** Called once for each stream, before its own `onClose`. */
-  readonly onClose: (wire: SseStream) => void;
+  readonly onClose: (stream: SseStream) => void;
 };
 
 /**
@@ -48,13 +49,13 @@ export type SseStreamHost = {
  * instance.
  */
 export class SseStream {
-  readonly terms: SseStreamOptions;
+  readonly options: SseStreamOptions;
   readonly #res: ServerResponse;
-  readonly #house: SseStreamHost;
+  readonly #host: SseStreamHost;
   /** The socket, when chunks can be written to it directly; else the response, which frames them. */
   readonly #out: Writable;
   readonly #direct: boolean;
-  #guests: StreamMember[] = [];
+  #members: StreamMember[] = [];
   #closed = false;
   /** The time since which the reader takes nothing; null while it reads. */
   #blockedAt: number | null = null;
@@ -62,11 +63,11 @@ export class SseStream {
 
   constructor(
     res: ServerResponse,
-    { house, terms }: { readonly house: SseStreamHost; readonly terms: SseStreamOptions },
+    { host, options }: { readonly host: SseStreamHost; readonly options: SseStreamOptions },
   ) {
-    this.terms = terms;
+    this.options = options;
     this.#res = res;
-    this.#house = house;
+    this.#host = host;
     res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
@@ -76,7 +77,7 @@ export class SseStream {
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);
-    const socket = house.direct ? chunkedSocket(res) : null;
+    const socket = host.direct ? chunkedSocket(res) : null;
     this.#direct = socket !== null;
     this.#out = socket ?? res;
     res.on('close', () => this.#finish());
@@ -95,13 +96,13 @@ export class SseStream {
     return this.#blockedAt !== null;
   }
 
-  admit(guest: StreamMember): void {
+  addMember(member: StreamMember): void {
     // `concat` instead of `push`, which would allocate room for sixteen more.
-    this.#guests = this.#guests.concat(guest);
+    this.#members = this.#members.concat(member);
   }
 
-  dismiss(guest: StreamMember): void {
-    this.#guests = this.#guests.filter((one) => one !== guest);
+  removeMember(member: StreamMember): void {
+    this.#members = this.#members.filter((one) => one !== member);
   }
 
   /**
@@ -131,7 +132,7 @@ export class SseStream {
    */
   ping(): void {
     if (this.#blockedAt === null) this.write(PING);
-    else if (this.#house.clock.now() - this.#blockedAt >= SSE_STALL_MS) this.#res.destroy();
+    else if (this.#host.clock.now() - this.#blockedAt >= SSE_STALL_MS) this.#res.destroy();
   }
 
   /** Ends the response. A client that received no `complete` treats this as a lost connection and reconnects. */
@@ -142,17 +143,17 @@ export class SseStream {
   }
 
   #block(): void {
-    this.#blockedAt = this.#house.clock.now();
+    this.#blockedAt = this.#host.clock.now();
     this.#out.once('drain', () => this.#drain());
   }
 
-  /** Calls the guests in turn. A guest that could not write everything is called last the next time. */
+  /** Calls the members in turn. A member that could not write everything is called last the next time. */
   #drain(): void {
     this.#unblock();
-    for (const guest of this.#guests) {
+    for (const member of this.#members) {
       if (this.blocked || this.#closed) return;
-      this.#guests = [...this.#guests.filter((one) => one !== guest), guest];
-      guest.drained();
+      this.#members = [...this.#members.filter((one) => one !== member), member];
+      member.drained();
     }
   }
 
@@ -167,11 +168,11 @@ export class SseStream {
     this.#closed = true;
     if (this.#res.socket) streaming.delete(this.#res.socket);
     this.#unblock();
-    const guests = this.#guests;
-    this.#guests = [];
-    for (const guest of guests) guest.gone();
-    this.#house.onClose(this);
-    this.terms.onClose();
+    const members = this.#members;
+    this.#members = [];
+    for (const member of members) member.gone();
+    this.#host.onClose(this);
+    this.options.onClose();
   }
 }
 

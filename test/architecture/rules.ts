@@ -53,11 +53,20 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
     may: ['settings-shares.ts', 'settings-ranges.ts', 'core/limits.ts', 'backends/redis/target.ts'],
   },
   { of: 'policy-file.ts', may: ['core/auth/', 'core/errors.ts'] },
-  { of: 'config-given.ts', may: ['settings.ts', 'core/errors.ts'] },
+  { of: 'settings-files.ts', may: ['settings.ts', 'core/errors.ts'] },
+  { of: 'config-given.ts', may: ['settings.ts', 'settings-files.ts', 'core/errors.ts'] },
   {
     of: 'config.ts',
     may: [
-      ...['config-given.ts', 'settings.ts', 'settings-shares.ts', 'policy-file.ts', 'core/limits.ts', 'core/errors.ts'],
+      ...[
+        'config-given.ts',
+        'settings.ts',
+        'settings-files.ts',
+        'settings-shares.ts',
+        'policy-file.ts',
+        'core/limits.ts',
+        'core/errors.ts',
+      ],
       ...['core/auth/', 'core/shares/bounds.ts'],
     ],
   },
@@ -83,6 +92,7 @@ export const RINGS: readonly { readonly of: string; readonly may: readonly strin
         'callboard.ts',
         'config.ts',
         'settings.ts',
+        'settings-files.ts',
         'version.ts',
         'demo/',
         'graphql/schema/print.ts',
@@ -122,36 +132,9 @@ export const NAMES: readonly { readonly ring: string; readonly besides: readonly
   {
     ring: 'backends/redis/',
     besides: [
-      ...[
-        'backend',
-        'batches',
-        'reads',
-        'scatter',
-        'bus',
-        'client',
-        'clock',
-        'gate',
-        'keys',
-        'migration',
-        'open',
-        'parts',
-        'program',
-        'record',
-      ],
-      ...[
-        'spill',
-        'store',
-        'target',
-        'wire',
-        'lua/prelude',
-        'lua/group',
-        'lua/driver',
-        'lua/lib',
-        'lua/bus',
-        ...PORTS.map((port) => `lua/${port}`),
-      ],
-      ...Object.keys(ROOMS).map((room) => `lua/${room}`),
-      ...PORTS,
+      ...['backend', 'client', 'clock', 'keys', 'open', 'parts', 'replies', 'target', 'types'],
+      // Folders.
+      ...['bus', 'program', 'spill', 'start-check', 'store', ...PORTS],
     ],
   },
   {
@@ -170,7 +153,9 @@ export function strangeName(path: string): string | undefined {
   if (!row) return undefined;
   const name = path.slice(row.ring.length).replace(/\.[a-z]+$/, '');
   const known = [...Object.keys(ROOMS), ...row.besides];
-  return known.some((word) => name === word || name.startsWith(`${word}-`)) ? undefined : path;
+  return known.some((word) => name === word || name.startsWith(`${word}-`) || name.startsWith(`${word}/`))
+    ? undefined
+    : path;
 }
 
 /** Why a file may not import another; undefined when it may. */

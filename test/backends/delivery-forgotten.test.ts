@@ -5,7 +5,7 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { Stage } from '../../src/core/delivery/command.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { admission, BOUND, dispatched, ending, keyFor, ALICE, type Bench } from '../contract/kit.ts';
+import { admission, BOUND, dispatched, ending, keyFor, ALICE, type Bench } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 function small(terminalRecords: number): Bench {

@@ -8,7 +8,7 @@ import type { Metrics } from '../../src/core/metrics.ts';
 import type { ShareBounds } from '../../src/core/shares/bounds.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { admission, BOUND, ending } from '../contract/kit.ts';
+import { admission, BOUND, ending } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const { sha256 } = createCrypto('test');

@@ -5,7 +5,7 @@ import { ROW_BYTES } from '../../src/backends/memory/history-row.ts';
 import type { Message } from '../../src/core/history/message.ts';
 import { toJson } from '../../src/core/json.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
-import { newMessage } from '../contract/history-model.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };

@@ -6,7 +6,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { shareBounds } from '../../src/core/shares/bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from '../contract/kit.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, type Bench } from '../contract/kit/bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 type Stage = { readonly backend: MemoryBackend; readonly shares: Shares; readonly clock: FakeClock };

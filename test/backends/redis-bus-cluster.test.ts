@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
+import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
 import { connectTo } from '../../src/backends/redis/client.ts';
-import { loadPrograms } from '../../src/backends/redis/program.ts';
-import { createStore, type Store } from '../../src/backends/redis/store.ts';
+import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+import { createStore, type Store } from '../../src/backends/redis/store/store.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import { createRedisBus, type RedisBus } from '../../src/backends/redis/bus/bus.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import type { Bus, CommandHint, ConnectionEvent } from '../../src/core/bus.ts';
 import type { Log } from '../../src/core/log.ts';
 import { toJson } from '../../src/core/json.ts';
 import type { SiteEvent } from '../../src/core/sites/site.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 
 const PROBE_MS = 5_000;

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { startProxy } from '../faults/proxy.ts';
+import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
 describe('a connection to Redis whose far end went away without a word', () => {
   it('fails what is asked of it, and is replaced by one that answers', async () => {

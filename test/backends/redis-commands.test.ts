@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRedisCommands } from '../../src/backends/redis/commands.ts';
-import type { Store } from '../../src/backends/redis/store.ts';
+import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
+import type { Store } from '../../src/backends/redis/store/store.ts';
 import type { Command } from '../../src/core/delivery/command.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode } from '../contract/kit.ts';
-import { commandModel } from '../contract/model.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { admission, ALICE, BOUND, dispatched, ending, keyFor, kinds, openNode } from '../contract/kit/bench.ts';
+import { commandModel } from '../contract/commands-model.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const WAITS = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 const ALL = { first: 100, after: null };

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
 import { DEAD_MS, FORGET_MS } from '../../src/core/limits.ts';
-import { ALL, hello, ids } from '../contract/connections-kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { lease, raw, trips } from './redis-look-kit.ts';
+import { ALL, hello, ids } from '../contract/kit/connections.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { setLeaseEnd, runRaw, countRoundTrips } from './kit/redis-raw.ts';
 
 const TAB = { userId: 'alice', clientId: 'tab' };
 const PAGE = { first: 1000, after: null };
@@ -70,8 +70,8 @@ describe('connections over Redis', () => {
   it('never give an epoch twice, also where the store was lost', async () => {
     const { epoch } = (await one.backend.connections.connect(hello('alice', 'tab'))).connection;
     const partition = one.store.partitionOfUser('alice');
-    await raw(one, ['DEL', one.store.key(partition, 'meta')]);
-    await raw(one, ['DEL', one.store.key(partition, 'conn', one.store.hash('alice', 'tab'))]);
+    await runRaw(one, ['DEL', one.store.key(partition, 'meta')]);
+    await runRaw(one, ['DEL', one.store.key(partition, 'conn', one.store.hash('alice', 'tab'))]);
     await one.advance(1);
     const next = await one.backend.connections.connect(hello('alice', 'tab'));
     expect(next.kind).toBe('connected');
@@ -82,7 +82,7 @@ describe('connections over Redis', () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     await one.backend.connections.connect(hello('bob', 'tab', { nodeId: 'n2' }));
     const ends = one.now() + 8_000;
-    await lease(one, 'n1', ends);
+    await setLeaseEnd(one, 'n1', ends);
     await one.advance(7_999);
     expect(await two.backend.connections.get([TAB])).toEqual([connection]);
     await one.advance(5_001);
@@ -91,14 +91,14 @@ describe('connections over Redis', () => {
     expect(await two.backend.connections.ofUsers(['alice'], 5)).toEqual([{ total: 1, rows: [lost] }]);
     expect(await ids(two, { ...ALL, status: 'disconnected' })).toEqual(['alice/tab']);
     expect(await ids(two, { ...ALL, status: 'connected' })).toEqual(['bob/tab']);
-    await lease(one, 'n1', one.now() + 8_000);
+    await setLeaseEnd(one, 'n1', one.now() + 8_000);
     expect(await two.backend.connections.get([TAB])).toEqual([connection]);
   });
 
   it('are forgotten FORGET_MS after the lease of their node, however late anybody looks', async () => {
     await one.backend.connections.connect(hello('alice', 'tab'));
     const ends = one.now() + 1_000;
-    await lease(one, 'n1', ends);
+    await setLeaseEnd(one, 'n1', ends);
     await one.advance(1_000 + FORGET_MS - 1);
     expect(await ids(one, ALL)).toEqual(['alice/tab']);
     await one.advance(1);
@@ -114,11 +114,11 @@ describe('connections over Redis', () => {
   it('keep the time and cause of a loss by lease when a close comes afterwards', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     const ends = one.now() + 1_000;
-    await lease(one, 'n1', ends);
+    await setLeaseEnd(one, 'n1', ends);
     await one.advance(3_000);
     const lost = { ...connection, disconnectedAt: ends, disconnectCause: 'node_lost' };
     expect(await two.backend.connections.disconnect(TAB, connection.epoch, 'operator')).toEqual(lost);
-    await lease(one, 'n1', one.now() + 8_000);
+    await setLeaseEnd(one, 'n1', one.now() + 8_000);
     expect(await two.backend.connections.get([TAB])).toEqual([lost]);
     expect(await two.backend.connections.touch(TAB, connection.epoch)).toBeNull();
     const back = await one.backend.connections.connect(hello('alice', 'tab', { instanceId: 'i2' }));
@@ -133,15 +133,15 @@ describe('connections over Redis', () => {
     const { connections } = two.backend;
     const { partitions } = two.store;
     const found: unknown[] = [];
-    const forUsers = await trips(two.store, async () => {
+    const forUsers = await countRoundTrips(two.store, async () => {
       for (const { total, rows } of await connections.ofUsers(users, 20))
         found.push([total, rows.map((row) => row.clientId)]);
     });
     expect(found).toEqual(users.map(() => [20, clients]));
     expect(forUsers).toBeLessThanOrEqual(2 * partitions);
-    expect(await trips(two.store, () => connections.get(keys))).toBeLessThanOrEqual(2 * partitions);
-    expect(await trips(two.store, () => connections.list(ALL, PAGE))).toBeLessThanOrEqual(2 * partitions);
-    expect(await trips(two.store, () => connections.users(PAGE))).toBeLessThanOrEqual(2 * partitions);
+    expect(await countRoundTrips(two.store, () => connections.get(keys))).toBeLessThanOrEqual(2 * partitions);
+    expect(await countRoundTrips(two.store, () => connections.list(ALL, PAGE))).toBeLessThanOrEqual(2 * partitions);
+    expect(await countRoundTrips(two.store, () => connections.users(PAGE))).toBeLessThanOrEqual(2 * partitions);
   });
 
   it('count none that is past its time, however many were lost at once', async () => {

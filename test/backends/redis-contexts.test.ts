@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS } from '../../src/backends/redis/keys.ts';
 import { connectionStatus } from '../../src/core/connections/connection.ts';
 import { FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/connections-kit.ts';
+import { hello } from '../contract/kit/connections.ts';
 import {
   ANY_CONTEXT,
   ANY_WINDOW,
@@ -13,9 +13,9 @@ import {
   snapshot,
   windowIds,
   worker,
-} from '../contract/contexts-kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { keysOf, lease, raw, trips } from './redis-look-kit.ts';
+} from '../contract/kit/contexts.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { keysOf, setLeaseEnd, runRaw, countRoundTrips } from './kit/redis-raw.ts';
 
 const TAB = { userId: 'alice', clientId: 'tab' };
 const PAGE = { first: 1000, after: null };
@@ -67,7 +67,7 @@ describe('contexts over Redis', () => {
   it('are stale, and gone, with the lease of their node', async () => {
     const { connection } = await one.backend.connections.connect(hello('alice', 'tab'));
     await one.backend.contexts.report(TAB, connection.epoch, all);
-    await lease(one, 'n1', one.now() + 1_000);
+    await setLeaseEnd(one, 'n1', one.now() + 1_000);
     await one.advance(1_000);
     expect(await contextIds(two, { statuses: ['stale'] })).toEqual(['alice/tab/c', 'alice/tab/w']);
     await one.advance(FORGET_MS);
@@ -85,8 +85,10 @@ describe('contexts over Redis', () => {
     const filters = users.map((userId) => ({ ...ANY_CONTEXT, userId }));
     const windows = users.map((userId) => ({ ...ANY_WINDOW, userId }));
     expect((await contexts.lists(filters, 10)).map(({ rows }) => rows.length)).toEqual(users.map(() => 2));
-    expect(await trips(two.store, () => contexts.lists(filters, 10))).toBeLessThanOrEqual(2 * partitions);
-    expect(await trips(two.store, () => contexts.windowLists(windows, 10))).toBeLessThanOrEqual(2 * partitions);
+    expect(await countRoundTrips(two.store, () => contexts.lists(filters, 10))).toBeLessThanOrEqual(2 * partitions);
+    expect(await countRoundTrips(two.store, () => contexts.windowLists(windows, 10))).toBeLessThanOrEqual(
+      2 * partitions,
+    );
   });
 
   it('live as long as the signs of life of their link, whatever the expiry of their keys', async () => {
@@ -96,13 +98,13 @@ describe('contexts over Redis', () => {
     const held = (['conn', 'ctx', 'win', 'ctxwin'] as const).map((kind) =>
       one.store.key(partition, kind, one.store.hash('alice', 'tab')),
     );
-    for (const key of held) await raw(one, ['PEXPIRE', key, 600_000]);
+    for (const key of held) await runRaw(one, ['PEXPIRE', key, 600_000]);
     for (let ms = 0; ms < 3600_000; ms += 40_000) {
       await one.advance(40_000);
       expect(await one.backend.connections.touch(TAB, connection.epoch)).not.toBeNull();
     }
     expect([await contextIds(two), await windowIds(two)]).toEqual([['alice/tab/c', 'alice/tab/w'], ['alice/tab/v']]);
-    for (const key of held) expect(await raw(one, ['PTTL', key])).toBeGreaterThan(3600_000);
+    for (const key of held) expect(await runRaw(one, ['PTTL', key])).toBeGreaterThan(3600_000);
   });
 
   it('leave nothing behind once their clients are forgotten, and hold no key that would stay for ever', async () => {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { commandHash } from '../../src/backends/redis/commands-parts.ts';
+import { commandHash } from '../../src/backends/redis/commands/parts.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const SKIP = { kind: 'skip' };
 

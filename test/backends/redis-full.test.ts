@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
 import { isFault, parseDown, type DownFrame } from '../../src/protocol/frames.ts';
 import { SUBPROTOCOL } from '../../src/protocol/frame.ts';
-import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit.ts';
+import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit/http-relay.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
 
 let server: RedisServer;

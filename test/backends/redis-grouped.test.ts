@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { QUEUE_PER_CLIENT } from '../../src/core/limits.ts';
-import { encodeAsked, encodeCommand } from '../../src/backends/redis/record.ts';
-import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { encodeAsked, encodeCommand } from '../../src/backends/redis/commands/record.ts';
+import { admission, ALICE, BOUND, ending, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const TAB = { userId: 'alice', clientId: 'other' };
 const ALL = { first: 100, after: null };

@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KINDS, tagsOf, type KeyKind } from '../../src/backends/redis/keys.ts';
-import { rowArgs } from '../../src/backends/redis/history-rows.ts';
-import { markHash } from '../../src/backends/redis/history.ts';
+import { rowArgs } from '../../src/backends/redis/history/rows.ts';
+import { markHash } from '../../src/backends/redis/history/store.ts';
 import type { Message, NewMessage } from '../../src/core/history/message.ts';
-import type { IngestedMessage } from '../../src/core/history/store.ts';
+import type { IngestedMessage, MessagePage } from '../../src/core/history/store.ts';
 import { fromJson, toJson } from '../../src/core/json.ts';
+import { PAGE_READ_BYTES } from '../../src/core/limits-queries.ts';
 import { STREAMS_PER_USER } from '../../src/core/limits.ts';
 import type { Position, Scan } from '../../src/core/page.ts';
-import { newMessage } from '../contract/history-model.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { FakeClock } from '../kit/clock.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
@@ -51,6 +52,35 @@ describe('history over Redis', () => {
     const [here, there] = await Promise.all(both.map((one) => one.messages('alice', 'clients/tab', EVERY, ALL)));
     expect(values(here ?? null)).toEqual(kept.toSorted((a, b) => (a?.seq ?? 0) - (b?.seq ?? 0)));
     expect(there).toEqual(here);
+  });
+
+  it('ends a page early after PAGE_READ_BYTES of payloads, and the next pages bring the rest in order', async () => {
+    await using stack = new AsyncDisposableStack();
+    const large = await redisBench({ retentionMs: HOUR, streamMessages: 1_000 });
+    stack.defer(() => large.close());
+    const { history } = large.backend;
+    const payload = toJson('x'.repeat(20_000));
+    const row = (i: number) => newMessage({ id: `m${i}`, commandId: 'c1', payload });
+    const kept = await Promise.all(Array.from({ length: 400 }, (_, i) => history.retain(row(i))));
+    const ids = kept.toSorted((a, b) => a.seq - b.seq).map(({ id }) => id);
+    const fits = Math.ceil(PAGE_READ_BYTES / 20_002);
+    for (const order of ['oldest_first', 'newest_first'] as const) {
+      const pages: Message[][] = [];
+      for (const list of [
+        (page: MessagePage) => history.messages('alice', 'clients/tab', EVERY, page),
+        (page: MessagePage) => history.ofCommand('alice', 'c1', page),
+      ]) {
+        pages.length = 0;
+        let after: Position | null = null;
+        do {
+          const scan: Scan<Message> | null = await list({ ...ALL, after, order });
+          pages.push(values(scan));
+          after = scan?.next ?? null;
+        } while (after !== null);
+        expect(pages.map(({ length }) => length)).toEqual([fits, 400 - fits]);
+        expect(pages.flat().map(({ id }) => id)).toEqual(order === 'oldest_first' ? ids : ids.toReversed());
+      }
+    }
   });
 
   it('takes one message once, from whichever process it comes, and counts every sighting', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inject, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { readMailbox } from '../../src/backends/redis/nodes-mailbox.ts';
+import { readMailbox } from '../../src/backends/redis/nodes/mailbox.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 

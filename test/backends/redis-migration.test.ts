@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { legacyFault, readLegacyDepths } from '../../src/backends/redis/migration.ts';
-import type { Client, ReadCommand, Reply } from '../../src/backends/redis/wire.ts';
+import { legacyFault, readLegacyDepths } from '../../src/backends/redis/start-check/legacy.ts';
+import type { Client, ReadCommand, Reply } from '../../src/backends/redis/types.ts';
 
 let client: Client;
 let key: string;

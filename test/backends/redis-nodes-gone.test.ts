@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { lookAtNodes } from '../../src/backends/redis/nodes-look.ts';
+import { lookAtNodes } from '../../src/backends/redis/nodes/look.ts';
 import { NODE_GONE_MS } from '../../src/core/limits.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { beats, LEASE, linkUp, Node, REPORT } from './redis-nodes-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { beats, LEASE, linkUp, TestNode, REPORT } from './kit/test-node.ts';
 
 const ALL = { first: 10, after: null };
 
@@ -11,21 +11,21 @@ describe('a node that died over Redis', () => {
   afterEach(async () => {
     for (const bench of benches.splice(0).reverse()) await bench.close();
   });
-  const node = async (id: string): Promise<Node> => {
+  const node = async (id: string): Promise<TestNode> => {
     const bench = await redisBench({ ...LEASE, ...(benches[0] && { beside: benches[0] }) });
     benches.push(bench);
-    return new Node(bench, id).attach();
+    return new TestNode(bench, id).attach();
   };
-  const two = async (): Promise<readonly [Node, Node]> => {
+  const two = async (): Promise<readonly [TestNode, TestNode]> => {
     const nodes = [await node('a'), await node('b')] as const;
     await beats(nodes, 8_000);
     return nodes;
   };
-  const listed = async ({ bench }: Node): Promise<readonly (readonly [string, number])[]> => {
+  const listed = async ({ bench }: TestNode): Promise<readonly (readonly [string, number])[]> => {
     const { rows } = await bench.backend.nodes.list(ALL);
     return rows.map(({ row }) => [row.nodeId, bench.now() - row.updatedAt]);
   };
-  const silent = ({ bench }: Node) => bench.backend.nodes.silent();
+  const silent = ({ bench }: TestNode) => bench.backend.nodes.silent();
 
   it('is silent from its second missing beat on, and stays listed as it last was for 30 s after it was cleared away', async () => {
     const [, b] = await two();

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import type { MailboxRow } from '../../src/core/delivery/nodes.ts';
 import { toJson } from '../../src/core/json.ts';
-import { admission, ALICE, ending, keyFor } from '../contract/kit.ts';
+import { admission, ALICE, ending, keyFor } from '../contract/kit/bench.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { beats, LEASE, Node, REPORT } from './redis-nodes-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { beats, LEASE, TestNode, REPORT } from './kit/test-node.ts';
 
 const WAIT = { waitFor: 'completed', withinMs: null } as const;
 const ALL = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
@@ -15,15 +15,15 @@ describe('two nodes over one Redis', () => {
   afterEach(async () => {
     for (const bench of benches.splice(0).reverse()) await bench.close();
   });
-  const two = async (): Promise<{ a: Node; b: Node }> => {
+  const two = async (): Promise<{ a: TestNode; b: TestNode }> => {
     const one = await redisBench(LEASE);
     const other = await redisBench({ ...LEASE, beside: one });
     benches.push(one, other);
-    return { a: await new Node(one, 'a').attach(), b: await new Node(other, 'b').attach() };
+    return { a: await new TestNode(one, 'a').attach(), b: await new TestNode(other, 'b').attach() };
   };
-  const bind = (node: Node, epoch = 1) =>
+  const bind = (node: TestNode, epoch = 1) =>
     node.bench.backend.commands.rebind(ALICE, { nodeId: node.id, instanceId: 'i1', epoch }, 'up');
-  const waits = async ({ bench }: Node): Promise<string[]> =>
+  const waits = async ({ bench }: TestNode): Promise<string[]> =>
     (await bench.backend.waiters.list(ALL, { first: 10, after: null })).rows.map(({ row }) => row.waiter.rpcId);
 
   it('reach each other: a command for a link of the one, its reply for a caller of the other, whole', async () => {
@@ -80,7 +80,7 @@ describe('two nodes over one Redis', () => {
     };
     const other = await redisBench({ ...LEASE, connect, beside: one, timers: systemClock });
     benches.push(one, other);
-    const b = await new Node(other, 'b').attach();
+    const b = await new TestNode(other, 'b').attach();
     const ids = Array.from({ length: 60 }, (_, i) => `c${i}`);
     for (const [i, id] of ids.entries()) {
       await one.backend.nodes.post('b', { kind: 'ended', key: keyFor(id) });
@@ -125,7 +125,7 @@ describe('two nodes over one Redis', () => {
 
   it('do not share an id: the second is refused as long as the first lives, and may have it when that is over', async () => {
     const { a, b } = await two();
-    const second = new Node(b.bench, 'a');
+    const second = new TestNode(b.bench, 'a');
     await expect(second.attach()).rejects.toThrow('"a"');
     await beats([a], 6_000);
     await expect(second.attach()).rejects.toThrow('"a"');
@@ -236,7 +236,7 @@ describe('two nodes over one Redis', () => {
   });
 });
 
-async function dispatchOn({ bench, id }: Node, commandId: string): Promise<void> {
+async function dispatchOn({ bench, id }: TestNode, commandId: string): Promise<void> {
   await bench.backend.commands.admit(
     admission(commandId, { waiter: { ...WAIT, rpcId: `r-${commandId}`, callerNodeId: id } }),
   );

@@ -12,7 +12,7 @@ import { trustJson } from '../../src/core/json.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { ask } from '../http/kit.ts';
+import { ask } from '../http/kit/http-relay.ts';
 import { freePort, startRedis, type RedisServer } from '../kit/redis.ts';
 import { startRedisSentinel, type RedisSentinel } from '../kit/redis-sentinel.ts';
 

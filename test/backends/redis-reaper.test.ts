@@ -1,22 +1,22 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
-import { admission, ALICE, keyFor } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
-import { beats, LEASE, linkUp, Node, REPORT } from './redis-nodes-kit.ts';
+import { admission, ALICE, keyFor } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
+import { beats, LEASE, linkUp, TestNode, REPORT } from './kit/test-node.ts';
 
 describe('the reaper', () => {
   const benches: RedisBench[] = [];
   afterEach(async () => {
     for (const bench of benches.splice(0).reverse()) await bench.close();
   });
-  const nodes = async (...ids: readonly string[]): Promise<Node[]> => {
+  const nodes = async (...ids: readonly string[]): Promise<TestNode[]> => {
     const first = benches[0] ?? (await redisBench(LEASE));
     if (benches.length === 0) benches.push(first);
-    const found: Node[] = [];
+    const found: TestNode[] = [];
     for (const id of ids) {
       const bench = await redisBench({ ...LEASE, beside: first });
       benches.push(bench);
-      found.push(await new Node(bench, id).attach());
+      found.push(await new TestNode(bench, id).attach());
     }
     return found;
   };

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createRedisCommands } from '../../src/backends/redis/commands.ts';
-import type { Store } from '../../src/backends/redis/store.ts';
+import { createRedisCommands } from '../../src/backends/redis/commands/store.ts';
+import type { Store } from '../../src/backends/redis/store/store.ts';
 import type { CommandStore } from '../../src/core/delivery/commands.ts';
-import { admission, ALICE, BOUND, keyFor, openNode, read } from '../contract/kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { admission, ALICE, BOUND, keyFor, openNode, read } from '../contract/kit/bench.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 
 const WAITING = 250;
 const ids = Array.from({ length: WAITING }, (_, i) => `c${i}`);

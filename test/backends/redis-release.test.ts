@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { openCallboard, type Callboard } from '../../src/callboard.ts';
 import { createLinkCaller } from '../../src/clients/caller/index.ts';
-import { caller, client, type Doorway, type Peer } from '../gateway/kit.ts';
-import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit.ts';
+import { caller, client, type GatewayAddress, type Peer } from '../gateway/kit/test-gateway.ts';
+import { ADMIN, ask, postJson, SECRET, tokenOf } from '../http/kit/http-relay.ts';
 
 const peers: Peer[] = [];
 afterEach(() => {
   for (const { ws } of peers.splice(0)) ws.terminate();
 });
 
-type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: string; readonly door: Doorway };
+type Node = AsyncDisposable & { readonly callboard: Callboard; readonly url: string; readonly door: GatewayAddress };
 
 /** Two relays on one Redis, each with a door of its own. */
 async function pair(): Promise<readonly [Node, Node]> {

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
-import { browserWindow, context, report, snapshot, worker } from '../contract/contexts-kit.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
-import { stage, until, type Stage } from '../relay/kit.ts';
+import { startTestRelay, until, type TestRelay } from '../relay/kit/test-relay.ts';
 
 const FEW = 5;
 const MANY = 50;
 const CLIENTS = 4;
 
 /** The one that README shows. */
-const SHOWN = readFileSync(join(import.meta.dirname, '../relay/nested.graphql'), 'utf8');
+const SHOWN = readFileSync(join(import.meta.dirname, '../relay/kit/nested.graphql'), 'utf8');
 /** One way down at a time, so that the count is exact; what each costs at most, the list of users included. */
 const WAYS: readonly (readonly [name: string, fields: string, most: number])[] = [
   ['users alone', 'id connectionCount streamCount', 2],
@@ -38,14 +38,14 @@ const beyondList = (ways: typeof WAYS): number => ways.reduce((sum, [, , most]) 
 const BRANCHES = WAYS.filter(([name]) => !name.includes('with actions'));
 const WIDE = `{ dedup { stats { seen } } users(first: 50) { nodes { ${BRANCHES.map(([, fields]) => fields).join(' ')} } } }`;
 
-type Place = AsyncDisposable & { readonly server: RedisServer; readonly bench: RedisBench; readonly at: Stage };
+type Place = AsyncDisposable & { readonly server: RedisServer; readonly bench: RedisBench; readonly at: TestRelay };
 type Cost = { readonly trips: number; readonly programs: number; readonly answer: Record<string, any> };
 
 /** A relay over a Redis of its own, with so many users. */
 async function place(users: number): Promise<Place> {
   const server = await startRedis();
   const bench = await redisBench({ partitions: 1, connect: () => connectCommands(server.url) });
-  const at = await stage({}, { backend: bench.backend, clock: bench.clock });
+  const at = await startTestRelay({}, { backend: bench.backend, clock: bench.clock });
   for (let i = 0; i < users; i++) await settleUser(at, `user-${String(i).padStart(2, '0')}`);
   return {
     server,
@@ -60,7 +60,7 @@ async function place(users: number): Promise<Place> {
 }
 
 /** With clients that report, of which one ended a command, another runs one for a caller who waits, and one hosts a site. */
-async function settleUser(at: Stage, name: string): Promise<void> {
+async function settleUser(at: TestRelay, name: string): Promise<void> {
   const { core } = at.callboard;
   const ids = Array.from({ length: CLIENTS }, (_, i) => `tab-${i}`);
   const clients = await Promise.all(

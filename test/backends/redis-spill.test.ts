@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectCommands } from '../kit/redis-client.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
-import { createRedisSpill } from '../../src/backends/redis/spill.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
 import type { SpillRef } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { redisBench, type RedisBench } from '../contract/redis-kit.ts';
+import { redisBench, type RedisBench } from '../contract/kit/redis-bench.ts';
 import { textOf } from '../contract/spill.ts';
 import { startRedis, type RedisServer } from '../kit/redis.ts';
 
@@ -72,10 +72,10 @@ describe('payloads in Redis', () => {
   it('count once when a put or a discard is made again for want of an answer', async () => {
     const { store, now } = await open({ partitions: 1 });
     const name = 'a'.repeat(32);
-    const put = (as: string) => store.act(0, 'history-spill-put', [as, now() + HOUR, 100, 250, textOf(100)]);
+    const put = (as: string) => store.act(0, 'spill-put', [as, now() + HOUR, 100, 250, textOf(100)]);
     expect([await put(name), await put(name), await put('b'.repeat(32))]).toEqual([1, 1, 1]);
     expect(await put('c'.repeat(32))).toBe(0);
-    for (let i = 0; i < 2; i++) await store.act(0, 'history-spill-discard', [name, 100]);
+    for (let i = 0; i < 2; i++) await store.act(0, 'spill-discard', [name, 100]);
     expect([await put('c'.repeat(32)), await put('d'.repeat(32))]).toEqual([1, 0]);
   });
 

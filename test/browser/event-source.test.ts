@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { createSiteEventPublisher } from '../../src/clients/host/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
-import { startRealRelay, type RealRelay } from '../clients/real-relay.ts';
-import { layCable } from '../kit/cable.ts';
-import { launchChromium } from './chromium.ts';
+import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
+import { startTcpProxy } from '../kit/tcp-proxy.ts';
+import { launchChromium } from './kit/chromium.ts';
 
 // Chromium waits some seconds before an EventSource comes back.
 vi.setConfig({ testTimeout: 60_000 });
@@ -41,7 +41,7 @@ const seen = (page: Page, wanted: string) =>
 test('a native EventSource comes back by itself with its ticket, and goes on', async () => {
   await using relay = await startRealRelay();
   await using site = await startSite(relay);
-  await using cable = await layCable(relay.url);
+  await using cable = await startTcpProxy(relay.url);
   const page = await browser.newPage();
   await page.goto(`${cable.url}/healthz`);
   await page.evaluate((path) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
-import { openDoor } from '../graphql/kit/door.ts';
-import { launchChromium } from './chromium.ts';
+import { startGraphqlServer } from '../graphql/kit/graphql-server.ts';
+import { launchChromium } from './kit/chromium.ts';
 
 async function typeQuery(page: Page, text: string): Promise<void> {
   await page.locator('[data-uri$="operation.graphql"] .view-lines').click();
@@ -21,7 +21,7 @@ const result = (page: Page, text: string) =>
   page.locator('.result-window .view-lines', { hasText: text }).waitFor({ timeout: 10_000 });
 
 it('a browser runs queries and subscriptions with a typed token and asks nobody but us', async () => {
-  await using door = await openDoor();
+  await using door = await startGraphqlServer();
   const browser = await launchChromium();
   try {
     const page = await browser.newPage();

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { createHttpCaller } from '../../src/clients/caller/index.ts';
 import { buildClients, type Built } from '../../src/clients/build.ts';
-import { startRealRelay } from '../clients/real-relay.ts';
-import { launchChromium } from './chromium.ts';
+import { startRealRelay } from '../clients/kit/real-relay.ts';
+import { launchChromium } from './kit/chromium.ts';
 
 let folder: string;
 let built: readonly Built[];
@@ -32,7 +32,7 @@ async function startSite(): Promise<Site> {
   const server = createServer((request, response) => {
     const library = built.find(({ file }) => request.url === `/${file}`);
     response.setHeader('content-type', library ? 'text/javascript' : 'text/html');
-    const file = library ? join(folder, library.file) : new URL('client-page.html', import.meta.url);
+    const file = library ? join(folder, library.file) : new URL('kit/client-page.html', import.meta.url);
     void readFile(file).then((bytes) => response.end(bytes));
   });
   server.listen(0, '127.0.0.1');

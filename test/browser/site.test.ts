@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { buildClients, type Built } from '../../src/clients/build.ts';
 import { startBoard, type BoardPage } from '../../src/demo/board/start.ts';
-import { startRealRelay } from '../clients/real-relay.ts';
-import { layCable, type Cable } from '../kit/cable.ts';
-import { launchChromium } from './chromium.ts';
+import { startRealRelay } from '../clients/kit/real-relay.ts';
+import { startTcpProxy, type TcpProxy } from '../kit/tcp-proxy.ts';
+import { launchChromium } from './kit/chromium.ts';
 
 // Seconds on an idle machine; on a busy one, starting processes and pages takes its time.
 vi.setConfig({ testTimeout: 60_000 });
@@ -31,7 +31,7 @@ const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 type Stage = AsyncDisposable & {
   /** Between the relay and everybody else. */
-  readonly cable: Cable;
+  readonly cable: TcpProxy;
   readonly pages: readonly BoardPage[];
   open(name: string, hash?: string): Promise<Page>;
 };
@@ -42,7 +42,7 @@ async function startStage(everyMs: number | null = null): Promise<Stage> {
   const board = starting.use(await startBoard({ env: process.env, log: quiet, everyMs }));
   const relay = starting.use(await startRealRelay({ allowedOrigins: [board.origin] }));
   const token = (user: string): Promise<string> => relay.token(user, 'connect', 'invoke', 'host');
-  const cable = starting.use(await layCable(relay.url));
+  const cable = starting.use(await startTcpProxy(relay.url));
   const pages = await board.join({ url: cable.url, token });
   const parts = starting.move();
   return {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { AdminError, createAdmin, pages, type Admin } from '../../src/clients/admin/index.ts';
-import { ADMIN } from '../http/kit.ts';
-import { OTHER, OWNER, PLANTED, world, type World } from '../relay/planted.ts';
+import { ADMIN } from '../http/kit/http-relay.ts';
+import { OTHER, OWNER, PLANTED, world, type World } from '../relay/kit/planted.ts';
 
 let at: World;
 let reader: Admin;

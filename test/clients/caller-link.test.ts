@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CallerError, createLinkCaller, type Caller, type LinkStatus } from '../../src/clients/caller/index.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { startFakeRelay, type Admission, type FakeLink, type FakeRelay } from '../kit/fake-relay.ts';
-import { json } from './kit.ts';
+import { json } from './kit/runtime-bench.ts';
 
 type Bench = AsyncDisposable & {
   readonly relay: FakeRelay;

@@ -6,13 +6,13 @@ import { startCooperativeSiteControlServer, type ControlServer } from '../../src
 import { refusalOf } from '../../src/clients/host/request-guard.ts';
 import { settle } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { json, startBench, type Bench } from './kit.ts';
+import { json, startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 
 const TOKEN = 'the token of this test';
 const token = TOKEN.replaceAll(' ', '-');
 
 type Control = AsyncDisposable & {
-  readonly bench: Bench;
+  readonly bench: RuntimeBench;
   readonly server: ControlServer;
   readonly link: FakeLink;
   readonly ingested: unknown[];
@@ -24,7 +24,7 @@ const published = { retained: true, duplicate: false, published: true, refused_b
 
 /** A control server over a runtime that is connected to a fake relay; `ingest` answers its events. */
 async function startControl(ingest: () => Response = () => Response.json({ items: [published] })): Promise<Control> {
-  const bench = await startBench();
+  const bench = await startRuntimeBench();
   const ingested: unknown[] = [];
   const fetch: typeof globalThis.fetch = async (_url, options) => {
     const body = JSON.parse(String(options?.body));
@@ -384,7 +384,7 @@ describe('the control server', () => {
   });
 
   test('listens on loopback only, and not without a token', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const { runtime } = bench;
     const start = (more: object) => startCooperativeSiteControlServer({ runtime, token, port: 0, ...more });
     for (const host of ['0.0.0.0', '::', 'localhost', '10.0.0.1']) {

@@ -7,8 +7,8 @@ import { toJson } from '../../src/core/json.ts';
 import { turns } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
 import { numRuns } from '../kit/topology.ts';
-import { gate } from './kit.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { gate } from './kit/runtime-bench.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const KEY = { userId: 'alice', clientId: 'desk' };
 

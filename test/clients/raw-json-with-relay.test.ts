@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createHttpCaller, createLinkCaller, rawJson, type Caller } from '../../src/clients/caller/index.ts';
 import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../../src/clients/host/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 /** What no value of JavaScript holds: digits, the order of integer-like names, a name that is there twice. */
 const TEXT = '{ "id":9007199254740993, "10":1.0, "9":-0, "9":1e400 }';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRuntime, type ReportedContext } from '../../src/clients/runtime/index.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const worker: ReportedContext = { contextId: 'w1', status: 'idle', ownership: 'worker', windowId: 'win' };
 const window = {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ActionCancelled, ActionError, type Call } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { gate, json, startBench } from './kit.ts';
+import { gate, json, startRuntimeBench } from './kit/runtime-bench.ts';
 
 async function refusal(link: FakeLink, commandId: string): Promise<string> {
   const { command_id, code } = await link.next('error');
@@ -13,7 +13,7 @@ async function refusal(link: FakeLink, commandId: string): Promise<string> {
 
 describe('a command that is run', () => {
   test('is acknowledged, run with its params, and answered with its result', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('add', {}, ({ a, b }) => ({ sum: Number(a) + Number(b) }));
     const link = await bench.up();
     link.command('c1', 'add', { a: 2, b: 3 });
@@ -24,7 +24,7 @@ describe('a command that is run', () => {
   });
 
   test('gets {} for left-out params, and answers null when its handler returns nothing', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     let seen: unknown;
     bench.runtime.handle('noop', {}, (params) => void (seen = params));
     const link = await bench.up();
@@ -34,7 +34,7 @@ describe('a command that is run', () => {
   });
 
   test('knows its ids, its trace and its remaining time by the local clock', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const call = gate<Call>();
     bench.runtime.handle('look', {}, (_, given) => call.open(given));
     const link = await bench.up();
@@ -48,7 +48,7 @@ describe('a command that is run', () => {
   });
 
   test('gets the site it came through beside its params, never among them, and before they are validated', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const seen = gate<unknown>();
     const schema = { type: 'object', additionalProperties: false, properties: { x: {} } };
     bench.runtime.handle('site', { schema }, (params, { site }) => seen.open({ params, site }));
@@ -58,7 +58,7 @@ describe('a command that is run', () => {
   });
 
   test('may have a param called __proto__ that changes nothing but itself', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const seen = gate<object>();
     bench.runtime.handle('proto', {}, (params) => seen.open(params));
     const link = await bench.up();
@@ -71,7 +71,7 @@ describe('a command that is run', () => {
   });
 
   test('tells progress, until it ends', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const call = gate<Call>();
     const go = gate();
     bench.runtime.handle('slow', {}, async (_, given) => {
@@ -92,7 +92,7 @@ describe('a command that is run', () => {
 });
 
 test('a handler that tells progress in a tight loop does not flood the link', async () => {
-  await using bench = await startBench();
+  await using bench = await startRuntimeBench();
   const call = gate<Call>();
   bench.runtime.handle('loop', {}, (_, given) => {
     call.open(given);
@@ -110,7 +110,7 @@ test('a handler that tells progress in a tight loop does not flood the link', as
 
 describe('a refusal by the client', () => {
   test('says unknown_action for what was never advertised or was removed', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const remove = bench.runtime.handle('gone', {}, () => 1);
     const link = await bench.up();
     remove();
@@ -119,7 +119,7 @@ describe('a refusal by the client', () => {
   });
 
   test('says arguments_invalid with a bounded message, for params that break the schema or are no object', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     let runs = 0;
     const schema = {
       type: 'object',
@@ -150,7 +150,7 @@ describe('a refusal by the client', () => {
 
   test('says client_denied when the authorizer says no, throws, or answers something else', async () => {
     const answers = [false, { allow: false, message: 'not at night' }, 'yes', 1];
-    await using bench = await startBench({
+    await using bench = await startRuntimeBench({
       authorize: ({ params }) => {
         if (params['n'] === 'throw') throw new Error('broken');
         // A program without types may answer anything.
@@ -171,13 +171,15 @@ describe('a refusal by the client', () => {
   });
 
   test('says approval_denied where nobody can approve, somebody says no, or nobody answers until the deadline', async () => {
-    await using none = await startBench();
+    await using none = await startRuntimeBench();
     none.runtime.handle('pay', { approval: true }, () => 1);
     const link = await none.up();
     link.command('c1', 'pay');
     expect(await refusal(link, 'c1')).toBe('approval_denied');
 
-    await using asked = await startBench({ approve: ({ params }) => (params['wait'] ? new Promise(() => {}) : false) });
+    await using asked = await startRuntimeBench({
+      approve: ({ params }) => (params['wait'] ? new Promise(() => {}) : false),
+    });
     asked.runtime.handle('pay', { approval: true }, () => 1);
     const other = await asked.up();
     other.command('c2', 'pay');
@@ -190,7 +192,7 @@ describe('a refusal by the client', () => {
 
   test('asks for arguments, then authorizer, then approval, then lease', async () => {
     const asked: string[] = [];
-    await using bench = await startBench({
+    await using bench = await startRuntimeBench({
       authorize: () => asked.push('authorize') > 0,
       approve: () => asked.push('approve') > 0,
     });
@@ -216,7 +218,7 @@ describe('a refusal by the client', () => {
 
 describe('a handler that fails', () => {
   test('says handler_failed with one bounded line and never a stack', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('boom', {}, () => {
       const error = new Error('x'.repeat(1_000));
       error.message += `\n${error.stack}`;
@@ -234,7 +236,7 @@ describe('a handler that fails', () => {
   });
 
   test('says why in its own words, but cannot claim that it never ran', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('own', {}, ({ code }) => {
       // A program without types may give any code.
       throw new ActionError('no paper', JSON.parse(JSON.stringify(code)));
@@ -249,7 +251,7 @@ describe('a handler that fails', () => {
   });
 
   test('fails with a result that is no JSON or does not fit into a frame', async () => {
-    await using bench = await startBench({ admit: () => ({ max_frame_bytes: 2_000 }) });
+    await using bench = await startRuntimeBench({ admit: () => ({ max_frame_bytes: 2_000 }) });
     const circular: Record<string, unknown> = {};
     circular['self'] = circular;
     const results: readonly unknown[] = [circular, 1n, () => 1, 'ü'.repeat(1_500)];
@@ -269,7 +271,7 @@ describe('cancelling', () => {
   }
 
   test('aborts the signal; the handler that stops has been cancelled', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) => waits(call));
     const link = await bench.up();
     link.command('c1', 'wait');
@@ -280,7 +282,7 @@ describe('cancelling', () => {
   });
 
   test('hands over a partial result', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) =>
       waits(call).catch(() => {
         throw new ActionCancelled({ done: 3 });
@@ -294,7 +296,7 @@ describe('cancelling', () => {
   });
 
   test('does not hide what the handler did: one that completes has completed, one that fails has failed', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('done', {}, (_, call) => waits(call).catch(() => 'done all the same'));
     bench.runtime.handle('broken', {}, (_, call) =>
       waits(call).catch(() => {
@@ -318,7 +320,7 @@ describe('cancelling', () => {
   });
 
   test('before the handler ran means cancelled, and the handler never runs', async () => {
-    await using bench = await startBench({ approve: () => new Promise(() => {}) });
+    await using bench = await startRuntimeBench({ approve: () => new Promise(() => {}) });
     let runs = 0;
     bench.runtime.handle('pay', { approval: true }, () => ++runs);
     const link = await bench.up();
@@ -329,7 +331,7 @@ describe('cancelling', () => {
   });
 
   test('comes from the deadline too, and is then a failure', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('wait', {}, (_, call) => waits(call));
     const link = await bench.up();
     link.command('c1', 'wait', {}, 3_000);
@@ -341,7 +343,7 @@ describe('cancelling', () => {
   });
 
   test('comes from the time that the action allows, counted from the start of its handler', async () => {
-    await using bench = await startBench({ authorize: () => bench.clock.advance(700).then(() => true) });
+    await using bench = await startRuntimeBench({ authorize: () => bench.clock.advance(700).then(() => true) });
     const deadlines: number[] = [];
     bench.runtime.handle('slow', { timeoutMs: 1_000 }, (_, { signal, deadline, remainingMs }) => {
       deadlines.push(deadline - bench.clock.now(), remainingMs());
@@ -373,7 +375,7 @@ describe('cancelling', () => {
 
 describe('the registry', () => {
   test('advertises what it was told, at hello and when it changes', async () => {
-    await using bench = await startBench({ metadata: { host: 'desk' } });
+    await using bench = await startRuntimeBench({ metadata: { host: 'desk' } });
     const schema = { type: 'object' };
     bench.runtime.handle('a', { summary: 'A', description: 'AA', version: '1', schema, metadata: [1] }, () => 1);
     const link = await bench.up();
@@ -398,7 +400,7 @@ describe('the registry', () => {
   });
 
   test('refuses at once what cannot be advertised', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const { runtime } = bench;
     runtime.handle('a', {}, () => 1);
     expect(() => runtime.handle('a', {}, () => 1)).toThrow(/a: already registered/);
@@ -410,7 +412,7 @@ describe('the registry', () => {
   });
 
   test('lets two actions use schemas of the same $id', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const $id = 'https://example.test/params';
     bench.runtime.handle('a', { schema: { $id, type: 'object', required: ['a'] } }, () => 'a');
     bench.runtime.handle('b', { schema: { $id, type: 'object', required: ['b'] } }, () => 'b');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { settle } from '../kit/clock.ts';
 import { startFakeRelay } from '../kit/fake-relay.ts';
-import { gate, startBench, type Bench } from './kit.ts';
+import { gate, startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 
 /** Whether the promise is settled by now. */
 function watch(promise: Promise<void>): { readonly done: boolean } {
@@ -13,7 +13,7 @@ function watch(promise: Promise<void>): { readonly done: boolean } {
 
 /** A runtime with a handler that ends when told. */
 async function slowBench() {
-  const bench = await startBench();
+  const bench = await startRuntimeBench();
   const go = gate();
   bench.runtime.handle('slow', {}, () => go.opened);
   const link = await bench.up();
@@ -153,7 +153,7 @@ describe('a runtime that closes without a link', () => {
   });
 
   test('waits for the welcome once it said hello, since commands may come with it, and asks then', async () => {
-    await using bench = await startBench({ admit: () => 'silence' });
+    await using bench = await startRuntimeBench({ admit: () => 'silence' });
     bench.runtime.handle('quick', {}, () => 1);
     bench.runtime.connect();
     const link = await bench.relay.link();
@@ -173,7 +173,7 @@ describe('a runtime that closes without a link', () => {
   });
 
   test.each(['bye', 'drop'] as const)('is done when its hello is answered by a %s', async (how) => {
-    await using bench = await startBench({ admit: () => 'silence' });
+    await using bench = await startRuntimeBench({ admit: () => 'silence' });
     bench.runtime.connect();
     const link = await bench.relay.link();
     const closing = bench.runtime.close();
@@ -232,7 +232,7 @@ describe('a runtime that closes without a link', () => {
   );
 });
 
-async function comesBack(bench: Bench) {
+async function comesBack(bench: RuntimeBench) {
   const { retryInMs } = await bench.until('disconnected');
   await bench.clock.advance(retryInMs ?? 0);
   return bench.relay.link();

@@ -5,7 +5,7 @@ import { renewInMs } from '../../src/clients/link/token.ts';
 import { CLOSE, type CloseReason } from '../../src/protocol/close.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 import { startFakeRelay, type FakeLink } from '../kit/fake-relay.ts';
-import { gate, json, startBench, untilState } from './kit.ts';
+import { gate, json, startRuntimeBench, untilState } from './kit/runtime-bench.ts';
 
 describe('the wait before coming back', () => {
   test('is fully random below a bound that doubles up to 30 s', () => {
@@ -17,7 +17,7 @@ describe('the wait before coming back', () => {
   });
 
   test('grows while nothing answers, and starts anew only after a link that lasted', async () => {
-    await using bench = await startBench({ random: () => 0.5 });
+    await using bench = await startRuntimeBench({ random: () => 0.5 });
     let link = await bench.up();
     const waits: (number | null)[] = [];
     for (const upMs of [0, 0, 0, 10_000, 0]) {
@@ -40,7 +40,7 @@ describe('the wait before coming back', () => {
   });
 
   test('is at least what the relay asks for in bye', async () => {
-    await using bench = await startBench({ random: () => 0.5 });
+    await using bench = await startRuntimeBench({ random: () => 0.5 });
     const link = await bench.up();
     const away = bench.until('disconnected');
     link.bye('draining', 5_000);
@@ -52,7 +52,7 @@ describe('the wait before coming back', () => {
   });
 
   test('follows a connection that was never welcomed, too', async () => {
-    await using bench = await startBench({ admit: () => 'silence' });
+    await using bench = await startRuntimeBench({ admit: () => 'silence' });
     bench.runtime.connect();
     await bench.relay.link();
     const away = bench.until('disconnected');
@@ -66,7 +66,7 @@ describe('the close table', () => {
 
   for (const how of ['bye', 'code'] as const) {
     test.each(reasons)(`is obeyed for %s, told by ${how}`, async (reason) => {
-      await using bench = await startBench();
+      await using bench = await startRuntimeBench();
       const link = await bench.up();
       const over = Promise.race([bench.until('closed'), bench.until('disconnected')]);
       if (how === 'bye') link.bye(reason);
@@ -80,7 +80,7 @@ describe('the close table', () => {
   }
 
   test('yields to a bye that says otherwise', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     const closed = bench.until('closed');
     link.send({ type: 'bye', code: 4451, reason: 'operator', reconnect: false });
@@ -88,7 +88,7 @@ describe('the close table', () => {
   });
 
   test('makes ready() reject once closed for good, and resolve while it may still come', async () => {
-    await using bench = await startBench({ admit: () => 'forbidden' });
+    await using bench = await startRuntimeBench({ admit: () => 'forbidden' });
     const ready = bench.runtime.ready();
     bench.runtime.connect();
     await expect(ready).rejects.toThrow(LinkClosedError);
@@ -99,7 +99,7 @@ describe('the close table', () => {
 describe('tokens', () => {
   test('that the relay turns down are replaced by another one, and never tried again', async () => {
     const tokens = ['old', 'old', 'new'];
-    await using bench = await startBench({
+    await using bench = await startRuntimeBench({
       token: () => tokens.shift() ?? 'none left',
       admit: (() => {
         let first = true;
@@ -119,7 +119,7 @@ describe('tokens', () => {
   test('are renewed before they end, over the same link', async () => {
     let n = 0;
     const clock = new FakeClock();
-    await using bench = await startBench({
+    await using bench = await startRuntimeBench({
       clock,
       token: async () => `token-${++n}`,
       admit: () => ({ token_expires_at: clock.now() + 600_000, dead_ms: 3_600_000 }),
@@ -146,7 +146,7 @@ describe('tokens', () => {
 
   test('that cannot be had leave the runtime disconnected, and trying', async () => {
     let broken = true;
-    await using bench = await startBench({
+    await using bench = await startRuntimeBench({
       token: () => {
         if (broken) throw new Error('no token service');
         return 'fine';
@@ -163,7 +163,7 @@ describe('tokens', () => {
 
 describe('the heartbeat', () => {
   test('answers pings, also while a handler is busy', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('busy', {}, () => new Promise(() => {}));
     const link = await bench.up();
     link.command('c1', 'busy');
@@ -173,7 +173,7 @@ describe('the heartbeat', () => {
   });
 
   test('gives a silent socket up after dead_ms, and any frame counts', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     await bench.clock.advance(50_000);
     expect(await link.untaken('ack')).toBe(0);
@@ -184,7 +184,7 @@ describe('the heartbeat', () => {
   });
 
   test('lets frames pass that a newer relay may send', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, () => 1);
     const link = await bench.up();
     for (const text of ['', 'null', '{}', '{"type":"new"}', '{"type":"command"}', '[1]\n2']) link.sendText(text);
@@ -195,7 +195,7 @@ describe('the heartbeat', () => {
 
 describe('the result outbox', () => {
   test('sends an end again after a lost link, until it is acknowledged', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, ({ n }) => n);
     let link = await bench.up();
     link.command('c1', 'a', { n: 1 });
@@ -215,7 +215,7 @@ describe('the result outbox', () => {
   });
 
   test('takes what ends while there is no link: the handler runs on, the same instance brings its end', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const go = gate();
     bench.runtime.handle('slow', {}, () => go.opened.then(() => 'late but true'));
     const link = await bench.up();
@@ -234,7 +234,7 @@ describe('the result outbox', () => {
   });
 
   test('holds 256 ends and 1 MiB, and says which it dropped', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, ({ size }) => 'x'.repeat(Number(size)));
     const link = await bench.up();
     // One after the other: more than a relay has in flight at once are refused, and end first.
@@ -251,7 +251,7 @@ describe('the result outbox', () => {
   });
 
   test('is sent again in portions, so that a full one stays below the rate of a link', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, () => 1);
     const link = await bench.up();
     for (let n = 0; n < 150; n++) link.command(`c${n}`, 'a');
@@ -265,7 +265,7 @@ describe('the result outbox', () => {
   });
 
   test('forgets an end that the relay refuses, but keeps one that it cannot take just now', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.handle('a', {}, () => 1);
     const link = await bench.up();
     link.command('c1', 'a');
@@ -286,7 +286,7 @@ describe('the result outbox', () => {
 
 describe('a command that comes twice', () => {
   test('does not run twice: one that runs goes on, one that ended is told again', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     let runs = 0;
     const go = gate();
     bench.runtime.handle('once', {}, () => {
@@ -309,7 +309,7 @@ describe('a command that comes twice', () => {
   });
 
   test('is known among the last 1000, without its end where that would be too much to keep', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const runs = new Map<string, number>();
     bench.runtime.handle('count', {}, ({ size }, { commandId }) => {
       runs.set(commandId, (runs.get(commandId) ?? 0) + 1);
@@ -338,7 +338,7 @@ describe('a command that comes twice', () => {
 
 describe('leaving', () => {
   test('does not wait for ever: it aborts what runs, and says which ends are lost', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const call = gate<Call>();
     bench.runtime.handle('stuck', {}, (_, given) => {
       call.open(given);
@@ -359,7 +359,7 @@ describe('leaving', () => {
   });
 
   test('because another instance took over aborts the handlers: their ends can no longer count', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const call = gate<Call>();
     bench.runtime.handle('wait', {}, (_, given) => {
       call.open(given);
@@ -398,7 +398,7 @@ describe('leaving', () => {
 
 test('callbacks that throw or reject harm nothing and are told to onError', async () => {
   const errors: unknown[] = [];
-  await using bench = await startBench({
+  await using bench = await startRuntimeBench({
     onStatus: async () => {
       throw new Error('status');
     },

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReportedContext, ReportedWindow } from '../../src/clients/runtime/index.ts';
 import { readReport } from '../../src/gateway/contexts.ts';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { startBench, type Bench } from './kit.ts';
+import { startRuntimeBench, type RuntimeBench } from './kit/runtime-bench.ts';
 
 const tab: ReportedContext = { contextId: 'tab', status: 'active', ownership: 'user-owned' };
 const work: ReportedContext = { contextId: 'work', status: 'idle', ownership: 'worker', windowId: 'w', taskId: null };
@@ -46,7 +46,7 @@ class Held {
 
 describe('reporting contexts and windows', () => {
   test('tells a snapshot first and then what changed, all of one turn in one report', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const { runtime } = bench;
     const link = await bench.up();
     runtime.reportContexts([tab, { ...work, title: 'Work', metadata: { n: 1 } }]);
@@ -74,7 +74,7 @@ describe('reporting contexts and windows', () => {
   });
 
   test('tells nothing where nothing changed, and nothing of a kind that nobody reports', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     let link = await bench.up();
     expect(await link.untaken('report')).toBe(0);
     bench.runtime.reportContexts([tab]);
@@ -87,7 +87,7 @@ describe('reporting contexts and windows', () => {
   });
 
   test('tells a snapshot after each welcome, also of what changed meanwhile, and also that there are none', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     bench.runtime.reportContexts([tab, work]);
     let link = await bench.up();
     expect(idsOf((await next(link)).contexts)).toBe('tab work');
@@ -107,7 +107,7 @@ describe('reporting contexts and windows', () => {
   });
 
   test('splits what does not fit into a frame, each part within it, and all of them the whole', async () => {
-    await using bench = await startBench({ admit: () => ({ max_frame_bytes: 50_000 }) });
+    await using bench = await startRuntimeBench({ admit: () => ({ max_frame_bytes: 50_000 }) });
     const metadata = 'é'.repeat(8_000);
     const many = Array.from({ length: 100 }, (_, i) => ({ ...tab, contextId: `c${i}`, metadata }));
     bench.runtime.reportContexts(many);
@@ -128,7 +128,7 @@ describe('reporting contexts and windows', () => {
   });
 
   test('is held back when it comes too often, and then tells all of it at once', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     for (let i = 0; i < 60; i++) {
       bench.runtime.reportContexts([{ ...tab, title: `${i}` }]);
@@ -143,7 +143,7 @@ describe('reporting contexts and windows', () => {
   });
 
   test('tells all again when the relay could not take a report just now, and nothing when it never will', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.reportContexts([tab]);
     await next(link);
@@ -175,7 +175,7 @@ describe('reporting contexts and windows', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 12 }), async (acts) => {
-        await using bench = await startBench();
+        await using bench = await startRuntimeBench();
         let link = await bench.up();
         let held = new Held();
         const expected = new Map<string, unknown>();
@@ -213,7 +213,7 @@ describe('reporting contexts and windows', () => {
 });
 
 describe('what cannot be reported', () => {
-  const cases: readonly [string, (bench: Bench) => void, RegExp][] = [
+  const cases: readonly [string, (bench: RuntimeBench) => void, RegExp][] = [
     ['no object', ({ runtime }) => runtime.reportContexts([7 as never]), /^contexts\[0\]: an object/],
     [
       'no id',
@@ -289,7 +289,7 @@ describe('what cannot be reported', () => {
   test.each(cases)(
     '%s is refused at once by a TypeError that names it, and nothing changes',
     async (_, report, message) => {
-      await using bench = await startBench();
+      await using bench = await startRuntimeBench();
       const link = await bench.up();
       bench.runtime.reportContexts([work]);
       await next(link);
@@ -303,7 +303,7 @@ describe('what cannot be reported', () => {
   );
 
   test('the most that may be is taken by the relay', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.reportContexts(numbered(1000));
     bench.runtime.reportWindows(windows(100));

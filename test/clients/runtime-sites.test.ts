@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FakeLink } from '../kit/fake-relay.ts';
-import { json, startBench } from './kit.ts';
+import { json, startRuntimeBench } from './kit/runtime-bench.ts';
 
 const board = {
   siteId: 'board',
@@ -29,7 +29,7 @@ async function refuse(link: FakeLink, code: string): Promise<void> {
 
 describe('a runtime that hosts sites', () => {
   test('registers a site that was defined before it was connected, and resolves when the relay took it', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const { registered } = bench.runtime.site(board);
     const link = await bench.up();
     expect(await acknowledge(link)).toEqual(['register', 'board', told]);
@@ -38,7 +38,7 @@ describe('a runtime that hosts sites', () => {
   });
 
   test('registers its sites again after each welcome, as they were defined last, and none that was removed', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.site(board);
     await acknowledge(link);
@@ -57,7 +57,7 @@ describe('a runtime that hosts sites', () => {
   });
 
   test('keeps what was wished for while there is no link, and asks again for what was not answered', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     const { registered } = bench.runtime.site(board);
     await link.next('site');
@@ -75,7 +75,7 @@ describe('a runtime that hosts sites', () => {
   });
 
   test('goes back to the definition that the relay took when it refuses a new one', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     bench.runtime.site(board);
     await acknowledge(link);
@@ -87,7 +87,7 @@ describe('a runtime that hosts sites', () => {
   });
 
   test('forgets a site that was refused from the start, and one that is gone already', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     const { registered } = bench.runtime.site(board);
     await refuse(link, 'forbidden');
@@ -100,7 +100,7 @@ describe('a runtime that hosts sites', () => {
   });
 
   test('asks again, later, where the relay could not take it just now', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     const { registered } = bench.runtime.site(board);
     await refuse(link, 'store_unavailable');
@@ -111,7 +111,7 @@ describe('a runtime that hosts sites', () => {
   });
 
   test('lets only the last of several wishes for one site count', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const link = await bench.up();
     const first = bench.runtime.site(board);
     const second = bench.runtime.site({ siteId: 'board' });
@@ -125,14 +125,14 @@ describe('a runtime that hosts sites', () => {
   });
 
   test('hosts at most 100 sites, and refuses ids that no site can have', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     const all = Array.from({ length: 101 }, (_, at) => bench.runtime.site({ siteId: `s${at}` }));
     await expect(all[100]?.registered).rejects.toMatchObject({ code: 'capacity_exceeded' });
     expect(() => bench.runtime.site({ siteId: 'a/b' })).toThrow(TypeError);
   });
 
   test('ends every wait when it closes, for good', async () => {
-    await using bench = await startBench();
+    await using bench = await startRuntimeBench();
     await bench.up();
     const { registered } = bench.runtime.site(board);
     await bench.runtime.close({ withinMs: 0 });

@@ -8,7 +8,7 @@ import {
   type SubscribeOptions,
 } from '../../src/clients/site/index.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
-import { closedFrame, eventFrame, READY, startScriptedServer, type ScriptedServer } from './sse-server.ts';
+import { closedFrame, eventFrame, READY, startScriptedServer, type ScriptedServer } from './kit/sse-server.ts';
 
 type Bench = AsyncDisposable & {
   readonly server: ScriptedServer;

@@ -2,9 +2,9 @@ import { expect, test, vi } from 'vitest';
 import { createSiteEventPublisher, startCooperativeSiteControlServer } from '../../src/clients/host/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { CooperativeSiteBrowserClient, type SiteEvent, type SiteGap } from '../../src/clients/site/index.ts';
-import { layCable } from '../kit/cable.ts';
-import { untilState } from './kit.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { startTcpProxy } from '../kit/tcp-proxy.ts';
+import { untilState } from './kit/runtime-bench.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 const DEFINITION = {
   title: 'The board',
@@ -139,7 +139,7 @@ test('a stream ends with its reason when the session is closed, the grant revoke
 
 test('a host whose link was cut hosts its sites again; until then its application is told so', async () => {
   await using relay = await startRealRelay();
-  await using cable = await layCable(relay.url);
+  await using cable = await startTcpProxy(relay.url);
   await using host = await startHost(relay, `${cable.url.replace(/^http/, 'ws')}/connect`);
   await host.app('PUT', '/sites/board', DEFINITION);
   const viewer = await startViewer(relay, host);

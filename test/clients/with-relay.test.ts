@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { ActionCancelled, createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
-import { gate, untilState } from './kit.ts';
-import { startRealRelay, type RealRelay } from './real-relay.ts';
+import { gate, untilState } from './kit/runtime-bench.ts';
+import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 
 async function client(relay: RealRelay, more: { readonly instanceId?: string } = {}): Promise<Runtime> {
   const token = () => relay.token('alice', 'connect');

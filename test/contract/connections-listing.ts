@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { ALL, hello, ids, paged } from './connections-kit.ts';
-import type { Bench } from './kit.ts';
+import { ALL, hello, ids, paged } from './kit/connections.ts';
+import type { Bench } from './kit/bench.ts';
 
 /** What every ConnectionStore keeps of its listings; part of `connectionContract`. */
 export function listing(bench: () => Bench, order: 'units' | 'bytes'): void {

@@ -4,7 +4,7 @@ import { contextStatus, windowStatus } from '../../src/core/contexts/context.ts'
 import { toJson } from '../../src/core/json.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS, DEAD_MS, FORGET_MS, STALE_MS } from '../../src/core/limits.ts';
 import { SCAN_BUDGET } from '../../src/core/page.ts';
-import { hello } from './connections-kit.ts';
+import { hello } from './kit/connections.ts';
 import {
   allPages,
   ANY_CONTEXT,
@@ -17,9 +17,9 @@ import {
   snapshot,
   windowIds,
   worker,
-} from './contexts-kit.ts';
-import { contextActs, ContextModel } from './contexts-model.ts';
-import { ALICE, type Bench, type MakeBench } from './kit.ts';
+} from './kit/contexts.ts';
+import { contextActs, ContextModel } from './kit/contexts-model.ts';
+import { ALICE, type Bench, type MakeBench } from './kit/bench.ts';
 
 /** What every ContextStore keeps, beside the ConnectionStore of the same backend. */
 export function contextContract(name: string, make: MakeBench, { runs = 150 }: { readonly runs?: number } = {}): void {

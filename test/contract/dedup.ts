@@ -3,8 +3,8 @@ import * as fc from 'fast-check';
 import type { DedupStore } from '../../src/core/dedup/store.ts';
 import type { HistoryStore, IngestedMessage } from '../../src/core/history/store.ts';
 import { DEDUP_TTL_MS } from '../../src/core/limits.ts';
-import { BOUND, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit.ts';
-import { newMessage } from './history-model.ts';
+import { BOUND, dispatched, ending, keyFor, type Bench, type MakeBench } from './kit/bench.ts';
+import { newMessage } from './kit/history-model.ts';
 
 const EVERY = { afterTime: null, beforeTime: null, kinds: null };
 const ALL = { first: 1000, after: null };

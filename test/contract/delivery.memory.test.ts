@@ -4,8 +4,8 @@ import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { commandContract } from './commands.ts';
 import { inspectorContract } from './inspector.ts';
-import type { Bench } from './kit.ts';
-import { commandModel } from './model.ts';
+import type { Bench } from './kit/bench.ts';
+import { commandModel } from './commands-model.ts';
 import { nodeContract } from './nodes.ts';
 import { waiterContract } from './waiters.ts';
 

@@ -5,7 +5,17 @@ import type { DeliveryFilter } from '../../src/core/delivery/inspector.ts';
 import { toJson } from '../../src/core/json.ts';
 import { DELIVERY_SAMPLE, SCOPE_HOLDERS, TERMINAL_MS } from '../../src/core/limits.ts';
 import { comparePositions, type Position } from '../../src/core/page.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor, openNode, type Bench, type MakeBench } from './kit.ts';
+import {
+  admission,
+  ALICE,
+  BOUND,
+  dispatched,
+  ending,
+  keyFor,
+  openNode,
+  type Bench,
+  type MakeBench,
+} from './kit/bench.ts';
 
 const ALL: DeliveryFilter = {
   userId: null,

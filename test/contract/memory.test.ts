@@ -5,8 +5,8 @@ import { FakeClock } from '../kit/clock.ts';
 import { connectionContract } from './connections.ts';
 import { contextContract } from './contexts.ts';
 import { dedupContract } from './dedup.ts';
-import { historyContract, type HistoryBounds } from './history.ts';
-import type { Bench } from './kit.ts';
+import { historyContract } from './history.ts';
+import type { Bench, HistoryBounds } from './kit/bench.ts';
 import { sessionContract } from './sessions.ts';
 import { siteContract } from './sites.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NodeReport } from '../../src/core/delivery/nodes.ts';
-import { admission, keyFor, openNode, type Bench, type MakeBench } from './kit.ts';
+import { admission, keyFor, openNode, type Bench, type MakeBench } from './kit/bench.ts';
 
 const REPORT: NodeReport = {
   listenerAlive: true,

@@ -1,6 +1,6 @@
 import { commandContract } from './commands.ts';
-import { commandModel } from './model.ts';
-import { redisBench } from './redis-kit.ts';
+import { commandModel } from './commands-model.ts';
+import { redisBench } from './kit/redis-bench.ts';
 
 commandContract('redis', () => redisBench());
 commandModel('redis', () => redisBench(), 40);

@@ -1,4 +1,4 @@
 import { connectionContract } from './connections.ts';
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 
 connectionContract('Redis', () => redisBench(), { runs: 25, order: 'bytes' });

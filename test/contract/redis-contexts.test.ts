@@ -1,4 +1,4 @@
 import { contextContract } from './contexts.ts';
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 
 contextContract('Redis', () => redisBench(), { runs: 25 });

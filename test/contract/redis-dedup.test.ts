@@ -1,4 +1,4 @@
 import { dedupContract } from './dedup.ts';
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 
 dedupContract('Redis', () => redisBench(), { runs: 30 });

@@ -1,5 +1,5 @@
 import { historyContract } from './history.ts';
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 
 historyContract(
   'Redis',

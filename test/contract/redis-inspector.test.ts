@@ -1,4 +1,4 @@
 import { inspectorContract } from './inspector.ts';
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 
 inspectorContract('redis', () => redisBench());

@@ -1,4 +1,4 @@
 import { nodeContract } from './nodes.ts';
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 
 nodeContract('Redis', () => redisBench());

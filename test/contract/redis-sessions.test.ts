@@ -1,4 +1,4 @@
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 import { sessionContract } from './sessions.ts';
 
 sessionContract('Redis', () => redisBench());

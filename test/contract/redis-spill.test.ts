@@ -1,6 +1,6 @@
-import { createRedisSpill } from '../../src/backends/redis/spill.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 import { spillContract, spillShares } from './spill.ts';
 
 const { sha256 } = createCrypto('test');

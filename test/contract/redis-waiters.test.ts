@@ -1,4 +1,4 @@
-import { redisBench } from './redis-kit.ts';
+import { redisBench } from './kit/redis-bench.ts';
 import { waiterContract } from './waiters.ts';
 
 waiterContract('Redis', () => redisBench());

@@ -8,7 +8,7 @@ import {
 } from '../../src/core/limits.ts';
 import type { SiteSession } from '../../src/core/sites/session.ts';
 import type { NewGrant, NewSession } from '../../src/core/sites/store.ts';
-import type { Bench, MakeBench } from './kit.ts';
+import type { Bench, MakeBench } from './kit/bench.ts';
 import { BOARD } from './sites.ts';
 
 const HOUR = 3600_000;

@@ -1,6 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WaiterFilter } from '../../src/core/delivery/waiters.ts';
-import { admission, ALICE, BOUND, dispatched, ending, keyFor, openNode, type Bench, type MakeBench } from './kit.ts';
+import {
+  admission,
+  ALICE,
+  BOUND,
+  dispatched,
+  ending,
+  keyFor,
+  openNode,
+  type Bench,
+  type MakeBench,
+} from './kit/bench.ts';
 
 const ALL: WaiterFilter = { userId: null, clientId: null, nodeId: null, callerNodeId: null, minAgeMs: null };
 

@@ -208,9 +208,19 @@ describe('capacity scopes', () => {
     await using relay = await testCore({ policy: compilePolicy({ rules: [], scopes: [], userCapacity: 3 }) });
     const waiter = { rpcId: 'r', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
     const command = { chosenId: true, action: 'open', digest: 'd', scopeLimit: 5, namedInstanceId: null, params: null };
+    const traced = { caller: { kind: 'user', name: 'alice' }, traceFlags: null, traceState: null } as const;
     const times = { traceId: null, parentSpanId: null, connectWithinMs: 9_000, respondWithinMs: 9_000 };
     const kept = { payload: null, payloadBytes: 0, spill: null };
-    await relay.backend.commands.admit({ ...TAB, commandId: 'c', scopeId: 'gone', ...command, ...times, waiter, kept });
+    await relay.backend.commands.admit({
+      ...TAB,
+      commandId: 'c',
+      scopeId: 'gone',
+      ...command,
+      ...traced,
+      ...times,
+      waiter,
+      kept,
+    });
     const { nodes } = await relay.core.delivery.tenants(admin, LISTING);
     expect(nodes).toMatchObject([{ scopeId: 'gone', limit: null, reservedCommands: 1 }]);
   });

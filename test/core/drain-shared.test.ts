@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { admission } from '../contract/kit.ts';
+import { admission } from '../contract/kit/bench.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, testCore, user } from '../kit/core.ts';
 

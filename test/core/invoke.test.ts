@@ -36,6 +36,18 @@ describe('an invocation', () => {
     expect(client.sent).toHaveLength(1);
   });
 
+  it('records its caller: an administrator by name, a user by id', async () => {
+    await using relay = await testCore();
+    await connect(relay.core, alice);
+    await invoke(relay.core, { commandId: 'c1', waitFor: 'admitted' });
+    await relay.core.rpc.invoke(admin, { ...target, commandId: 'c2', waitFor: 'admitted' });
+    const recorded = ['c1', 'c2'].map((commandId) => relay.core.delivery.status(admin, { ...target, commandId }));
+    expect((await Promise.all(recorded)).map((command) => command?.caller)).toEqual([
+      { kind: 'user', name: 'alice' },
+      { kind: 'admin', name: 'test' },
+    ]);
+  });
+
   it('that waits for admission or acknowledgement returns then, and its handle is awaited later from anywhere', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);

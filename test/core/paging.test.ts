@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Page } from '../../src/core/page.ts';
 import type { PageArgs } from '../../src/core/cursor.ts';
 import { FORGET_MS, PING_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/connections-kit.ts';
-import { newMessage } from '../contract/history-model.ts';
+import { hello } from '../contract/kit/connections.ts';
+import { newMessage } from '../contract/kit/history-model.ts';
 import { admin } from '../kit/core.ts';
 import { testRooms, type Rooms } from '../kit/rooms.ts';
 

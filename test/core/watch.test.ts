@@ -4,7 +4,7 @@ import { createStaleWatch } from '../../src/core/connections/watch.ts';
 import type { Log } from '../../src/core/log.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { DEAD_MS, STALE_MS } from '../../src/core/limits.ts';
-import { hello } from '../contract/connections-kit.ts';
+import { hello } from '../contract/kit/connections.ts';
 import { testRooms } from '../kit/rooms.ts';
 
 function watched(log: Log = silentLog) {

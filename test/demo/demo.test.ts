@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildClients } from '../../src/clients/build.ts';
 import { findBrowser } from '../../src/demo/browser.ts';
-import { Started, commandOf, descendants, isAlive, startDemo, until, type Demo } from './process.ts';
-import { createOperator, readPrinted, type CaseFile, type Operator, type Printed } from './printed.ts';
+import { Started, commandOf, descendants, isAlive, startDemo, until, type Demo } from './kit/process.ts';
+import { createOperator, readPrinted, type CaseFile, type Operator, type Printed } from './kit/printed.ts';
 
 /** Five times the calm pace, so that everything that happens now and then happens soon. */
 const FLAGS = ['--pace', '10'];

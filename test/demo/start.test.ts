@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { expect, it, vi } from 'vitest';
 import { findBrowser } from '../../src/demo/browser.ts';
-import { descendants, isAlive, startDemo, until } from './process.ts';
-import { readPrinted } from './printed.ts';
+import { descendants, isAlive, startDemo, until } from './kit/process.ts';
+import { readPrinted } from './kit/printed.ts';
 
 // Seconds on an idle machine; on a busy one, starting processes and a browser takes its time.
 vi.setConfig({ testTimeout: 60_000 });

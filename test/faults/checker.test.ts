@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { check, type Report } from './checker.ts';
-import { canaryOf, type Logged } from './events.ts';
-import { INVARIANTS } from './invariants.ts';
-import { parseLog } from './log.ts';
+import { check, type Report } from '../../faults/outages/judge/checker.ts';
+import { canaryOf, type Logged } from '../../faults/outages/log/events.ts';
+import { INVARIANTS } from '../../faults/outages/judge/invariants.ts';
+import { parseLog } from '../../faults/outages/log/log.ts';
 import {
   after,
   ANN,
@@ -17,7 +17,7 @@ import {
   run,
   told,
   without,
-} from './story.ts';
+} from './kit/story.ts';
 
 const MIB = 1024 * 1024;
 const annRecord = { event: 'record', user: 'ann' };

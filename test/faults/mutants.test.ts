@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { INVARIANTS } from './invariants.ts';
-import { PROMISES } from './promises.ts';
-import { editsOf, MUTANTS, mutate } from './mutants.ts';
-import { planOf } from './schedule.ts';
+import { INVARIANTS } from '../../faults/outages/judge/invariants.ts';
+import { PROMISES } from '../../faults/outages/judge/promises.ts';
+import { MUTANTS } from '../../faults/outages/mutants/mutants.ts';
+import { editsOf, mutate } from '../../faults/outages/mutants/plant.ts';
+import { planOf } from '../../faults/outages/plan/plans.ts';
 
 describe('the mutants', () => {
   test.each(MUTANTS)('$mode $name replaces what stands in its file exactly once', (mutant) => {

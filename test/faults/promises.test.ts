@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { check } from './checker.ts';
-import { readComplaints } from './complaints.ts';
-import type { FaultEvent, Logged } from './events.ts';
-import { PROMISE_NAMES, PROMISES, type PromiseName } from './promises.ts';
-import { after, ANN, answer, attempt, changed, INSTANCE, later, told, without } from './story.ts';
+import { check } from '../../faults/outages/judge/checker.ts';
+import { readComplaints } from '../../faults/outages/log/complaints.ts';
+import type { FaultEvent, Logged } from '../../faults/outages/log/events.ts';
+import { PROMISE_NAMES, PROMISES, type PromiseName } from '../../faults/outages/judge/promises.ts';
+import { after, ANN, answer, attempt, changed, INSTANCE, later, told, without } from './kit/story.ts';
 
 const annAttempt = { event: 'attempt', user: 'ann' };
 const annRun = { event: 'run-begin', user: 'ann' };

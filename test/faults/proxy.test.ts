@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { startProxy } from './proxy.ts';
+import { startProxy } from '../../faults/outages/processes/proxy.ts';
 
 /** A server that answers each line with itself, and says what it was sent. */
 async function startEcho() {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { seeded } from './random.ts';
-import { GATE } from './gate.ts';
-import { PLANS, planOf, scheduleOf } from './schedule.ts';
+import { seeded } from '../../faults/outages/random.ts';
+import { GATE } from '../../faults/outages/release-runs.ts';
+import { PLANS, planOf } from '../../faults/outages/plan/plans.ts';
+import { scheduleOf } from '../../faults/outages/plan/schedule.ts';
 
 describe('a schedule', () => {
   test('is the same for the same seed, and another for another', () => {

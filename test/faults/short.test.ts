@@ -1,8 +1,10 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { runEpisode, type Episode, type EpisodeOptions } from './episode.ts';
-import { MUTANTS, plantMutant } from './mutants.ts';
-import { planOf, type Plan } from './schedule.ts';
+import { runEpisode, type Episode, type EpisodeOptions } from '../../faults/outages/episode.ts';
+import { MUTANTS } from '../../faults/outages/mutants/mutants.ts';
+import { plantMutant } from '../../faults/outages/mutants/plant.ts';
+import type { Plan } from '../../faults/outages/plan/plan.ts';
+import { planOf } from '../../faults/outages/plan/plans.ts';
 
 /** Boots of eight processes, a lease, and what a machine that others use needs. */
 const LONG = 120_000;

@@ -4,7 +4,7 @@ import { inject, expect, onTestFinished, test } from 'vitest';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { signToken } from '../../src/http/token.ts';
 import { ownFolder } from '../kit/folder.ts';
-import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from './relays.ts';
+import { ADMIN_TOKEN, SECRET, startRelay, type Relay } from '../../faults/outages/processes/relays.ts';
 
 /** Boots of two processes, a lease, and what a machine that others use needs. */
 const LONG = 120_000;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, type House } from './kit.ts';
+import { caller, client, startGateway, type TestGateway } from './kit/test-gateway.ts';
 
 const INVOKE = { type: 'invoke', client_id: 'tab', action: 'open' } as const;
 
-async function waits({ core }: House): Promise<number> {
+async function waits({ core }: TestGateway): Promise<number> {
   return (await core.rpc.count(admin, {})).count;
 }
 
@@ -16,7 +16,7 @@ describe('refusals', () => {
     ["another user's client", { user_id: 'bob' }, 'not_found'],
     ['a budget beyond its bounds', { respond_within_ms: 1 }, 'invalid_argument'],
   ])('%s is refused by its code, with the ref', async (_what, over, code) => {
-    await using at = await house();
+    await using at = await startGateway();
     await client(at);
     await client(at, { token: 'user:bob:connect', client_id: 'tab' });
     const requester = await caller(at);
@@ -26,7 +26,7 @@ describe('refusals', () => {
   });
 
   test('an id that is taken by another call is a conflict, and says who refused', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' }, { a: 1 });
@@ -44,7 +44,7 @@ describe('refusals', () => {
     ['a reserved name in another case', '{"__Cooperative_SITE_x":1}', 'reserved_parameter'],
     ['a reserved name, escaped', '{"\\u005f_cooperative_site_id":1}', 'reserved_parameter'],
   ])('params that are %s are refused', async (_what, params, code) => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.raw(`${JSON.stringify({ ...INVOKE, ref: 'r1' })}\n${params}`);
@@ -54,7 +54,7 @@ describe('refusals', () => {
   });
 
   test('a foreign and an absent command are the same not_found, for await and for cancel', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     await client(at, { token: 'user:bob:connect,invoke', client_id: 'tab' });
     void at.core.rpc.invoke(user('bob'), {
       userId: 'bob',
@@ -76,7 +76,7 @@ describe('refusals', () => {
   });
 
   test('an administrator names the user; a client without scope invoke may not call', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at, { token: 'user:alice:connect' });
     const ops = await caller(at, 'admin');
     ops.send({ ...INVOKE, ref: 'r1' });
@@ -96,7 +96,7 @@ describe('refusals', () => {
   });
 
   test('256 requests may be unanswered; the next is refused, and one more fits when one is answered', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     for (let i = 0; i < 256; i++) requester.send({ ...INVOKE, ref: `r${i}`, command_id: `c${i}` });
@@ -111,7 +111,7 @@ describe('refusals', () => {
   });
 
   test('a ref that is unanswered cannot be used twice', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });

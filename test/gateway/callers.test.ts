@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { admin } from '../kit/core.ts';
-import { caller, client, house, type House } from './kit.ts';
+import { caller, client, startGateway, type TestGateway } from './kit/test-gateway.ts';
 
 const INVOKE = { type: 'invoke', client_id: 'tab', action: 'open' } as const;
 
-async function waits({ core }: House): Promise<number> {
+async function waits({ core }: TestGateway): Promise<number> {
   return (await core.rpc.count(admin, {})).count;
 }
 
 describe('a call over a link', () => {
   test('carries the params and the result to the letter, and tells the outcome', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.raw(`${JSON.stringify({ ...INVOKE, ref: 'r1', command_id: 'c1', trace_id: 't' })}\n{ "n":1.0 }`);
@@ -29,7 +29,7 @@ describe('a call over a link', () => {
   });
 
   test('a failure tells its code and message', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -45,7 +45,7 @@ describe('a call over a link', () => {
   });
 
   test('the same link may be a client and a caller, of itself too', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
     await peer.next('command');
@@ -54,7 +54,7 @@ describe('a call over a link', () => {
   });
 
   test('waiting only for admission, it is told the stage, and that the command lives', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'admitted', stages: 'all' });
@@ -70,7 +70,7 @@ describe('a call over a link', () => {
   });
 
   test('while it waits it is told each stage that the command reaches, once, and first that it is admitted', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', connect_within_ms: 10_000, stages: 'all' });
     const { command_id } = await requester.next('stage');
@@ -99,7 +99,7 @@ describe('a call over a link', () => {
   });
 
   test('it is told no stage that it did not ask for, and the first alone where it asked for that', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -118,7 +118,7 @@ describe('a call over a link', () => {
   });
 
   test('who waits for the acknowledgement is told of it once', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1', wait_for: 'acknowledged', stages: 'all' });
@@ -137,7 +137,7 @@ describe('a call over a link', () => {
   });
 
   test('its deadline ends it as unknown, with the last proven stage', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', respond_within_ms: 1_000 });
@@ -151,7 +151,7 @@ describe('a call over a link', () => {
   });
 
   test('cancel answers what became of it, and the caller hears the end', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -168,7 +168,7 @@ describe('a call over a link', () => {
 
 describe('a caller that leaves', () => {
   test('its link cut, its waits end and its commands run on; another link can take up the handle', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     for (const i of [1, 2, 3]) requester.send({ ...INVOKE, ref: `r${i}`, command_id: `c${i}` });
@@ -184,7 +184,7 @@ describe('a caller that leaves', () => {
   });
 
   test('whoever left is not answered, whatever came of the call', async () => {
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         rpc: {
@@ -205,7 +205,7 @@ describe('a caller that leaves', () => {
   });
 
   test('`leave` ends one wait, unanswered, frees its ref, and says nothing where there is none', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const requester = await caller(at);
     requester.send({ ...INVOKE, ref: 'r1', command_id: 'c1' });
@@ -227,7 +227,7 @@ describe('a caller that leaves', () => {
 });
 
 test('a link of a caller leaves two lines in the log, without its token', async () => {
-  await using at = await house();
+  await using at = await startGateway();
   const peer = await caller(at);
   await at.clock.advance(700);
   peer.ws.close();

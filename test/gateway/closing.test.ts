@@ -6,7 +6,7 @@ import { CLOSE } from '../../src/protocol/close.ts';
 import { changed } from '../kit/changed.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, Peer } from './kit.ts';
+import { caller, client, startGateway, invoke, Peer } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 
@@ -23,7 +23,7 @@ describe('closes that core asks for', () => {
   ])('%s is said as %s, with its code, and told back to core', async (cause, reason) => {
     let link: ClientLink | undefined;
     const told: DisconnectCause[] = [];
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core: Core): Core => ({
         ...core,
         links: {
@@ -50,7 +50,7 @@ describe('closes that core asks for', () => {
 
 describe('an operator’s deeds', () => {
   test('disconnecting closes the socket with 4451, and the client may come back', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const answer = await meanwhile(at.clock, at.core.delivery.disconnectClient(admin, KEY, null));
     expect(answer).toMatchObject({ state: 'closed', connection: { disconnectCause: 'operator' } });
@@ -60,7 +60,7 @@ describe('an operator’s deeds', () => {
   });
 
   test('draining closes each socket with 4450 once it has nothing left to do', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const call = at.core.rpc.invoke(admin, { ...KEY, action: 'open', params: null, commandId: 'c1' });
     await peer.next('command');
@@ -77,7 +77,7 @@ describe('an operator’s deeds', () => {
 
 describe('going away', () => {
   test('a client that closes, or whose socket breaks, is shown as having left', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     for (const leave of [(peer: Peer) => peer.ws.close(1000), (peer: Peer) => peer.ws.terminate()]) {
       const peer = await client(at);
       leave(peer);
@@ -88,7 +88,7 @@ describe('going away', () => {
   });
 
   test('a client that sent its close frame is no target any more, though its socket is still up', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     // The answer to its close is not read, so that the handshake does not come to its end.
     peer.ws.close(1000);
@@ -100,7 +100,7 @@ describe('going away', () => {
   });
 
   test('closing all says draining to each, at random times to come back, and resolves when core knows', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peers = [await client(at), await client(at, { client_id: 'two' }), await caller(at), new Peer(at)];
     await peers[3]?.opened;
     await at.gateway.closeAll('draining');
@@ -116,7 +116,7 @@ describe('going away', () => {
   });
 
   test('spread over a time, the links are closed one after another', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peers: Peer[] = [];
     for (let i = 0; i < 10; i++) peers.push(await client(at, { client_id: `c${i}` }));
     const done = at.gateway.closeAll('draining', { spreadMs: 5_000 });
@@ -133,7 +133,7 @@ describe('going away', () => {
   });
 
   test('a peer that never agrees to close holds up nothing for more than a few seconds', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.ws.pause();
     await at.gateway.closeAll('draining');
@@ -141,7 +141,7 @@ describe('going away', () => {
   });
 
   test('core that fails to note an end is logged, and the link is gone all the same', async () => {
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {

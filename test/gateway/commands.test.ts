@@ -5,12 +5,12 @@ import type { LinkSession } from '../../src/core/delivery/link.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { changed } from '../kit/changed.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, type House } from './kit.ts';
+import { caller, client, startGateway, invoke, type TestGateway } from './kit/test-gateway.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };
 
-async function command(at: House, commandId: string) {
+async function command(at: TestGateway, commandId: string) {
   const found = await at.core.delivery.command(admin, { ...KEY, commandId });
   if (!found) throw new Error(`no command ${commandId}`);
   return found;
@@ -31,7 +31,7 @@ const withSession = (change: (session: LinkSession) => Partial<LinkSession>) => 
 
 describe('a long complaint', () => {
   test('is cut and ends its command; it does not cost the client its frame', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     await peer.next('command');
@@ -44,7 +44,7 @@ describe('a long complaint', () => {
 
 describe('a command on its way', () => {
   test('reaches the client with its params to the letter, its time and its trace', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const params = trustJson('{ "n": 1.0, "big":12345678901234567890, "s":"\\u2028" }');
     void invoke(at, 'c1', { params, respondWithinMs: 5_000, traceId: 't', parentSpanId: 'p' });
@@ -62,7 +62,7 @@ describe('a command on its way', () => {
   });
 
   test('acknowledged, reported on and answered, it is completed with the text that the client wrote', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -81,7 +81,7 @@ describe('a command on its way', () => {
 
   test('the end is acknowledged only after it is recorded', async () => {
     const recorded = Promise.withResolvers<void>();
-    await using at = await house(
+    await using at = await startGateway(
       withSession((session) => ({
         async end(...args) {
           const result = await session.end(...args);
@@ -113,7 +113,7 @@ describe('a command on its way', () => {
     ['__proto__', 'handler_failed', 'reported_by_client'],
     ['of_its_own', 'handler_failed', 'reported_by_client'],
   ])('an error %s ends it as failed with %s, %s', async (code, shown, execution) => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -124,7 +124,7 @@ describe('a command on its way', () => {
   });
 
   test('a cancel reaches the client, whose `cancelled` ends it with what it had', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -138,7 +138,7 @@ describe('a command on its way', () => {
 
 describe('what becomes of an end that a client reports', () => {
   test('sent again: duplicate; after another end: late; of nothing: unknown', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     void invoke(at, 'c2', { respondWithinMs: 1_000 });
@@ -158,7 +158,7 @@ describe('what becomes of an end that a client reports', () => {
   });
 
   test('of a command that another client runs, it is unknown and changes nothing', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const rogue = await client(at, { client_id: 'rogue', instance_id: 'i1' });
     const stranger = await client(at, { token: 'user:mallory:connect,invoke', client_id: 'tab', instance_id: 'i1' });
@@ -173,7 +173,7 @@ describe('what becomes of an end that a client reports', () => {
   });
 
   test('a payload that is no JSON is refused with the id of its command, which lives on', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const waiting = invoke(at, 'c1');
     await peer.next('command');
@@ -185,7 +185,7 @@ describe('what becomes of an end that a client reports', () => {
 
   test('while the store is away it is refused, not acknowledged, and taken when it comes again', async () => {
     let away = true;
-    await using at = await house(
+    await using at = await startGateway(
       withSession((session) => ({
         async end(...args) {
           if (away) throw new CallboardError('store_unavailable', 'The store does not answer.', { retryAfterMs: 500 });
@@ -211,7 +211,7 @@ describe('what becomes of an end that a client reports', () => {
   });
 
   test('an unexpected error is masked, logged by its id, and hurts nothing else', async () => {
-    await using at = await house(
+    await using at = await startGateway(
       withSession(() => ({ ack: () => Promise.reject(new TypeError('/home/secret undefined')) })),
     );
     const peer = await client(at);
@@ -228,7 +228,7 @@ describe('what becomes of an end that a client reports', () => {
   });
 
   test('a caller alone runs nothing and advertises nothing', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await caller(at);
     for (const frame of ['ack', 'progress', 'result', 'cancelled'] as const) {
       peer.send({ type: frame, command_id: 'c1' });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BadFrames, Bucket } from '../../src/gateway/rate.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { caller, client, house } from './kit.ts';
+import { caller, client, startGateway } from './kit/test-gateway.ts';
 
 describe('frames that are not understood', () => {
   test.each([
@@ -24,7 +24,7 @@ describe('frames that are not understood', () => {
     ['a frame of the relay', '{"type":"welcome","node_id":"n"}', 'welcome'],
     ['a first line beyond its bound', `{"type":"pong","x":"${'x'.repeat(16 * 1024)}"}`, null],
   ])('%s is refused by name, and the link stays up', async (_what, text, frame) => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.raw(text);
     const refused = await peer.next('refused');
@@ -35,7 +35,7 @@ describe('frames that are not understood', () => {
   });
 
   test('a reference that could be read is given back, one that is no id is not', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await caller(at);
     peer.raw('{"type":"invoke","ref":"r7"}');
     expect(await peer.next('refused')).toMatchObject({ frame: 'invoke', ref: 'r7' });
@@ -44,7 +44,7 @@ describe('frames that are not understood', () => {
   });
 
   test('a binary frame is one of them, whatever it holds', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.raw(Buffer.from('{"type":"pong"}'));
     expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', message: /binary/ });
@@ -52,7 +52,7 @@ describe('frames that are not understood', () => {
   });
 
   test('the fifth within a minute closes the link with 4400, and no neighbour', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const neighbour = await client(at, { client_id: 'other' });
     for (let i = 0; i < 4; i++) peer.raw('?');
@@ -76,7 +76,7 @@ describe('frames that are not understood', () => {
 
 describe('too much', () => {
   test('a frame of 1 MiB is taken, one byte more closes with 4413', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const head = '{"type":"result","command_id":"c"}\n"';
     peer.raw(`${head}${'x'.repeat(1024 * 1024 - head.length - 1)}"`);
@@ -86,7 +86,7 @@ describe('too much', () => {
   });
 
   test('a frame far beyond the bound is not read to its end', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.raw('x'.repeat(32 * 1024 * 1024));
     expect((await peer.closed).code).toBeOneOf([4413, 1006]);
@@ -94,7 +94,7 @@ describe('too much', () => {
   });
 
   test('a frame in endless small pieces closes with 4400', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const neighbour = await client(at, { client_id: 'other' });
     for (let i = 0; i < 2_000; i++) peer.ws.send('x', { fin: false });
@@ -103,7 +103,7 @@ describe('too much', () => {
   });
 
   test('bytes that are no text, and bytes that are no WebSocket frame, close with 4400', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const one = await client(at);
     one.ws.send(Buffer.from([0x7b, 0xff, 0xfe]), { binary: false });
     expect((await one.closed).code).toBe(4400);
@@ -113,7 +113,7 @@ describe('too much', () => {
   });
 
   test('200 unasked frames at once are taken, the next is refused with its time, and it comes back with time', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     for (let i = 0; i < 200; i++) peer.send({ type: 'pong' });
     peer.send({ type: 'ack', command_id: 'unasked' });
@@ -134,7 +134,7 @@ describe('too much', () => {
   });
 
   test('a flood closes with 4429, and the neighbours do not feel it', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const neighbour = await client(at, { client_id: 'other' });
     for (let i = 0; i < 20_000; i++) peer.send({ type: 'pong' });
@@ -145,7 +145,7 @@ describe('too much', () => {
   });
 
   test('a flood of WebSocket pings is a flood too: paced ones close with 4429, a burst is cut', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const paced = await client(at);
     for (let batch = 0; batch < 20 && paced.ws.readyState === paced.ws.OPEN; batch++) {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { CLIENT_CONTEXTS, CLIENT_WINDOWS, METADATA_BYTES } from '../../src/core/
 import { readReport } from '../../src/gateway/contexts.ts';
 import { CONTEXTS_MAX, METADATA_MAX_BYTES, WINDOWS_MAX } from '../../src/protocol/report.ts';
 import { admin } from '../kit/core.ts';
-import { caller, client, house, type House, type Peer } from './kit.ts';
+import { caller, client, startGateway, type TestGateway, type Peer } from './kit/test-gateway.ts';
 
 const context = { context_id: 'c1', status: 'active', ownership: 'worker' };
 const window = {
@@ -193,7 +193,7 @@ function constants<T extends object>(record: T) {
   return Object.fromEntries(Object.entries(record).map(([key, one]) => [key, fc.constant(one)]));
 }
 
-async function seen({ core }: House): Promise<string[]> {
+async function seen({ core }: TestGateway): Promise<string[]> {
   const { nodes } = await core.contexts.list(admin, {}, {});
   return nodes.map(({ clientId, contextId }) => `${clientId}/${contextId}`);
 }
@@ -205,7 +205,7 @@ function say(peer: Peer, payload: unknown): Promise<void> {
 
 describe('a report over a link', () => {
   test('shows contexts and windows of its client, without an answer', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     await say(peer, { contexts: { snapshot: true, set: [context] }, windows: { set: [window] } });
     expect(await seen(at)).toEqual(['tab/c1']);
@@ -217,7 +217,7 @@ describe('a report over a link', () => {
   });
 
   test('is refused by name, whole, and the link lives on', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     await say(peer, { contexts: { set: [context] } });
     peer.send({ type: 'report' }, { contexts: { snapshot: true }, windows: { set: [{ ...window, status: 'gone' }] } });
@@ -237,7 +237,7 @@ describe('a report over a link', () => {
   });
 
   test('of a caller alone is forbidden', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await caller(at);
     peer.send({ type: 'report' }, { contexts: { set: [context] } });
     expect(await peer.next('refused')).toMatchObject({ code: 'forbidden', frame: 'report' });
@@ -245,7 +245,7 @@ describe('a report over a link', () => {
   });
 
   test('counts as a frame that nothing asked for', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     for (let i = 0; i < 210; i++) peer.send({ type: 'report' }, { contexts: { set: [{ ...context, title: `${i}` }] } });
     const refused = await peer.next('refused');
@@ -254,7 +254,7 @@ describe('a report over a link', () => {
   });
 
   test('shows nothing more once another instance took over, whatever the old one still says', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const old = await client(at);
     await say(old, { contexts: { set: [context] } });
     const next = await client(at, { instance_id: 'i2' });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UP } from '../../src/protocol/frames.ts';
-import { ALICE, caller, client, house, Peer, type House } from './kit.ts';
+import { ALICE, caller, client, startGateway, Peer, type TestGateway } from './kit/test-gateway.ts';
 
-let at: House & AsyncDisposable;
+let at: TestGateway & AsyncDisposable;
 let neighbour: Peer;
 const rejections: unknown[] = [];
 const note = (error: unknown) => void rejections.push(error);
@@ -11,7 +11,7 @@ const note = (error: unknown) => void rejections.push(error);
 beforeAll(async () => {
   process.on('unhandledRejection', note);
   process.on('uncaughtException', note);
-  at = await house();
+  at = await startGateway();
   neighbour = await client(at, { token: 'user:neighbour:connect,invoke', client_id: 'calm' });
 });
 afterAll(async () => {

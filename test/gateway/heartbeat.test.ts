@@ -4,14 +4,14 @@ import { CallboardError } from '../../src/core/errors.ts';
 import { changed } from '../kit/changed.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { caller, client, house, Peer, type House } from './kit.ts';
+import { caller, client, startGateway, Peer, type TestGateway } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
-const shown = (at: House) => at.core.connections.get(user('alice'), KEY);
+const shown = (at: TestGateway) => at.core.connections.get(user('alice'), KEY);
 
 describe('the heartbeat', () => {
   test('the relay pings every 20 seconds, clients and callers alike', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peers = [await client(at), await caller(at)];
     await at.clock.advance(19_000);
     for (const peer of peers) expect(peer.seen('ping')).toHaveLength(0);
@@ -27,7 +27,7 @@ describe('the heartbeat', () => {
   });
 
   test('any frame is a sign of life, and moves last seen', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     for (let step = 0; step < 8; step++) {
       await at.clock.advance(30_000);
@@ -41,7 +41,7 @@ describe('the heartbeat', () => {
   test('a store that is away neither closes a link nor says anything on it', async () => {
     let asked = 0;
     let away = true;
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {
@@ -74,7 +74,7 @@ describe('the heartbeat', () => {
 
   test('many frames of one second are noted once', async () => {
     let touched = 0;
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {
@@ -101,7 +101,7 @@ describe('the heartbeat', () => {
   });
 
   test('silent for 45 seconds it shows as stale, for 60 it is closed with 4440 and shows as lost', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     await at.clock.advance(44_000);
     const stale = await shown(at);
@@ -114,7 +114,7 @@ describe('the heartbeat', () => {
   });
 
   test('a half-open socket, that takes all and says nothing, is cut in the end', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.ws.pause();
     await at.clock.advance(60_000);
@@ -124,7 +124,7 @@ describe('the heartbeat', () => {
   });
 
   test('a link whose row is bound elsewhere is closed with 4410 at its next sign of life', async () => {
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {
@@ -141,7 +141,7 @@ describe('the heartbeat', () => {
 
 describe('the token', () => {
   test('closes the link with 4401 in the second in which it runs out', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
     await at.clock.advance(29_000);
     await peer.sync();
@@ -151,7 +151,7 @@ describe('the token', () => {
   });
 
   test('renewed, it lasts until the new one runs out', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const start = at.clock.now();
     const peer = await client(at, { token: `user:alice:connect:${start + 30_000}` });
     peer.send({ type: 'auth', token: `user:alice:connect,invoke:${start + 50_000}` });
@@ -163,7 +163,7 @@ describe('the token', () => {
   });
 
   test('a renewal may also shorten', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const start = at.clock.now();
     const peer = await caller(at, `user:alice:invoke:${start + 50_000}`);
     peer.send({ type: 'auth', token: `user:alice:invoke:${start + 10_000}` });
@@ -178,7 +178,7 @@ describe('the token', () => {
     ['without the scope of the link', 'user:alice:invoke', 'forbidden'],
     ['that is bad', 'nonsense', 'unauthenticated'],
   ])('a renewal %s is refused, and the old token counts on', async (_what, token, code) => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect:${at.clock.now() + 30_000}` });
     peer.send({ type: 'auth', token });
     expect(await peer.next('refused')).toMatchObject({ code, frame: 'auth' });
@@ -189,7 +189,7 @@ describe('the token', () => {
   });
 
   test('a scope that a renewal takes away is gone at once', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'auth', token: 'user:alice:connect,host' });
     await peer.next('renewed');
@@ -198,7 +198,7 @@ describe('the token', () => {
   });
 
   test('expired between two beats, it carries no further frame', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at, { token: `user:alice:connect,invoke:${at.clock.now() + 500}` });
     await at.clock.advance(600);
     peer.send({ type: 'invoke', ref: 'r', client_id: 'tab', action: 'open' });
@@ -208,7 +208,7 @@ describe('the token', () => {
 });
 
 test('a link that is opened and cut without a word leaves nothing', async () => {
-  await using at = await house();
+  await using at = await startGateway();
   const peers = Array.from({ length: 20 }, () => new Peer(at));
   await Promise.all(peers.map(({ opened }) => opened));
   await expect.poll(() => at.gateway.size).toBe(20);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { user } from '../kit/core.ts';
-import { ALICE, caller, client, house, Peer } from './kit.ts';
+import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';
 
 describe('opening a link', () => {
   test('a client is welcomed with all that it must know', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const expiresAt = at.clock.now() + 90_000;
     const peer = await client(at, {
       token: `user:alice:connect:${expiresAt}`,
@@ -29,7 +29,7 @@ describe('opening a link', () => {
   });
 
   test('what it advertised stands in its connection exactly as sent', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     const schema = '{"type":"object", "maximum":1.0}';
@@ -46,7 +46,7 @@ describe('opening a link', () => {
   });
 
   test('advertisements are changed by a frame, all of them at once', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'actions' }, { actions: [{ name: 'one' }, { name: 'two', schema: false }] });
     await peer.sync();
@@ -59,7 +59,7 @@ describe('opening a link', () => {
   });
 
   test('a caller alone is welcomed, and no connection is shown', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const one = await caller(at);
     expect(one.welcome).toMatchObject({ user_id: 'alice', node_id: at.core.nodeId });
     expect(one.welcome).not.toHaveProperty('client_id');
@@ -107,7 +107,7 @@ describe('opening a link', () => {
       false,
     ],
   ])('%s is refused by name and closed', async (_what, header, payload, code, close, reconnect) => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     peer.send({ type: 'hello', ...header }, payload);
@@ -118,7 +118,7 @@ describe('opening a link', () => {
   });
 
   test('a bad token is refused before its payload is looked at', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     peer.raw(`${JSON.stringify({ type: 'hello', token: 'nonsense', ...asClient })}\n{broken`);
@@ -133,7 +133,7 @@ describe('opening a link', () => {
     ['a hello whose token is empty', '{"type":"hello","token":""}'],
     ['a payload that is no JSON', `{"type":"hello","token":"${ALICE}"}\n{`],
   ])('%s in the place of hello closes with 4400', async (_what, text) => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     peer.raw(text);
@@ -142,7 +142,7 @@ describe('opening a link', () => {
   });
 
   test('no hello within 5 seconds closes with 4408', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at);
     await peer.opened;
     await expect.poll(() => at.gateway.size).toBe(1);
@@ -153,7 +153,7 @@ describe('opening a link', () => {
   });
 
   test('a second hello is refused, and the link stays up', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     peer.send({ type: 'hello', token: ALICE });
     expect(await peer.next('refused')).toMatchObject({ code: 'invalid_argument', frame: 'hello' });
@@ -161,7 +161,7 @@ describe('opening a link', () => {
   });
 
   test('while the node drains, no link is opened: 4450', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     await at.core.drain(0);
     for (const header of [{ token: ALICE, ...asClient }, { token: 'admin' }]) {
       const peer = new Peer(at);
@@ -174,7 +174,7 @@ describe('opening a link', () => {
 
   test('an error that is not ours is masked by an id that stands in the log: 4490', async () => {
     const authenticator = { authenticate: () => Promise.reject(new Error('/secret/path is gone')) };
-    await using at = await house({ authenticator });
+    await using at = await startGateway({ authenticator });
     const peer = new Peer(at);
     await peer.opened;
     peer.send({ type: 'hello', token: ALICE });
@@ -190,7 +190,7 @@ describe('opening a link', () => {
   test('a socket that goes away while core is asked leaves nothing behind', async () => {
     const asked = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
-    await using at = await house({
+    await using at = await startGateway({
       wrap: (core) => ({
         ...core,
         links: {

@@ -3,8 +3,8 @@ import { ByteRates } from '../../src/core/shares/byte-rate.ts';
 import { Inbound } from '../../src/gateway/inbound.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { until } from '../relay/kit.ts';
-import { caller, client, house, invoke } from './kit.ts';
+import { until } from '../relay/kit/test-relay.ts';
+import { caller, client, startGateway, invoke } from './kit/test-gateway.ts';
 
 const PER_SECOND = 100_000;
 
@@ -66,7 +66,7 @@ describe('a link that sends more than its user may', () => {
 
   async function limited(perSecond: number) {
     const clock = new FakeClock();
-    return { clock, at: await house({ clock, inbound: new ByteRates(clock, perSecond) }) };
+    return { clock, at: await startGateway({ clock, inbound: new ByteRates(clock, perSecond) }) };
   }
 
   test('is slowed and loses nothing; its neighbour and an administrator are not slowed', async () => {

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { IN_FLIGHT, REPLACED_GRACE_MS } from '../../src/core/limits.ts';
 import { meanwhile, settle } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
-import { caller, client, house, invoke, type House, type Peer } from './kit.ts';
+import { caller, client, startGateway, invoke, type TestGateway, type Peer } from './kit/test-gateway.ts';
 
 const KEY = { userId: 'alice', clientId: 'tab' };
 const done = (peer: Peer, command_id: string) => peer.send({ type: 'result', command_id }, { ok: true });
-const connection = ({ core }: House) => core.connections.get(user('alice'), KEY);
+const connection = ({ core }: TestGateway) => core.connections.get(user('alice'), KEY);
 const completed = { kind: 'outcome', command: { outcome: 'completed' } };
 
 /** What `closed` names. */
@@ -17,7 +17,7 @@ async function leave(peer: Peer): Promise<unknown> {
 
 describe('a client that says closing', () => {
   test('is answered, counts as disconnected at once, and is no target any more', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     expect(await leave(peer)).toEqual({ commands: [] });
     expect(await connection(at)).toMatchObject({ disconnectedAt: at.clock.now(), disconnectCause: 'client_closed' });
@@ -38,7 +38,7 @@ describe('a client that says closing', () => {
   });
 
   test('is told which commands crossed; what was queued behind them goes to its next link, in order', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const ids = Array.from({ length: IN_FLIGHT + 5 }, (_, i) => `c${i}`);
     const calls = [];
@@ -60,7 +60,7 @@ describe('a client that says closing', () => {
   });
 
   test('keeps its link beside its successor, whose coming costs the commands that cross nothing', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -85,7 +85,7 @@ describe('a client that says closing', () => {
   });
 
   test('that goes without reporting leaves its commands to the grace of a replaced instance', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -100,7 +100,7 @@ describe('a client that says closing', () => {
   });
 
   test('may come back as the same instance: the new link takes the place of the one that leaves', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -114,7 +114,7 @@ describe('a client that says closing', () => {
   });
 
   test('is answered each time that it says so, and its link stays up meanwhile', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const call = invoke(at, 'c1');
     await peer.next('command');
@@ -130,7 +130,7 @@ describe('a client that says closing', () => {
   });
 
   test('may no longer advertise, report or host; that costs it nothing else', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     await leave(peer);
     peer.send({ type: 'actions' }, { actions: [{ name: 'other' }] });
@@ -144,7 +144,7 @@ describe('a client that says closing', () => {
   });
 
   test('is shown to those who watch as disconnected, once', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const changes: string[] = [];
     const events = at.core.connections.events(admin, null);
@@ -162,14 +162,14 @@ describe('a client that says closing', () => {
 });
 
 test('a caller alone has nothing to leave', async () => {
-  await using at = await house();
+  await using at = await startGateway();
   const peer = await caller(at);
   peer.send({ type: 'closing' });
   expect(await peer.next('refused')).toMatchObject({ frame: 'closing', code: 'forbidden' });
 });
 
 test('a node that drains waits for a client that leaves, too', async () => {
-  await using at = await house();
+  await using at = await startGateway();
   const peer = await client(at);
   const call = invoke(at, 'c1');
   await peer.next('command');

@@ -2,17 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { settle } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { caller, client, house, type House, type Peer } from './kit.ts';
+import { caller, client, startGateway, type TestGateway, type Peer } from './kit/test-gateway.ts';
 
 const BIG = toJson({ text: 'x'.repeat(900_000) });
 
-function invoke({ core }: House, clientId: string, i: number) {
+function invoke({ core }: TestGateway, clientId: string, i: number) {
   const request = { userId: 'alice', clientId, action: 'open', params: BIG, commandId: `c${i}` };
   return core.rpc.invoke(user('alice'), { ...request, respondWithinMs: 300_000 });
 }
 
 /** Calls until the relay stops writing: how many commands it had written to the client that does not read. */
-async function fill(at: House, clientId: string): Promise<number> {
+async function fill(at: TestGateway, clientId: string): Promise<number> {
   for (let i = 0; i < 24; i++) void invoke(at, clientId, i);
   await settle();
   return at.core.delivery.load({ userId: 'alice', clientId }).inFlight;
@@ -27,7 +27,7 @@ async function answersAll(peer: Peer, count: number): Promise<void> {
 
 describe('a client that does not read', () => {
   test('gets no further command once 1 MiB waits for it, and the rest as soon as it reads again', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const slow = await client(at);
     slow.ws.pause();
     expect(await fill(at, 'tab')).toBeLessThan(24);
@@ -37,7 +37,7 @@ describe('a client that does not read', () => {
   });
 
   test('is closed with 4430 when 30 seconds brought no relief, though it still talks', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const slow = await client(at);
     slow.ws.pause();
     await fill(at, 'tab');
@@ -56,7 +56,7 @@ describe('a client that does not read', () => {
   });
 
   test('does not slow down its neighbours', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const slow = await client(at);
     const neighbour = await client(at, { client_id: 'quick' });
     slow.ws.pause();
@@ -68,7 +68,7 @@ describe('a client that does not read', () => {
 });
 
 test('a caller that does not read its results is closed with 4430 above 8 MiB, and its commands ended all the same', async () => {
-  await using at = await house();
+  await using at = await startGateway();
   const peer = await client(at);
   const requester = await caller(at);
   for (let i = 0; i < 32; i++) {
@@ -87,7 +87,7 @@ test('a caller that does not read its results is closed with 4430 above 8 MiB, a
 });
 
 test('the frames of one turn leave in one write', async () => {
-  await using at = await house();
+  await using at = await startGateway();
   const writes: number[] = [];
   at.server.prependListener('upgrade', (_request, socket) => {
     const write = socket._write.bind(socket);
@@ -106,6 +106,6 @@ test('the frames of one turn leave in one write', async () => {
   expect(writes).toHaveLength(1);
 });
 
-function connection(at: House) {
+function connection(at: TestGateway) {
   return at.core.connections.get(user('alice'), { userId: 'alice', clientId: 'tab' });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { user } from '../kit/core.ts';
-import { client, house, invoke } from './kit.ts';
+import { client, startGateway, invoke } from './kit/test-gateway.ts';
 
 const WHO = user('alice');
 const KEY = { userId: 'alice', clientId: 'tab' };
@@ -14,7 +14,7 @@ function after({ welcome }: Welcomed): number {
 
 describe('coming back', () => {
   test('the same instance resumes: its unfinished command is still its own and is not sent again', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const first = await client(at);
     const waiting = invoke(at, 'c1');
     await first.next('command');
@@ -29,7 +29,7 @@ describe('coming back', () => {
   });
 
   test('what the resumed link reports of unfinished commands does not count as unasked', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const first = await client(at);
     const waiting = Array.from({ length: 32 }, (_, i) => invoke(at, `c${i}`));
     for (const _ of waiting) await first.next('command');
@@ -45,7 +45,7 @@ describe('coming back', () => {
   });
 
   test('commands that came while it was away are sent after its welcome', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const waiting = invoke(at, 'c1', { connectWithinMs: 10_000 });
     const peer = await client(at);
     await peer.next('command');
@@ -55,7 +55,7 @@ describe('coming back', () => {
   });
 
   test('another instance replaces it: told by whom, closed with 4409, its late result fenced or late', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const old = await client(at);
     const waiting = invoke(at, 'c1');
     await old.next('command');
@@ -75,7 +75,7 @@ describe('coming back', () => {
   });
 
   test('a result that the replaced one sent before it heard of it still ends its command', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const old = await client(at);
     const waiting = invoke(at, 'c1');
     await old.next('command');
@@ -89,7 +89,7 @@ describe('coming back', () => {
   });
 
   test('a second socket of the same instance takes over from the first', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const first = await client(at);
     const second = await client(at);
     expect(second.welcome).toMatchObject({ resumed: true, epoch: after(first) });
@@ -102,7 +102,7 @@ describe('coming back', () => {
   });
 
   test('the same client id of another user is another client', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const mine = await client(at);
     const theirs = await client(at, { token: 'user:bob:connect,invoke', instance_id: 'i9' });
     await mine.sync();

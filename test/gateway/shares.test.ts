@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { shareBounds, type GivenBounds } from '../../src/core/shares/bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
-import { ALICE, caller, client, house, Peer } from './kit.ts';
+import { ALICE, caller, client, startGateway, Peer } from './kit/test-gateway.ts';
 
 const BOB = 'user:bob:connect,invoke';
 
@@ -21,7 +21,7 @@ async function refusedHello(at: Parameters<typeof client>[0], token: string, pay
 
 describe('links of one user', () => {
   test('beyond the share a hello is refused with the share, and its link closes to come again later', async () => {
-    await using at = await house({ shares: sharesOf({ links: { guarantee: 2, total: 4 } }) });
+    await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 2, total: 4 } }) });
     await client(at, { client_id: 'one' });
     await caller(at);
     await client(at, { client_id: 'three' });
@@ -35,7 +35,7 @@ describe('links of one user', () => {
   });
 
   test('an ended link, of a client or a caller, is room for another', async () => {
-    await using at = await house({ shares: sharesOf({ links: { guarantee: 1, total: 1 } }) });
+    await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 1, total: 1 } }) });
     for (let round = 0; round < 3; round++) {
       const peer = await caller(at);
       peer.ws.close(1000);
@@ -48,14 +48,14 @@ describe('links of one user', () => {
   });
 
   test('a hello that is refused for another reason holds nothing', async () => {
-    await using at = await house({ shares: sharesOf({ links: { guarantee: 1, total: 1 } }) });
+    await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 1, total: 1 } }) });
     await at.core.drain(0);
     expect(await refusedHello(at, ALICE)).toMatchObject({ code: 'draining' });
     expect(at.core.shares.used('links')).toBe(0);
   });
 
   test('an administrator holds links of its own', async () => {
-    await using at = await house({ shares: sharesOf({ links: { guarantee: 1, total: 10 } }) });
+    await using at = await startGateway({ shares: sharesOf({ links: { guarantee: 1, total: 10 } }) });
     await caller(at, 'admin');
     expect(at.core.shares.of('/admin/ops').held('links')).toBe(1);
   });

@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { caller, client, house, Peer, upgrade } from './kit.ts';
+import { caller, client, startGateway, Peer, upgrade } from './kit/test-gateway.ts';
 
 describe('the origin of a page', () => {
   test('no origin means no browser: let in', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     expect((await upgrade(at, {})).status).toBe(101);
   });
 
   test("the relay's own origin is let in", async () => {
-    await using at = await house();
+    await using at = await startGateway();
     expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
   });
 
   test('an origin of the exact list is let in, and the own one still is', async () => {
-    await using at = await house({ allowedOrigins: ['https://app.example'] });
+    await using at = await startGateway({ allowedOrigins: ['https://app.example'] });
     expect((await upgrade(at, { Origin: 'https://app.example' })).status).toBe(101);
     expect((await upgrade(at, { Origin: `http://127.0.0.1:${at.port}` })).status).toBe(101);
   });
@@ -33,7 +33,7 @@ describe('the origin of a page', () => {
     ['a user before the host', 'https://app.example@evil.example'],
     ['any', '*'],
   ])('%s is refused with 403', async (_what, origin) => {
-    await using at = await house({ allowedOrigins: ['https://app.example'] });
+    await using at = await startGateway({ allowedOrigins: ['https://app.example'] });
     const { status, body } = await upgrade(at, { Origin: origin });
     expect(status).toBe(403);
     expect(JSON.parse(body)).toMatchObject({ code: 'forbidden', status: 403 });
@@ -41,7 +41,7 @@ describe('the origin of a page', () => {
   });
 
   test("the relay's own host under another port, scheme or case is foreign", async () => {
-    await using at = await house();
+    await using at = await startGateway();
     for (const origin of [
       `http://127.0.0.1:${at.port + 1}`,
       `https://127.0.0.1:${at.port}`,
@@ -56,9 +56,9 @@ describe('the origin of a page', () => {
       'X-Forwarded-Proto': 'https, http',
       'X-Forwarded-Host': 'relay.example',
     };
-    await using plain = await house();
+    await using plain = await startGateway();
     expect((await upgrade(plain, forwarded)).status).toBe(403);
-    await using behindProxy = await house({ trustProxy: true });
+    await using behindProxy = await startGateway({ trustProxy: true });
     expect((await upgrade(behindProxy, forwarded)).status).toBe(101);
     expect((await upgrade(behindProxy, { ...forwarded, Origin: 'https://evil.example' })).status).toBe(403);
   });
@@ -66,7 +66,7 @@ describe('the origin of a page', () => {
 
 describe('the upgrade', () => {
   test('without the subprotocol it is refused with 400', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     for (const offered of ['', 'callboard.v2', 'xcallboard.v1', 'CALLBOARD.V1']) {
       const { status, body } = await upgrade(at, { 'Sec-WebSocket-Protocol': offered });
       expect(status).toBe(400);
@@ -75,27 +75,27 @@ describe('the upgrade', () => {
   });
 
   test('the subprotocol is selected among several', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at, { protocols: ['other.v3', 'callboard.v1'] });
     await peer.opened;
     expect(peer.ws.protocol).toBe('callboard.v1');
   });
 
   test('compression is not negotiated, whatever is offered', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = new Peer(at, { perMessageDeflate: true });
     await peer.opened;
     expect(peer.ws.extensions).toBe('');
   });
 
   test('a broken handshake is answered, not held', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     expect((await upgrade(at, { 'Sec-WebSocket-Key': 'short' })).status).toBe(400);
     expect((await upgrade(at, { 'Sec-WebSocket-Version': '7' })).status).toBeGreaterThanOrEqual(400);
   });
 
   test('beyond the most sockets without a hello, a new one is refused and welcomed links do not count', async () => {
-    await using at = await house({ maxUnopened: 1 });
+    await using at = await startGateway({ maxUnopened: 1 });
     const one = await client(at);
     await caller(at);
     const silent = new Peer(at);
@@ -111,7 +111,7 @@ describe('the upgrade', () => {
   });
 
   test('a gateway that has closed takes no more', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     await at.gateway.closeAll('draining');
     const { status, body } = await upgrade(at, {});
     expect(status).toBe(503);

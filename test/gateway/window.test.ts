@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { client, house, invoke } from './kit.ts';
+import { client, startGateway, invoke } from './kit/test-gateway.ts';
 
 describe('the window', () => {
   test('holds 32 commands; the next goes out when one ends, in the order admitted', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     const all = Array.from({ length: 40 }, (_, i) => invoke(at, `c${i}`));
     for (let i = 0; i < 32; i++) expect((await peer.next('command')).command_id).toBe(`c${i}`);
@@ -20,7 +20,7 @@ describe('the window', () => {
   });
 
   test('reports of commands in flight do not count as unasked, however many commands run', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     for (let round = 0; round < 5; round++) {
       const all = Array.from({ length: 200 }, (_, i) => invoke(at, `r${round}c${i}`));
@@ -36,7 +36,7 @@ describe('the window', () => {
   });
 
   test('a second ack, and progress after the end, count as unasked', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     await peer.next('command');
@@ -45,7 +45,7 @@ describe('the window', () => {
   });
 
   test('a client that never answers is not remembered for ever', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     for (let round = 0; round < 9; round++) {
       const calls = Array.from({ length: 32 }, (_, i) => invoke(at, `r${round}c${i}`, { respondWithinMs: 1_000 }));
@@ -61,7 +61,7 @@ describe('the window', () => {
   });
 
   test('progress without end of one command is a flood', async () => {
-    await using at = await house();
+    await using at = await startGateway();
     const peer = await client(at);
     void invoke(at, 'c1');
     await peer.next('command');

@@ -1,14 +1,14 @@
 import { auditServer } from 'graphql-http';
 import { describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { openDoor } from './kit/door.ts';
+import { startGraphqlServer } from './kit/graphql-server.ts';
 
 describe('the audit of GraphQL over HTTP', () => {
   it.each([
     ['the small schema', {}],
     ['the served schema', { schema }],
   ])('finds nothing to say of a server with %s', async (_name, options) => {
-    await using door = await openDoor(options);
+    await using door = await startGraphqlServer(options);
     const fetchFn = (url: string, init: RequestInit = {}): Promise<Response> => {
       const headers = new Headers(init.headers);
       headers.set('authorization', 'Bearer admin');

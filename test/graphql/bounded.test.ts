@@ -11,8 +11,8 @@ import {
 import { mergeSteps } from '../../src/graphql/execution/limits-merge.ts';
 import { shapeFaults } from '../../src/graphql/execution/limits-shape.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
-import { openDoor, type TestDoor } from './kit/door.ts';
-import { smallSchema } from './kit/small.ts';
+import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
+import { smallSchema } from './kit/small-schema.ts';
 
 const repeat = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
@@ -49,7 +49,7 @@ describe('variables that do not fit', () => {
   });
 
   it('are answered with one error, whose message is short', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const variables = { f: unknownKeys(50_000) };
     for (let i = 0; i < 3; i++) {
       const answer = await door.ask('query ($f: Filter) { filter(filter: $f) }', { variables });
@@ -60,7 +60,7 @@ describe('variables that do not fit', () => {
   });
 
   it('are printed nowhere where they are large, whatever is wrong with them', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const large = unknownKeys(20_000);
     const said = async (query: string, variables: Record<string, unknown>) => {
       const { errors, code } = await door.ask(query, { variables });
@@ -89,7 +89,7 @@ describe('variables that do not fit', () => {
   });
 
   it('are refused of a subscription in the same way', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const response = await fetch(door.url, {
       method: 'POST',
       headers: {
@@ -143,9 +143,9 @@ describe('documents made to be slow', () => {
     ['a long comment', `#${'x'.repeat(QUERY_CHARS)}\n{ hello }`, 'characters'],
   ];
 
-  let door: TestDoor;
+  let door: GraphqlServer;
   beforeAll(async () => {
-    door = await openDoor();
+    door = await startGraphqlServer();
     return () => door[Symbol.asyncDispose]();
   });
 
@@ -206,12 +206,12 @@ describe('without a token', () => {
     ['{ __typename } query B { hello }', 401],
     [`{ ${repeat(200, () => '__typename')} }`, 401],
   ])('%s is answered with %s', async (query, status) => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     expect((await door.ask(query, { requester: null })).status).toBe(status);
   });
 
   it('nothing is parsed that is longer than what is open needs', async () => {
-    await using door = await openDoor({ introspection: 'all' });
+    await using door = await startGraphqlServer({ introspection: 'all' });
     const status = async (query: string) => (await door.ask(query, { requester: null })).status;
     expect(await status(getIntrospectionQuery())).toBe(200);
     expect(await status(`{ __typename }${' '.repeat(ANONYMOUS_INTROSPECTION_CHARS)}`)).toBe(401);

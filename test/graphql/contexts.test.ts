@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isObjectType } from 'graphql';
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { countedWindow, executionContext } from './kit/contexts.ts';
-import { fakeCore } from './kit/core.ts';
+import { fakeCore } from './kit/fake-core.ts';
 import { command, connection, T0 } from './kit/rows.ts';
 import { ann, codeOf, dataOf } from './kit/run.ts';
 

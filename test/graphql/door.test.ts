@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { openDoor, type TestDoor } from './kit/door.ts';
+import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 
 const authorization = 'Bearer alice';
 const json = { 'content-type': 'application/json', authorization };
-const post = (door: TestDoor, body: unknown, headers: Record<string, string> = {}) =>
+const post = (door: GraphqlServer, body: unknown, headers: Record<string, string> = {}) =>
   fetch(door.url, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) });
 const codeOf = async (response: Response): Promise<unknown> => (await response.json()).errors[0].extensions.code;
 
@@ -11,7 +11,7 @@ describe('the door of GraphQL', () => {
   it.each(['application/json', 'application/graphql-response+json', '*/*'])(
     'answers 401 without a token, asked for %s',
     async (accept) => {
-      await using door = await openDoor();
+      await using door = await startGraphqlServer();
       const answer = await door.ask('{ hello __typename }', { requester: null, accept });
       expect(answer).toMatchObject({ status: 401, code: 'unauthenticated', data: undefined });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
@@ -22,7 +22,7 @@ describe('the door of GraphQL', () => {
   );
 
   it('answers in the media type that was asked for, also what it refuses itself', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const type = async (body: unknown, accept: string) =>
       (await post(door, body, { accept })).headers.get('content-type');
     for (const accept of ['application/json', 'application/graphql-response+json']) {
@@ -35,7 +35,7 @@ describe('the door of GraphQL', () => {
   it.each([',', ','.repeat(300), 'text/plain', 'image/*', 'application/json;charset=latin1', 'text/plain, image/png'])(
     'refuses with a code what it cannot answer as: %j',
     async (accept) => {
-      await using door = await openDoor();
+      await using door = await startGraphqlServer();
       const refused = [
         await fetch(`${door.url}?query={hello}`, { headers: { accept, authorization, 'user-agent': 'test' } }),
         await post(door, { query: '{ hello }' }, { accept }),
@@ -51,14 +51,14 @@ describe('the door of GraphQL', () => {
   it.each(['application/*', '*/*', 'text/html, application/json', 'application/json; charset=utf-8;q=0.5, ,'])(
     'answers what takes %j',
     async (accept) => {
-      await using door = await openDoor();
+      await using door = await startGraphqlServer();
       const response = await post(door, { query: '{ hello }' }, { accept });
       expect([response.status, (await response.json()).data]).toEqual([200, { hello: expect.anything() }]);
     },
   );
 
   it('refuses a mutation by GET as a wrong method', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const response = await fetch(`${door.url}?query=mutation{touch}`, { headers: { authorization } });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
     expect(await codeOf(response)).toBe('method_not_allowed');
@@ -79,14 +79,14 @@ describe('the door of GraphQL', () => {
     [{ query: '{ hello }', operationName: 7 }],
     [{ query: '{ hello }', extensions: 'x' }],
   ])('refuses the body %j', async (body) => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const response = await post(door, body);
     expect(response.status).toBe(400);
     expect(await codeOf(response)).toBe('invalid_argument');
   });
 
   it('refuses an operation name that the document lacks, and a document that needs one', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const query = 'query A { hello } query B { hello }';
     expect((await post(door, { query, operationName: 'C' })).status).toBe(400);
     expect((await post(door, { query })).status).toBe(400);
@@ -95,7 +95,7 @@ describe('the door of GraphQL', () => {
   });
 
   it('answers a GET only to whoever can send a header', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const url = `${door.url}?query=${encodeURIComponent('{ me __typename }')}`;
     const bare = await fetch(url);
     expect(bare.status).toBe(403);
@@ -106,7 +106,7 @@ describe('the door of GraphQL', () => {
   });
 
   it('runs no mutation by GET, and answers broken parameters of one with 400', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const get = (search: string) => fetch(`${door.url}?${search}`, { headers: { authorization } });
     const mutation = await get(`query=${encodeURIComponent('mutation { touch }')}`);
     expect(mutation.status).toBe(405);
@@ -127,12 +127,12 @@ describe('the door of GraphQL', () => {
   });
 
   it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD'])('answers %s with 405', async (method) => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     expect((await fetch(door.url, { method, headers: { authorization } })).status).toBe(405);
   });
 
   it('refuses a subscription that is not asked for as an event stream', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     for (const accept of ['application/json', 'application/graphql-response+json', '*/*', 'multipart/mixed']) {
       const response = await post(door, { query: 'subscription { ticks }' }, { accept });
       expect([accept, response.status]).toEqual([accept, 406]);
@@ -141,7 +141,7 @@ describe('the door of GraphQL', () => {
   });
 
   it('says nothing of the words that it keeps for HTTP', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const texts = [
       await (await post(door, { query: '{ nope }' })).text(),
       await (await post(door, { query: '{ hello }', variables: 7 })).text(),
@@ -157,7 +157,7 @@ describe('the door of GraphQL', () => {
   });
 
   it('knows no other path below it', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     for (const path of ['/other', '/stream/more', '/health', '/']) {
       const response = await fetch(door.url + path, { headers: { authorization } });
       expect([path, response.status]).toEqual([path, 404]);
@@ -165,7 +165,7 @@ describe('the door of GraphQL', () => {
   });
 
   it('keeps questions apart that come at the same time', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const requester = Array.from({ length: 60 }, (_, i) => (i % 2 ? 'alice' : 'bob'));
     const answers = await Promise.all(requester.map((name) => door.ask('{ me }', { requester: name })));
     expect(answers.map(({ data }) => data?.['me'])).toEqual(requester);
@@ -176,7 +176,7 @@ describe('the page in a browser', () => {
   const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
   it('is one document that fetches nothing from elsewhere', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const response = await fetch(door.url, { headers: html });
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const policy = response.headers.get('content-security-policy') ?? '';
@@ -191,7 +191,7 @@ describe('the page in a browser', () => {
   });
 
   it('is sent again only when it changed', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const etag = (await fetch(door.url, { headers: html })).headers.get('etag') ?? '';
     expect((await fetch(door.url, { headers: { ...html, 'if-none-match': etag } })).status).toBe(304);
     expect((await fetch(door.url, { headers: { ...html, 'if-none-match': '"other"' } })).status).toBe(200);

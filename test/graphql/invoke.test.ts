@@ -3,7 +3,7 @@ import type { Invocation } from '../../src/core/core.ts';
 import { fail } from '../../src/core/errors.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { restSchema } from '../../src/graphql/schema/schema.ts';
-import { fakeCore } from './kit/core.ts';
+import { fakeCore } from './kit/fake-core.ts';
 import { command, connection, message, pendingRpc } from './kit/rows.ts';
 import { admin, ann, ask, codeOf, dataOf } from './kit/run.ts';
 

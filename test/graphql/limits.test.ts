@@ -9,7 +9,7 @@ import {
   QUERY_TOKENS,
 } from '../../src/core/limits.ts';
 import { settle } from '../kit/clock.ts';
-import { openDoor, type TestDoor } from './kit/door.ts';
+import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
 
 const times = (n: number, make: (i: number) => string): string =>
   Array.from({ length: n }, (_, i) => make(i)).join(' ');
@@ -25,7 +25,7 @@ const directives = (n: number): string => `{ cat { id ${times(n, () => '... @inc
 const rootFields = (n: number): string => `{ ...F } fragment F on Query { ${times(n, (i) => `a${i}: hello`)} }`;
 const tokens = (n: number): string => `{ tags(tags: [${times(n - 9, () => '"x"')}]) }`;
 
-async function expectTooComplex(door: TestDoor, query: string, word: string): Promise<void> {
+async function expectTooComplex(door: GraphqlServer, query: string, word: string): Promise<void> {
   const answer = await door.ask(query);
   expect(answer).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
   expect(answer.errors[0]?.message).toContain(word);
@@ -40,7 +40,7 @@ describe('the limits of documents', () => {
     ['directives', directives(QUERY_DIRECTIVES), directives(QUERY_DIRECTIVES + 1)],
     ['root fields', rootFields(QUERY_ROOT_FIELDS), rootFields(QUERY_ROOT_FIELDS + 1)],
   ])('take a document at the bound of %s and refuse the one beyond', async (word, under, over) => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     expect(await door.ask(under, { requester: 'admin' })).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, over, word);
     // Also when the answer comes from the validation cache.
@@ -48,7 +48,7 @@ describe('the limits of documents', () => {
   });
 
   it('take a document of 4 000 tokens and refuse one of 4 001', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     expect(await door.ask(tokens(QUERY_TOKENS))).toMatchObject({ status: 200, errors: [] });
     await expectTooComplex(door, tokens(QUERY_TOKENS + 1), '4000 tokens');
     await expectTooComplex(door, tokens(QUERY_TOKENS * 4), '4000 tokens');
@@ -56,7 +56,7 @@ describe('the limits of documents', () => {
   });
 
   it('hold against ten thousand aliases, cyclic fragments and fragments that double', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     await expectTooComplex(door, aliases(5_000), '4000 tokens');
     const cycle = await door.ask('{ cat { ...A } } fragment A on Cat { ...B } fragment B on Cat { friends { ...A } }');
     expect(cycle).toMatchObject({ status: 400, data: undefined });
@@ -68,7 +68,7 @@ describe('the limits of documents', () => {
   });
 
   it('count each operation of a document for itself', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const six = times(6, (i) => `a${i}: hello`);
     const response = await fetch(door.url, {
       method: 'POST',
@@ -79,7 +79,7 @@ describe('the limits of documents', () => {
   });
 
   it('hide which fields there are', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const said = async (query: string, variables = {}) => JSON.stringify((await door.ask(query, { variables })).errors);
     const all = [
       await said('{ helo }'),
@@ -100,7 +100,7 @@ describe('the limits of cost', () => {
   const items = 'query ($n: Int) { named(first: $n) { id name } }';
 
   it('let a user ask for 20 000 and an administrator for 500 000', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const status = async (requester: string, n: number) =>
       (await door.ask(items, { requester, variables: { n } })).status;
     expect(await status('alice', 9_999)).toBe(200);
@@ -112,7 +112,7 @@ describe('the limits of cost', () => {
   });
 
   it('are taken before anything runs, mutations included', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const first = await door.ask('mutation { touch }');
     const refused = await door.ask('mutation { touch touchMany(first: 20000) { id } }');
     expect(refused).toMatchObject({ status: 400, code: 'too_complex', data: undefined });
@@ -123,7 +123,7 @@ describe('the limits of cost', () => {
 
 describe('the limit of time', () => {
   it('ends a query after 10 s, and not before', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const reached = door.wires.opened.promise;
     const asked = door.ask('{ stuck hello }');
     let answered = false;
@@ -137,7 +137,7 @@ describe('the limit of time', () => {
   });
 
   it('leaves mutations to budgets of their own, and tells them when the asker hangs up', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const hangUp = new AbortController();
     const reached = door.wires.opened.promise;
     const asked = fetch(door.url, {
@@ -162,7 +162,7 @@ describe('introspection', () => {
     ['all', { nobody: 200, alice: 200, admin: 200 }],
     ['off', { nobody: 401, alice: 403, admin: 403 }],
   ] as const)('set to "%s" is for: %j', async (introspection, expected) => {
-    await using door = await openDoor({ introspection });
+    await using door = await startGraphqlServer({ introspection });
     const status = async (query: string, requester: string | null) => (await door.ask(query, { requester })).status;
     for (const query of [
       schema,
@@ -180,7 +180,7 @@ describe('introspection', () => {
   });
 
   it('answers the whole standard query', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const answer = await door.ask(getIntrospectionQuery(), { requester: 'admin' });
     expect(answer).toMatchObject({ status: 200, errors: [] });
     expect(JSON.stringify(answer.data)).toContain('"Named"');

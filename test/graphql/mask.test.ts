@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { callboardErrorOf, createMask } from '../../src/graphql/execution/mask.ts';
-import { openDoor } from './kit/door.ts';
-import { SECRET } from './kit/small.ts';
+import { startGraphqlServer } from './kit/graphql-server.ts';
+import { SECRET } from './kit/small-schema.ts';
 
 const wrap = (origin: Error, path?: string[]): GraphQLError =>
   new GraphQLError(origin.message, { originalError: origin, path });
@@ -13,7 +13,7 @@ describe('masking', () => {
   it.each(['boom', 'boomLater', 'boomGraphql', 'badInt'])(
     'hides what broke %s, beside the data that is there',
     async (field) => {
-      await using door = await openDoor();
+      await using door = await startGraphqlServer();
       // The third run is the executor's own compiled form.
       for (let run = 0; run < 3; run++) {
         const answer = await door.ask(`{ hello ${field} }`);
@@ -26,7 +26,7 @@ describe('masking', () => {
   );
 
   it('gives each hidden error an id that stands in the log, once, and counts it', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const { errors } = await door.ask('{ boom }');
     const lines = door.lines.filter(({ fields }) => fields['errorId'] === errors[0]?.extensions?.['id']);
     expect(lines).toHaveLength(1);
@@ -36,7 +36,7 @@ describe('masking', () => {
   });
 
   it('shows codes and details of our own errors, never their causes', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const answer = await door.ask('{ absent wrong hello }');
     expect(answer.errors.map(({ path, extensions }) => [path, extensions])).toEqual([
       [['absent'], { code: 'not_found' }],
@@ -47,7 +47,7 @@ describe('masking', () => {
   });
 
   it('lets GraphQL say what is wrong with a document, its variables and its arguments', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const said = async (query: string, variables?: Record<string, unknown>) => {
       const { errors, status, data } = await door.ask(query, { ...(variables && { variables }) });
       return [errors[0]?.message, status, data];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
-import { fakeCore } from './kit/core.ts';
+import { fakeCore } from './kit/fake-core.ts';
 import { command, connection, pendingRpc, T0 } from './kit/rows.ts';
 import { codeOf, dataOf } from './kit/run.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { trustJson } from '../../src/core/json.ts';
-import { fakeCore } from './kit/core.ts';
+import { fakeCore } from './kit/fake-core.ts';
 import { command, message, T0 } from './kit/rows.ts';
 import { admin, ann, ask, codeOf, dataOf } from './kit/run.ts';
 

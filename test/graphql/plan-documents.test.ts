@@ -16,7 +16,7 @@ import { silentLog } from '../../src/core/log.ts';
 import { createContext } from '../../src/graphql/schema/context.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
-import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { settle } from '../kit/clock.ts';
 import { admin, connect, user } from '../kit/core.ts';
 import { openCore, type OpenedCore } from '../kit/topology-core.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { writeJson } from '../../src/core/json.ts';
 import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { admin } from '../kit/core.ts';
-import { createWires, smallSchema as schema, type SmallContext } from './kit/small.ts';
+import { createFeeds, smallSchema as schema, type SmallContext } from './kit/small-schema.ts';
 
 type Case = readonly [document: string, variables?: Record<string, unknown>];
 
@@ -103,7 +103,7 @@ const corpus: readonly Case[] = [
   ['mutation { touch @skip(if: true) __typename }'],
 ];
 
-const contextValue: SmallContext = { requester: admin, wires: createWires(), seen: new Set() };
+const contextValue: SmallContext = { requester: admin, wires: createFeeds(), seen: new Set() };
 
 const OF_A_RESULT = /^(Int cannot represent|Expected a value of type|Cannot return null)/;
 

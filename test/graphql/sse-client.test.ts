@@ -1,7 +1,7 @@
 import { NetworkError, createClient, type Client, type ExecutionResult } from 'graphql-sse';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDoor, type TestDoor } from './kit/door.ts';
-import { SECRET } from './kit/small.ts';
+import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
+import { SECRET } from './kit/small-schema.ts';
 
 type Iteration = AsyncIterableIterator<ExecutionResult>;
 
@@ -11,10 +11,10 @@ describe.each([
   ['distinct connections at /graphql/stream', '/stream', false],
   ['a single connection', '/stream', true],
 ] as const)('the official client with %s', (_mode, path, singleConnection) => {
-  let door: TestDoor;
+  let door: GraphqlServer;
   let client: Client;
   beforeEach(async () => {
-    door = await openDoor();
+    door = await startGraphqlServer();
     client = clientOf('alice');
   });
   afterEach(async () => {

@@ -17,7 +17,7 @@ function house() {
   const start = clock.now();
   const add = (name: string, ms: number | null): Ending => {
     const wire: Ending = {
-      terms: { onClose: () => {}, expiresAt: ms === null ? null : start + ms, farewell: null },
+      options: { onClose: () => {}, expiresAt: ms === null ? null : start + ms, lastChunk: null },
       end() {
         ended.push(`${name} at ${clock.now() - start}`);
         expiries.cancel(wire);
@@ -66,7 +66,7 @@ test('a stream that is slow to close keeps no later one of its second from endin
   const { clock, ended, expiries, add } = house();
   const start = clock.now();
   const slow: Ending = {
-    terms: { onClose: () => {}, expiresAt: start + 1200, farewell: null },
+    options: { onClose: () => {}, expiresAt: start + 1200, lastChunk: null },
     end: () => void ended.push('slow'),
   };
   expiries.add(slow);

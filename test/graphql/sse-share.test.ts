@@ -1,23 +1,26 @@
 import { createClient } from 'graphql-sse';
 import { describe, expect, it } from 'vitest';
-import { openDoor, type TestDoor } from './kit/door.ts';
-import { createNewsroom, type Newsroom } from './kit/shared.ts';
+import { startGraphqlServer, type GraphqlServer } from './kit/graphql-server.ts';
+import { createNewsroom, type Newsroom } from './kit/newsroom.ts';
 import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 import { settle } from '../kit/clock.ts';
 
 const NEWS = 'subscription ($room: String) { news(room: $room) { text missed seenBy } }';
 const COMPLETE = 'event: complete\ndata:\n\n';
 
-type House = { readonly door: TestDoor; readonly news: Newsroom };
-async function opened(fastPath = true): Promise<House & AsyncDisposable> {
+type NewsServer = { readonly door: GraphqlServer; readonly news: Newsroom };
+async function opened(fastPath = true): Promise<NewsServer & AsyncDisposable> {
   const news = createNewsroom();
   const makeContext = ({ requester }: { readonly requester: unknown }): object => ({ requester });
-  const door = await openDoor({ schema: news.schema, makeContext, fastPath });
+  const door = await startGraphqlServer({ schema: news.schema, makeContext, fastPath });
   return { door, news, [Symbol.asyncDispose]: () => door[Symbol.asyncDispose]() };
 }
 type Asking = { readonly requester?: string; readonly room?: string; readonly query?: string; readonly more?: object };
 /** Listening, once it returns. */
-async function hearing({ door, news }: House, { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {}) {
+async function hearing(
+  { door, news }: NewsServer,
+  { requester = 'alice', room = 'a', query = NEWS, more }: Asking = {},
+) {
   const before = news.tenures();
   const stream = await subscribeRaw(door.url, query, { requester, variables: { room, ...more } });
   await until(() => news.tenures() > before);
@@ -251,7 +254,7 @@ function randomText(seed: number): string {
   return Array.from({ length: (seed * 7) % 40 }, (_, i) => parts[(seed * 31 + i * i * 17) % parts.length]).join('');
 }
 
-async function single({ url }: TestDoor) {
+async function single({ url }: GraphqlServer) {
   const at = `${url}/stream`;
   const bearer = { authorization: 'Bearer alice' };
   const reserved = await openRaw(at, { method: 'PUT', headers: bearer });

@@ -4,7 +4,7 @@ import { SSE_MERGE_CHARS, SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
 import { createGroups, type EventEncoder } from '../../src/web/sse-group.ts';
 import type { SseStream } from '../../src/web/sse-stream.ts';
 import { settle } from '../kit/clock.ts';
-import { bodyOf, REQUEST, streaming } from './kit/wires.ts';
+import { bodyOf, REQUEST, streaming } from './kit/stream-ends.ts';
 
 const PAD = 'x'.repeat(20_000);
 
@@ -32,8 +32,8 @@ function numbers() {
     join(wire: SseStream, id: string | null = null) {
       const lifetime = { endWith() {}, close() {} };
       return groups.join(
-        { shared: { key: 'k', hear, lifetime: lifetime }, face: () => face },
-        { wire, id, onEnd: () => {} },
+        { shared: { key: 'k', hear, lifetime: lifetime }, encoder: () => face },
+        { stream: wire, id, onEnd: () => {} },
       );
     },
   };

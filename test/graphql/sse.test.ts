@@ -9,16 +9,16 @@ import {
   SSE_STALL_MS,
 } from '../../src/core/limits.ts';
 import { user } from '../kit/core.ts';
-import { openDoor, principals, type TestDoor } from './kit/door.ts';
+import { startGraphqlServer, principals, type GraphqlServer } from './kit/graphql-server.ts';
 import { openPaused } from './kit/slow.ts';
 import { openRaw, subscribeRaw, type RawStream } from './kit/stream.ts';
 
 const TICKS = 'subscription { ticks }';
 const COMPLETE = 'event: complete\ndata:\n\n';
-const push = (door: TestDoor, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
+const push = (door: GraphqlServer, n: number): void => door.wires.feeds.forEach((feed) => feed.push(n));
 
 /** With time for the door to take each event, were it to. */
-async function pushSlowly(door: TestDoor, from: number, to: number): Promise<void> {
+async function pushSlowly(door: GraphqlServer, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n++) {
     push(door, n);
     await new Promise((done) => setImmediate(done));
@@ -28,7 +28,7 @@ async function pushSlowly(door: TestDoor, from: number, to: number): Promise<voi
 type Asked = { requester?: string | null; token?: string; body?: unknown; search?: string; accept?: string };
 /** A request to the route of both modes. */
 function toStream(
-  door: TestDoor,
+  door: GraphqlServer,
   method: string,
   { requester = 'alice', token, body, search = '', accept }: Asked = {},
 ): Promise<RawStream> {
@@ -43,15 +43,15 @@ function toStream(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 }
-async function reserve(door: TestDoor, requester = 'alice'): Promise<string> {
+async function reserve(door: GraphqlServer, requester = 'alice'): Promise<string> {
   const answer = await toStream(door, 'PUT', { requester });
   await answer.ended;
   expect(answer.status).toBe(201);
   return answer.text();
 }
-const open = (door: TestDoor, token: string, requester = 'alice') =>
+const open = (door: GraphqlServer, token: string, requester = 'alice') =>
   toStream(door, 'GET', { requester, token, accept: 'text/event-stream' });
-const operate = (door: TestDoor, token: string, operationId: string, more: Asked & { query?: string } = {}) =>
+const operate = (door: GraphqlServer, token: string, operationId: string, more: Asked & { query?: string } = {}) =>
   toStream(door, 'POST', { token, ...more, body: { query: more.query ?? TICKS, extensions: { operationId } } });
 async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
   const { status, ended, text } = await answer;
@@ -61,7 +61,7 @@ async function refusal(answer: Promise<RawStream>): Promise<[number, string]> {
 
 describe('an event stream', () => {
   it('is refused without a token, in every way of asking', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const accept = 'text/event-stream';
     const search = `?query=${encodeURIComponent(TICKS)}`;
     expect(await refusal(toStream(door, 'PUT', { requester: null }))).toEqual([401, 'unauthenticated']);
@@ -74,7 +74,7 @@ describe('an event stream', () => {
   });
 
   it('writes the frames of the protocol, and the header that keeps proxies from holding them', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const stream = await subscribeRaw(door.url, 'subscription { ticks(times: 2) }');
     await stream.ended;
     expect(stream.status).toBe(200);
@@ -86,7 +86,7 @@ describe('an event stream', () => {
   });
 
   it('takes an operation by GET, but no mutation', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const get = (query: string) =>
       toStream(door, 'GET', { accept: 'text/event-stream', search: `?query=${encodeURIComponent(query)}` });
     const stream = await get('subscription { ticks(times: 1) }');
@@ -97,7 +97,7 @@ describe('an event stream', () => {
   });
 
   it('frees its source when its reader goes', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, TICKS);
     await opened;
@@ -106,7 +106,7 @@ describe('an event stream', () => {
   });
 
   it('aborts what a mutation waits for when its reader goes', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const stream = await subscribeRaw(door.url, 'mutation { stuck }');
     await opened;
@@ -118,7 +118,7 @@ describe('an event stream', () => {
   });
 
   it('is pinged every 20 s in both modes', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const own = await subscribeRaw(door.url, TICKS);
     const shared = await open(door, await reserve(door));
     await Promise.all([own.until(':\n\n'), shared.until(':\n\n')]);
@@ -130,7 +130,7 @@ describe('an event stream', () => {
   });
 
   it('goes on, pings included, after its reader was slow, and holds little meanwhile', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const query = 'subscription ($size: Int!) { text(size: $size) }';
     const opened = door.wires.opened.promise;
     const slow = await openPaused(door, { query, variables: { size: 200_000 } });
@@ -154,7 +154,7 @@ describe('an event stream', () => {
   });
 
   it('is cut when its reader takes nothing for too long', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const opened = door.wires.opened.promise;
     const slow = await openPaused(door, { query: 'subscription { text(size: 900000) }' });
     await opened;
@@ -170,7 +170,7 @@ describe('an event stream', () => {
 
 describe('the number of event streams', () => {
   it('is 10 for a user, in both modes together, and a place that is left is free again', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const streams = await Promise.all(
       Array.from({ length: SSE_PER_PRINCIPAL - 1 }, () => subscribeRaw(door.url, TICKS)),
@@ -189,13 +189,13 @@ describe('the number of event streams', () => {
   });
 
   it('is 200 for an administrator', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     for (let n = 0; n < SSE_PER_ADMIN; n++) await reserve(door, 'admin');
     expect(await refusal(toStream(door, 'PUT', { requester: 'admin' }))).toEqual([429, 'rate_limited']);
   });
 
   it('does not count what was refused', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     for (let n = 0; n < 2 * SSE_PER_PRINCIPAL; n++) {
       const stream = await subscribeRaw(door.url, 'subscription { nope }');
       await stream.ended;
@@ -210,7 +210,7 @@ describe('the number of event streams', () => {
 
 describe('a reservation', () => {
   it('is of no use to anybody else, who sees what there is to see of one that never was', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     for (const requester of ['bob', 'admin']) {
       expect(await refusal(open(door, token, requester))).toEqual([404, 'not_found']);
@@ -227,7 +227,7 @@ describe('a reservation', () => {
   });
 
   it('is known by its token in the address, too, and opened once', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const accept = 'text/event-stream';
     const stream = await toStream(door, 'GET', { search: `?token=${token}`, accept });
@@ -236,7 +236,7 @@ describe('a reservation', () => {
   });
 
   it('holds operations that come before it is opened', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     expect((await operate(door, token, 'early', { query: '{ me }' })).status).toBe(202);
     const stream = await open(door, token);
@@ -245,7 +245,7 @@ describe('a reservation', () => {
   });
 
   it('lapses when nobody opens it, and gives its place back', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const tokens = [];
     for (let n = 0; n < SSE_PER_PRINCIPAL; n++) tokens.push(await reserve(door));
     const [first = ''] = tokens;
@@ -259,7 +259,7 @@ describe('a reservation', () => {
   });
 
   it('is gone with its stream', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     const opened = door.wires.opened.promise;
@@ -271,7 +271,7 @@ describe('a reservation', () => {
   });
 
   it('frees the id of an operation whose document has errors', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     for (let round = 1; round <= 2; round++) {
@@ -281,7 +281,7 @@ describe('a reservation', () => {
   });
 
   it('takes 100 operations at once and no more, each by its own id', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     for (let n = 0; n < SSE_OPERATIONS; n++) expect((await operate(door, token, `op${n}`)).status).toBe(202);
@@ -297,7 +297,7 @@ describe('a reservation', () => {
   });
 
   it('ends only the operation that is stopped', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const stream = await open(door, token);
     await operate(door, token, 'a');
@@ -311,7 +311,7 @@ describe('a reservation', () => {
   });
 
   it('refuses what it does not understand', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const token = await reserve(door);
     const bad = { body: { query: TICKS } };
     expect(await refusal(toStream(door, 'POST', { token, ...bad }))).toEqual([400, 'invalid_argument']);
@@ -334,7 +334,7 @@ describe('a stream ends', () => {
     'with the token that opened it (%s), and its client may come again',
     async (mode) => {
       const requester = principals();
-      await using door = await openDoor({ requester });
+      await using door = await startGraphqlServer({ requester });
       requester.set('carol', until5(door.clock, 5_000));
       const opened = door.wires.opened.promise;
       const token = mode === 'shared' ? await reserve(door, 'carol') : null;
@@ -354,7 +354,7 @@ describe('a stream ends', () => {
 
   it('with the token that asked for one of its operations', async () => {
     const requester = principals();
-    await using door = await openDoor({ requester });
+    await using door = await startGraphqlServer({ requester });
     requester.set('long', { ...user('carol'), expiresAt: door.clock.now() + 60_000 });
     requester.set('short', { ...user('carol'), expiresAt: door.clock.now() + 3_000 });
     const token = await reserve(door, 'long');
@@ -368,7 +368,7 @@ describe('a stream ends', () => {
 
   it('not before a token that lasts longer than timers can count', async () => {
     const requester = principals();
-    await using door = await openDoor({ requester });
+    await using door = await startGraphqlServer({ requester });
     const days = 60 * 24 * 3600_000;
     requester.set('carol', { kind: 'admin', name: 'carol', expiresAt: door.clock.now() + days });
     const opened = door.wires.opened.promise;
@@ -380,7 +380,7 @@ describe('a stream ends', () => {
   });
 
   it('without `complete` when the door closes, which then refuses new ones', async () => {
-    await using door = await openDoor();
+    await using door = await startGraphqlServer();
     const own = await subscribeRaw(door.url, TICKS);
     const token = await reserve(door);
     const shared = await open(door, token);

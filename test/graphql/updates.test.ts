@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RawJson, trustJson } from '../../src/core/json.ts';
 import { SUBSCRIPTION_QUEUE } from '../../src/core/limits.ts';
-import { fakeCore } from './kit/core.ts';
+import { fakeCore } from './kit/fake-core.ts';
 import { command, pendingRpc, T0 } from './kit/rows.ts';
 import { admin, listen } from './kit/run.ts';
 

@@ -2,7 +2,7 @@ import { isEnumType, isIntrospectionType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, ask, dataOf } from './kit/run.ts';
-import { fakeCore } from './kit/core.ts';
+import { fakeCore } from './kit/fake-core.ts';
 import { command, connection } from './kit/rows.ts';
 
 const { core } = fakeCore({

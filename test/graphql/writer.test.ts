@@ -14,7 +14,7 @@ import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { schema, restSchema } from '../../src/graphql/schema/schema.ts';
 import { admin, advertisement, connect, testCore, user, type TestCore } from '../kit/core.ts';
 import { randomQuery } from './kit/random.ts';
-import { createWires, smallSchema } from './kit/small.ts';
+import { createFeeds, smallSchema } from './kit/small-schema.ts';
 
 const RULES = specifiedRules.filter((rule) => rule !== NoUnusedVariablesRule);
 const known = {
@@ -205,7 +205,7 @@ describe('what is kept of an entity', () => {
 });
 
 describe('a writer', () => {
-  const contextValue = { requester: admin, wires: createWires(), seen: new Set<string>() };
+  const contextValue = { requester: admin, wires: createFeeds(), seen: new Set<string>() };
   const write = (text: string) =>
     createPlans(smallSchema, { eager: true }).of(parse(text))?.bind({}).write(contextValue);
 

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ADMIN } from './kit.ts';
-import { stage, type Stage, type Welcomed } from '../relay/kit.ts';
+import { ADMIN } from './kit/http-relay.ts';
+import { startTestRelay, type TestRelay, type Welcomed } from '../relay/kit/test-relay.ts';
 
 const PATH = '/connections/alice/tab/actions/open';
 
-let at: Stage;
+let at: TestRelay;
 let tab: Welcomed;
 beforeEach(async () => {
-  at = await stage();
+  at = await startTestRelay();
   tab = await at.client({ client_id: 'tab', instance_id: 'i1' });
 });
 afterEach(() => at[Symbol.asyncDispose]());

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ANONYMOUS_BODY_BYTES, ANONYMOUS_BURST, ANONYMOUS_RATE } from '../../src/core/limits.ts';
 import { createAnonymousRate } from '../../src/http/anonymous-rate.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { postJson, relay } from './kit.ts';
+import { postJson, startHttpRelay } from './kit/http-relay.ts';
 
 const times = (n: number, act: () => void): void => Array.from({ length: n }).forEach(act);
 
@@ -25,7 +25,7 @@ describe('the rate of GraphQL without a token', () => {
   });
 
   it('is answered with 429 and the time to wait, and holds nobody up who has a token', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     const ask = (token: string | null) => at.ask('/graphql', postJson({ query: '{ __typename }' }, { token }));
     expect((await ask(null)).status).toBe(200);
     let refused = await ask(null);
@@ -40,7 +40,7 @@ describe('the rate of GraphQL without a token', () => {
   });
 
   it('is not spent on bodies that are larger than what is open needs: they are not read', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     const query = ' '.repeat(ANONYMOUS_BODY_BYTES);
     expect((await at.ask('/graphql', postJson({ query }, { token: null }))).status).toBe(401);
     expect((await at.ask('/graphql', postJson({ query }))).status).not.toBe(401);

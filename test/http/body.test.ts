@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN, postJson, raw, relay, type Relay } from './kit.ts';
+import { ADMIN, postJson, raw, startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 
 const MAX = 4096;
-let house: Relay;
-beforeAll(async () => void (house = await relay({ maxBodyBytes: MAX })));
+let house: HttpRelay;
+beforeAll(async () => void (house = await startHttpRelay({ maxBodyBytes: MAX })));
 afterAll(() => house[Symbol.asyncDispose]());
 
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -305,3 +305,43 @@ describe('the policy file', () => {
     expect(Object.keys(faultsOf({ CALLBOARD_POLICY_FILE: file(text) }))).toHaveLength(1);
   });
 });
+
+describe('settings that a file holds', () => {
+  const secretFile = (text: string): string => {
+    const path = join(ownFolder(), 'secret');
+    writeFileSync(path, text);
+    return path;
+  };
+
+  it('are read from the file that the variable or the flag names, without the line end', () => {
+    const path = secretFile(`${SECRET}\n`);
+    const token = secretFile('ops=an-admin-token-of-16\n');
+    const config = readConfig({ CALLBOARD_SECRET_FILE: path }, ['--admin-token-file', token]);
+    expect([config.auth.secret, config.auth.adminTokens]).toEqual([SECRET, ['ops=an-admin-token-of-16']]);
+    expect([config.generated, config.warnings]).toEqual([false, []]);
+  });
+
+  it('are given by a flag in place of the variables', () => {
+    const env = { CALLBOARD_SECRET: SECRET };
+    const other = 'another secret of more than thirty-two bytes';
+    expect(readConfig(env, ['--secret-file', secretFile(other)]).auth.secret).toBe(other);
+    expect(readConfig({ CALLBOARD_SECRET_FILE: secretFile(other) }, ['--secret', SECRET]).auth.secret).toBe(SECRET);
+  });
+
+  it('are faults that name the file’s setting and never its content', () => {
+    expect(faultsOf({ CALLBOARD_SECRET_FILE: '/no/such/file' })).toEqual({
+      CALLBOARD_SECRET_FILE: 'the file cannot be read (ENOENT)',
+    });
+    expect(faultsOf({ CALLBOARD_SECRET_FILE: secretFile('\n') })).toEqual({
+      CALLBOARD_SECRET_FILE: 'the file is empty',
+    });
+    expect(faultsOf({ CALLBOARD_SECRET_FILE: secretFile('too short') })).toEqual({
+      CALLBOARD_SECRET_FILE: 'expected at least 32 bytes',
+    });
+    expect(faultsOf({ ...CREDENTIALS, CALLBOARD_SECRET_FILE: secretFile(SECRET) })).toEqual({
+      CALLBOARD_SECRET_FILE: 'is not allowed together with CALLBOARD_SECRET',
+    });
+    expect(faultsOf({}, [`--host-file=${secretFile('0.0.0.0')}`])).toEqual({ '--host-file': 'is not a known flag' });
+    expect(faultsOf({}, ['--secret-file'])).toEqual({ '--secret-file': 'needs a value' });
+  });
+});

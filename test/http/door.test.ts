@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { FAILURES_A_MINUTE } from '../../src/http/auth-rate-limit.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { ADMIN, postJson, raw, relay, SECRET, tokenOf, type Ask, type Relay } from './kit.ts';
+import { ADMIN, postJson, raw, startHttpRelay, SECRET, tokenOf, type Ask, type HttpRelay } from './kit/http-relay.ts';
 
-let house: Relay;
-beforeAll(async () => void (house = await relay()));
+let house: HttpRelay;
+beforeAll(async () => void (house = await startHttpRelay()));
 afterAll(() => house[Symbol.asyncDispose]());
 
 const codeOf = (json: Record<string, unknown> | undefined): unknown => {
@@ -139,6 +139,17 @@ describe('paths', () => {
   });
 
   it.each([
+    ['/graphql?query=%7B__typename%7D', 'application/json', '{"data":{"__typename":"Query"}}'],
+    ['/graphql/stream?query=%7B__typename%7D', 'text/event-stream', 'data: {"data":{"__typename":"Query"}}'],
+    ['/users?limit=1', 'application/json', '"items":[]'],
+  ])('the absolute form reaches the route of its path: %s', async (target, accept, expected) => {
+    const lines = ['Host: x', `Authorization: Bearer ${ADMIN}`, `Accept: ${accept}`, 'Connection: close', '', ''];
+    const text = await raw(house.url, [`GET http://elsewhere${target} HTTP/1.1`, ...lines].join('\r\n'));
+    expect(text).toMatch(/^HTTP\/1\.1 200/);
+    expect(text).toContain(expected);
+  });
+
+  it.each([
     ['what is not HTTP', 'hello\r\n\r\n', /^HTTP\/1\.1 400/],
     ['too large a header', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^HTTP\/1\.1 431/],
     [
@@ -260,7 +271,7 @@ describe('paths', () => {
   });
 
   it('stand below the base path, and nowhere else', async () => {
-    await using based = await relay({ basePath: '/relay/one' });
+    await using based = await startHttpRelay({ basePath: '/relay/one' });
     expect(based.url).toMatch(/\/relay\/one$/);
     const statuses: number[] = [];
     for (const path of [
@@ -283,7 +294,7 @@ describe('paths', () => {
 describe('bad tokens from one address', () => {
   it('are answered 429 after twenty in a minute, while every good one is served', async () => {
     const clock = new FakeClock(Date.now());
-    await using other = await relay({}, { clock });
+    await using other = await startHttpRelay({}, { clock });
     expect((await other.ask('/users')).status).toBe(200);
     const statuses = new Set<number>();
     for (let i = 0; i < FAILURES_A_MINUTE; i++) statuses.add((await other.ask('/users', { token: `bad-${i}` })).status);
@@ -303,14 +314,14 @@ describe('bad tokens from one address', () => {
   });
 
   it('do not shut out an administrator who comes for the first time', async () => {
-    await using other = await relay();
+    await using other = await startHttpRelay();
     for (let i = 0; i <= FAILURES_A_MINUTE; i++) await other.ask('/users', { token: `bad-${i}` });
     expect((await other.ask('/users', { token: 'bad' })).status).toBe(429);
     expect((await other.ask('/metrics')).status).toBe(200);
   });
 
   it('are counted together, by hellos on links too', async () => {
-    await using other = await relay();
+    await using other = await startHttpRelay();
     for (let i = 0; i < FAILURES_A_MINUTE; i++) await refusedHello(other.url, `bad-${i}`);
     expect(await refusedHello(other.url, 'bad')).toMatchObject({
       code: 'rate_limited',
@@ -322,7 +333,9 @@ describe('bad tokens from one address', () => {
   });
 
   it('are told apart in the log, without the token, by whoever shows it', async () => {
-    await using other = await relay({ auth: { adminTokens: [`ops=${ADMIN}`], secret: SECRET, issuer: 'https://id' } });
+    await using other = await startHttpRelay({
+      auth: { adminTokens: [`ops=${ADMIN}`], secret: SECRET, issuer: 'https://id' },
+    });
     const reasons = async (token: string): Promise<string[]> => {
       const before = other.lines.length;
       await other.ask('/users', { token });
@@ -345,7 +358,7 @@ describe('bad tokens from one address', () => {
       [true, 401],
       [false, 429],
     ] as const) {
-      await using other = await relay({ trustProxy });
+      await using other = await startHttpRelay({ trustProxy });
       let last = 0;
       for (let i = 0; i <= FAILURES_A_MINUTE; i++) {
         const headers = { 'x-forwarded-for': `8.8.8.8, 10.0.0.${i}` };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
-import { postJson, relay, tokenOf, type Ask } from './kit.ts';
+import { postJson, startHttpRelay, tokenOf, type Ask } from './kit/http-relay.ts';
 
 const PER_SECOND = 100_000;
 const path = '/connections/alice/c1/actions/go';
@@ -9,7 +9,7 @@ const body = { params: { text: 'x'.repeat(60_000) } };
 describe('what a user sends over HTTP', () => {
   it('is bounded by the second, by REST and GraphQL together, and a neighbour’s is not', async () => {
     const clock = new FakeClock(Date.now());
-    await using at = await relay({ inboundBytesPerSecond: PER_SECOND }, { clock });
+    await using at = await startHttpRelay({ inboundBytesPerSecond: PER_SECOND }, { clock });
     const [alice, bob] = await Promise.all([tokenOf('alice', 'invoke'), tokenOf('bob', 'invoke')]);
     const post = (token: string, more: Partial<Ask> = {}) => at.ask(path, postJson(body, { token, ...more }));
     for (let i = 0; i < 2; i++) expect((await post(alice)).json?.['code']).toBe('not_connected');
@@ -33,7 +33,7 @@ describe('what a user sends over HTTP', () => {
 
   it('counts where no length is announced, and is not charged where it is not read', async () => {
     const clock = new FakeClock(Date.now());
-    await using at = await relay({ inboundBytesPerSecond: PER_SECOND, maxBodyBytes: 90_000 }, { clock });
+    await using at = await startHttpRelay({ inboundBytesPerSecond: PER_SECOND, maxBodyBytes: 90_000 }, { clock });
     const alice = await tokenOf('alice', 'invoke');
     const headers = { 'content-type': 'application/json' };
     const chunks = [JSON.stringify(body).slice(0, 30_000), JSON.stringify(body).slice(30_000)];
@@ -46,7 +46,7 @@ describe('what a user sends over HTTP', () => {
 
   it('is not bounded for an administrator', async () => {
     const clock = new FakeClock(Date.now());
-    await using at = await relay({ inboundBytesPerSecond: PER_SECOND }, { clock });
+    await using at = await startHttpRelay({ inboundBytesPerSecond: PER_SECOND }, { clock });
     for (let i = 0; i < 5; i++) expect((await at.ask(path, postJson(body))).json?.['code']).toBe('not_connected');
   });
 });

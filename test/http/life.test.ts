@@ -13,7 +13,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
-import { ADMIN, SECRET, ask, postJson, relay, tokenOf } from './kit.ts';
+import { ADMIN, SECRET, ask, postJson, startHttpRelay, tokenOf } from './kit/http-relay.ts';
 
 const memory = () => createMemoryBackend({ clock: systemClock, log: silentLog, sha256: createCrypto('x').sha256 });
 
@@ -26,7 +26,7 @@ describe('health and readiness', () => {
         if (away) throw new CallboardError('store_unavailable', 'The store does not answer.');
       },
     };
-    await using house = await relay({}, { backend });
+    await using house = await startHttpRelay({}, { backend });
     const sick = await house.ask('/readyz', { token: null });
     expect([sick.status, sick.json]).toEqual([503, { status: 'not_ready', code: 'store_unavailable' }]);
     expect((await house.ask('/healthz', { token: null })).status).toBe(200);
@@ -35,7 +35,7 @@ describe('health and readiness', () => {
   });
 
   it('turn while a node drains, which goes on answering reads and admits nothing', async () => {
-    await using house = await relay();
+    await using house = await startHttpRelay();
     await house.callboard.drain(0);
     expect((await house.ask('/readyz', { token: null })).json).toEqual({ status: 'not_ready', code: 'draining' });
     expect((await house.ask('/healthz', { token: null })).status).toBe(200);
@@ -47,7 +47,7 @@ describe('health and readiness', () => {
 
 describe('closing', () => {
   it('says goodbye to links with a reason, ends streams, frees the port, and may be asked for twice', async () => {
-    const house = await relay();
+    const house = await startHttpRelay();
     const socket = new WebSocket(`${house.url.replace('http', 'ws')}/connect`, 'callboard.v1');
     const closed = new Promise<number>((done) => socket.on('close', done));
     await new Promise((open) => socket.on('open', open));
@@ -74,7 +74,7 @@ describe('closing', () => {
   });
 
   it('does not wait for idle connections', async () => {
-    const house = await relay();
+    const house = await startHttpRelay();
     const { Agent, get } = await import('node:http');
     const agent = new Agent({ keepAlive: true });
     await new Promise((done) =>
@@ -95,7 +95,7 @@ describe('an unexpected failure', () => {
         throw new Error(`boom at /secret/path with ${ADMIN}`);
       },
     };
-    await using house = await relay({}, { backend });
+    await using house = await startHttpRelay({}, { backend });
     const answer = await house.ask('/readyz');
     expect([answer.status, answer.json?.['code']]).toEqual([500, 'internal']);
     expect(answer.text).not.toMatch(/boom|secret|at \w/);
@@ -111,7 +111,7 @@ describe('an unexpected failure', () => {
 
 describe('the log of a relay', () => {
   it('holds none of the secrets that passed through it', async () => {
-    await using house = await relay();
+    await using house = await startHttpRelay();
     const token = await tokenOf('alice', 'invoke');
     await house.ask('/users?ticket=planted-ticket&token=planted-query');
     await house.ask('/users', { token: 'planted-bad-token' });

@@ -35,6 +35,35 @@ describe('the log', () => {
     expect(written).toContain('refused');
   });
 
+  it('writes no part of a secret that crosses the place where a long text is cut', () => {
+    const secret = 'planted-admin-token-'.repeat(5);
+    const { lines, log } = collecting([secret]);
+    for (const credential of [
+      secret,
+      JWT,
+      'Bearer planted-bearer',
+      `cbg_${'planted-'.repeat(6)}`,
+      '?ticket=planted-6',
+    ]) {
+      for (let cut = 1; cut < credential.length; cut++) {
+        for (const end of [4_096, 16_384, 16_384 + secret.length]) {
+          const text = `${' '.repeat(end - cut)}${credential} ${'y'.repeat(20_000)}`;
+          log.info({ text }, text);
+        }
+        // What is redacted before it moves the rest of the text to where it is shown.
+        log.info({}, `Bearer ${'x'.repeat(16_384 + secret.length - 7 - cut)} ${credential}`);
+      }
+    }
+    expect(lines.join('')).not.toMatch(/plant|eyJ|cbg_/);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(9_000);
+  });
+
+  it('redacts names of members like other texts', () => {
+    const { lines, log } = collecting(['planted-admin-token']);
+    log.info({ nested: { 'planted-admin-token': 1, [JWT]: 2, [`x${JWT}`]: 3 }, 'Bearer planted-bearer': 4 }, 'x');
+    expect(lines.join('')).not.toMatch(/planted|eyJ/);
+  });
+
   it('redacts flat entries too, and secrets that JSON escapes', () => {
     const { lines, log } = collecting(['planted "quoted" \\ token', 'plänted']);
     log.info({ id: 1, path: '/x', note: 'planted "quoted" \\ token' }, 'x');

@@ -7,7 +7,7 @@ import { nodeFault } from '../../src/node-version.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const LINE = 'callboard needs Node 24 or newer; this is 20.20.2.';
 /** What an old Node says of itself, loaded before what is tried. */
-const OLD = ['-r', join(import.meta.dirname, 'old-node.cjs')];
+const OLD = ['-r', join(import.meta.dirname, 'kit', 'old-node.cjs')];
 type Manifest = { readonly engines: { readonly node: string }; readonly scripts: Readonly<Record<string, string>> };
 const manifest = (): Manifest => JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { postJson, relay, type Relay } from './kit.ts';
+import { postJson, startHttpRelay, type HttpRelay } from './kit/http-relay.ts';
 
 const APP = 'https://app.example';
-let house: Relay;
-beforeAll(async () => void (house = await relay({ allowedOrigins: [APP] })));
+let house: HttpRelay;
+beforeAll(async () => void (house = await startHttpRelay({ allowedOrigins: [APP] })));
 afterAll(() => house[Symbol.asyncDispose]());
 
 const QUERY = (headers: Record<string, string>) => postJson({ query: '{ __typename }' }, { headers });
@@ -90,12 +90,12 @@ describe('the relay’s own pages', () => {
       'x-forwarded-host': 'relay.example',
     };
     expect((await house.ask('/users', { headers })).status).toBe(403);
-    await using behind = await relay({ trustProxy: true });
+    await using behind = await startHttpRelay({ trustProxy: true });
     expect((await behind.ask('/users', { headers })).status).toBe(200);
   });
 
   it('are all that may ask when nothing is configured', async () => {
-    await using plain = await relay();
+    await using plain = await startHttpRelay();
     expect((await plain.ask('/users', { headers: { origin: APP } })).status).toBe(403);
   });
 });

@@ -9,9 +9,9 @@ import { Sockets, type SocketsOptions } from '../../src/http/sockets.ts';
 import { readDescriptorLimit } from '../../src/platform/descriptors.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { until } from '../relay/kit.ts';
-import { ask, relay, tokenOf, type Relay } from './kit.ts';
-import { client } from '../gateway/kit.ts';
+import { until } from '../relay/kit/test-relay.ts';
+import { ask, startHttpRelay, tokenOf, type HttpRelay } from './kit/http-relay.ts';
+import { client } from '../gateway/kit/test-gateway.ts';
 
 const opened = new Set<Socket>();
 afterEach(() => opened.forEach((socket) => socket.destroy()));
@@ -29,7 +29,7 @@ async function dial(url: string, bytes: string, options: Partial<NetConnectOpts>
 }
 
 /** A number of the relay's own metrics. */
-async function metric({ url }: Relay, name: string): Promise<number> {
+async function metric({ url }: HttpRelay, name: string): Promise<number> {
   const { text } = await ask(`${url}/metrics`);
   return Number(new RegExp(`^callboard_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 }
@@ -46,7 +46,7 @@ function healthyElsewhere(url: string): Promise<boolean> {
 
 describe('sockets over which no good token came', () => {
   it('are bounded for one address; those beyond are closed at once, and others are served', async () => {
-    await using at = await relay({ unauthenticatedSockets: 10 });
+    await using at = await startHttpRelay({ unauthenticatedSockets: 10 });
     const sockets = await Promise.all(Array.from({ length: 40 }, () => dial(at.url, 'GET /healthz HTTP/1.1\r\nX: ')));
     await until(
       () => sockets.filter((socket) => socket.closed || socket.readableEnded || socket.destroyed).length >= 0,
@@ -63,14 +63,14 @@ describe('sockets over which no good token came', () => {
   });
 
   it('do not stop 1,200 unfinished headers from being refused and others from being served', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     for (let batch = 0; batch < 12; batch++)
       await Promise.all(Array.from({ length: 100 }, () => dial(at.url, 'GET / HTTP/1.1\r\nX: ')));
     expect(await healthyElsewhere(at.url)).toBe(true);
   });
 
   it('do not count once a good token came over them, or their link was welcomed', async () => {
-    await using at = await relay({ unauthenticatedSockets: 3 });
+    await using at = await startHttpRelay({ unauthenticatedSockets: 3 });
     const agent = new Agent({ keepAlive: true, maxSockets: 10 });
     const token = await tokenOf('root', 'admin');
     const headers = { authorization: `Bearer ${token}` };
@@ -96,7 +96,7 @@ describe('sockets over which no good token came', () => {
   });
 
   it('are not bounded by address behind a trusted proxy, whose address all share', async () => {
-    await using at = await relay({ unauthenticatedSockets: 3, trustProxy: true });
+    await using at = await startHttpRelay({ unauthenticatedSockets: 3, trustProxy: true });
     await Promise.all(Array.from({ length: 10 }, () => dial(at.url, 'GET /healthz HTTP/1.1\r\nX: ')));
     expect((await at.ask('/healthz', { token: null })).status).toBe(200);
   });
@@ -114,7 +114,7 @@ describe('a socket that was answered for the last time', () => {
     ],
   ])('is gone a second later, whether its peer closes or not: %s', async (_what, bytes, status) => {
     const clock = new FakeClock(Date.now());
-    await using at = await relay({}, { clock });
+    await using at = await startHttpRelay({}, { clock });
     const socket = await dial(at.url, bytes);
     let text = '';
     socket.on('data', (chunk) => (text += String(chunk)));
@@ -135,7 +135,7 @@ function UPGRADE(protocol: string): string {
 describe('a peer that reads nothing of its answers', () => {
   it('is cut after fifteen seconds', async () => {
     const clock = new FakeClock(Date.now());
-    await using at = await relay({}, { clock });
+    await using at = await startHttpRelay({}, { clock });
     const request = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
     const socket = await dial(at.url, request.repeat(400));
     socket.pause();

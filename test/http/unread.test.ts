@@ -8,7 +8,7 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { UnreadBytes } from '../../src/http/unread.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { user } from '../kit/core.ts';
-import { relay, tokenOf } from './kit.ts';
+import { startHttpRelay, tokenOf } from './kit/http-relay.ts';
 
 const alice = user('alice');
 const bob = user('bob');
@@ -107,7 +107,7 @@ describe('a relay whose answers are not read', () => {
   it('cuts who reads nothing, answers who does, and holds no more than the total', async () => {
     const clock = new FakeClock(Date.now());
     const bound = { guarantee: 200_000, total: 1_000_000 };
-    await using at = await relay({ shares: { unread_bytes: bound } }, { clock });
+    await using at = await startHttpRelay({ shares: { unread_bytes: bound } }, { clock });
     const { port } = new URL(at.url);
     const token = await tokenOf('mallory', 'invoke');
     const request = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';

@@ -1,6 +1,6 @@
 import { connectTo } from '../../src/backends/redis/client.ts';
 import { readTarget } from '../../src/backends/redis/target.ts';
-import type { Client } from '../../src/backends/redis/wire.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
 import { silentLog, type Log } from '../../src/core/log.ts';
 
 /** A client for commands to the Redis at this address. It is not connected yet. */

@@ -1,5 +1,7 @@
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import type { HistoryLimits } from '../../src/backends/memory/history.ts';
+import { READ_TURNS } from '../../src/core/limits-queries.ts';
+import { ReadTurns } from '../../src/core/shares/read-turns.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { createActions } from '../../src/core/actions/actions.ts';
 import { defaultPolicy } from '../../src/core/auth/policy.ts';
@@ -42,6 +44,7 @@ export function testRooms(limits: Partial<HistoryLimits> = {}): Rooms {
     metrics: { count() {}, snapshot: () => new Map() },
     spill: createMemorySpill(clock, crypto),
     shares,
+    readTurns: new ReadTurns(READ_TURNS),
     rawMessages: true,
   };
   return {

@@ -27,7 +27,7 @@ export function numRuns(ofMemory: number): number {
   return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);
 }
 
-export type House = {
+export type OpenedRelays = {
   /**
    * The relay that is called. Its `core.links` are those of the relay to which clients connect. Closing it closes all.
    */
@@ -39,7 +39,7 @@ export type House = {
 };
 
 /** Opens and starts the relays of the run's topology. With `options.backend`, it is one relay over that backend. */
-export async function openHouse(options: CallboardOptions): Promise<House> {
+export async function openRelays(options: CallboardOptions): Promise<OpenedRelays> {
   const topology = options.backend ? 'direct' : inject('topology');
   if (topology === 'direct') return alone({ callboard: createCallboard(options), backend: options.backend ?? null });
   const open = await opener(options);
@@ -52,9 +52,9 @@ export async function openHouse(options: CallboardOptions): Promise<House> {
   return { callboard: joined(called.callboard, linked.callboard), url, linkUrl, backend: called.backend };
 }
 
-type Opened = Pick<House, 'callboard' | 'backend'>;
+type Opened = Pick<OpenedRelays, 'callboard' | 'backend'>;
 
-async function alone({ callboard, backend }: Opened): Promise<House> {
+async function alone({ callboard, backend }: Opened): Promise<OpenedRelays> {
   const url = await callboard.listen();
   return { callboard, url, linkUrl: url, backend };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { GUARD_MUTANTS } from '../../faults/mutants/guards.ts';
 import { attackOf } from '../../faults/neighbours/attacks/attacks.ts';
-import { editsOf, mutate } from '../faults/mutants.ts';
+import { editsOf, mutate } from '../../faults/outages/mutants/plant.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 

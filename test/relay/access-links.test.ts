@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DownFrame, UpHeader } from '../../src/protocol/frames.ts';
-import { Peer } from '../gateway/kit.ts';
-import type { Welcomed } from './kit.ts';
-import { ABSENT, MARK, OTHER, OWNER, PLANTED, withoutGiven, world, type Ids, type World } from './planted.ts';
+import { Peer } from '../gateway/kit/test-gateway.ts';
+import type { Welcomed } from './kit/test-relay.ts';
+import { ABSENT, MARK, OTHER, OWNER, PLANTED, withoutGiven, world, type Ids, type World } from './kit/planted.ts';
 
 let at: World;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
-import { SUBSCRIPTIONS } from './access-rows-live.ts';
-import { FIELDS } from './access-rows.ts';
+import { SUBSCRIPTIONS } from './kit/access-subscriptions.ts';
+import { FIELDS } from './kit/access-fields.ts';
 import {
   ABSENT,
   MARK,
@@ -14,9 +14,9 @@ import {
   world,
   type Ids,
   type World,
-} from './planted.ts';
-import { documentOf, rootFields, withArgument, type RootField } from './selection.ts';
-import { MODES, openSingle } from './streams.ts';
+} from './kit/planted.ts';
+import { documentOf, rootFields, withArgument, type RootField } from './kit/selection.ts';
+import { MODES, openSingle } from './kit/streams.ts';
 
 let at: World;
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBuiltinRoutes } from '../../src/http/builtin-routes.ts';
-import { postJson, type Answer } from '../http/kit.ts';
-import { HOUSE, ROUTES, type Route } from './access-routes.ts';
-import { codeOf } from './kit.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import type { Route } from './kit/access-route.ts';
+import { BUILTIN_ROUTES, ROUTES } from './kit/access-routes.ts';
+import { codeOf } from './kit/test-relay.ts';
 import {
   ABSENT,
   MARK,
@@ -15,7 +16,7 @@ import {
   world,
   type Ids,
   type World,
-} from './planted.ts';
+} from './kit/planted.ts';
 
 let at: World;
 beforeAll(async () => {
@@ -125,10 +126,10 @@ describe('the access of what the server answers by itself', () => {
   ];
 
   it('has a row for each path', () => {
-    expect(Object.keys(HOUSE).sort()).toEqual(known.sort());
+    expect(Object.keys(BUILTIN_ROUTES).sort()).toEqual(known.sort());
   });
 
-  it.each(Object.entries(HOUSE))('%s is %s, and shows nothing of any user', async (path, rule) => {
+  it.each(Object.entries(BUILTIN_ROUTES))('%s is %s, and shows nothing of any user', async (path, rule) => {
     const asked = ['nobody', `${OTHER}:invoke`, `${OWNER}:invoke`, 'admin'];
     const answers = await Promise.all(asked.map((requester) => at.rest(path, { requester })));
     if (rule === 'file')

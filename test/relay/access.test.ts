@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FIELDS, type Row, type Verdict } from './access-rows.ts';
-import type { GraphqlAnswer } from './kit.ts';
+import type { FieldAccess, Verdict } from './kit/access-field.ts';
+import { FIELDS } from './kit/access-fields.ts';
+import type { GraphqlAnswer } from './kit/test-relay.ts';
 import {
   ABSENT,
   MARK,
@@ -13,8 +14,8 @@ import {
   world,
   type Ids,
   type World,
-} from './planted.ts';
-import { documentOf, rootFields } from './selection.ts';
+} from './kit/planted.ts';
+import { documentOf, rootFields } from './kit/selection.ts';
 
 const fields = rootFields().filter(({ operation }) => operation !== 'subscription');
 const rows = fields.flatMap((field) => (FIELDS[field.name] ?? []).map((row) => ({ field, row, call: row.call })));
@@ -57,8 +58,8 @@ async function expectAlike(requester: string, given: Given, expected: Verdict): 
 }
 
 /** What a user's token must hold; the scope to make something does not read it. */
-const right = ({ scope }: Row): string => (scope === 'host' ? 'host:invoke' : 'invoke');
-const forOther = ({ rule, other = '' }: Row): Verdict => (rule === 'admin' ? 'forbidden' : other);
+const right = ({ scope }: FieldAccess): string => (scope === 'host' ? 'host:invoke' : 'invoke');
+const forOther = ({ rule, other = '' }: FieldAccess): Verdict => (rule === 'admin' ? 'forbidden' : other);
 
 describe('the access of GraphQL', () => {
   it('has a row for each query and mutation', () => {

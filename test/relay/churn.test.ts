@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
-import { stage, until, type Stage } from './kit.ts';
+import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 import { numRuns } from '../kit/topology.ts';
 
 /** Rows of one listing: made, taken away again where that can be, and told apart by a text. */
@@ -12,23 +12,23 @@ type Listing = {
   /** The same by GraphQL: the field with its arguments but those of paging, what is selected of a row, and how to read its name. */
   readonly field: (user: string) => string;
   readonly select: string;
-  readonly put: (at: House, n: number) => Promise<Row>;
+  readonly put: (at: ChurnTarget, n: number) => Promise<Row>;
 };
 /** `user`: whose rows these are, another one in each run. */
-type House = Stage & { readonly alive: Set<TestClient>; readonly user: string };
+type ChurnTarget = TestRelay & { readonly alive: Set<TestClient>; readonly user: string };
 type Row = { readonly name: string; drop?(): Promise<void> };
 
 const admin = { kind: 'admin', name: 't', expiresAt: null } as const;
 const actions = [advertisement('open')];
 
-async function live(at: House, userId: string, clientId: string): Promise<TestClient> {
+async function live(at: ChurnTarget, userId: string, clientId: string): Promise<TestClient> {
   const client = await connect(at.callboard.core, user(userId), { clientId, actions });
   at.alive.add(client);
   return client;
 }
 
 /** Gone from the registry, and not only disconnected, while all others go on showing signs of life. */
-async function forget(at: House, client: TestClient): Promise<void> {
+async function forget(at: ChurnTarget, client: TestClient): Promise<void> {
   at.alive.delete(client);
   await client.session.closed('client_closed');
   for (let second = 0; second < 60; second += 30) {
@@ -37,7 +37,7 @@ async function forget(at: House, client: TestClient): Promise<void> {
   }
 }
 
-async function runs(at: House, clientId: string, commandId: string): Promise<void> {
+async function runs(at: ChurnTarget, clientId: string, commandId: string): Promise<void> {
   const userId = at.user;
   const target = { userId, clientId, action: 'open', params: null, commandId, connectWithinMs: 300_000 };
   void at.callboard.core.rpc.invoke(user(userId), { ...target, respondWithinMs: 300_000 });
@@ -108,7 +108,7 @@ const LISTINGS: Readonly<Record<string, Listing>> = {
 };
 
 type Page = { readonly names: readonly string[]; readonly next: string | null };
-type Read = (at: House, listing: Listing, page: { limit: number; after: string | null }) => Promise<Page>;
+type Read = (at: ChurnTarget, listing: Listing, page: { limit: number; after: string | null }) => Promise<Page>;
 
 const DOORS: Readonly<Record<string, Read>> = {
   async REST(at, { path, member }, { limit, after }) {
@@ -139,7 +139,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
 });
 
 /** Rows that come and go, and which of them were there all the time. */
-function crowd(at: House, listing: Listing) {
+function crowd(at: ChurnTarget, listing: Listing) {
   const there = new Map<string, Row>();
   const throughout = new Set<string>();
   const known = new Set<string>();
@@ -165,7 +165,7 @@ function crowd(at: House, listing: Listing) {
   };
 }
 
-async function page(at: House, { listing, read }: { listing: Listing; read: Read }, plan: Plan): Promise<void> {
+async function page(at: ChurnTarget, { listing, read }: { listing: Listing; read: Read }, plan: Plan): Promise<void> {
   const { before, limit, between } = plan;
   const rows = crowd(at, listing);
   await rows.come(before, true);
@@ -191,11 +191,11 @@ it.each(cases)(
     const listing = LISTINGS[name];
     const read = DOORS[door];
     if (!listing || !read) throw new Error(name);
-    await using house = await stage();
+    await using house = await startTestRelay();
     let run = 0;
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
-        const at: House = { ...house, alive: new Set(), user: `user-${run++}` };
+        const at: ChurnTarget = { ...house, alive: new Set(), user: `user-${run++}` };
         await page(at, { listing, read }, plan);
         for (const client of at.alive) await client.session.closed('client_closed');
         if (at.alive.size > 0) await at.clock.advance(61_000);

@@ -4,11 +4,11 @@ import { silentLog } from '../../src/core/log.ts';
 import type { SiteDefinition } from '../../src/core/sites/api.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { CODES, type Code } from '../../src/protocol/codes.ts';
-import { postJson, relay, tokenOf, type Answer, type Relay } from '../http/kit.ts';
+import { postJson, startHttpRelay, tokenOf, type Answer, type HttpRelay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
 
-type Stage = Relay & { readonly clock: FakeClock; readonly alice: string };
+type Stage = HttpRelay & { readonly clock: FakeClock; readonly alice: string };
 type Row = { readonly provoke: (stage: Stage) => Promise<Answer>; readonly status?: number };
 
 const INVOKE = '/connections/alice/tab/actions/open';
@@ -131,7 +131,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   },
   share_exceeded: {
     async provoke() {
-      await using small = await relay({ shares: { waits: { guarantee: 1 } } });
+      await using small = await startHttpRelay({ shares: { waits: { guarantee: 1 } } });
       const token = await tokenOf('alice', 'connect', 'invoke');
       const { core } = small.callboard;
       const client = await connect(core, user('alice'), { actions: [advertisement('open')] });
@@ -147,7 +147,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   store_full: {
     async provoke() {
       const bound = { guarantee: 1000, total: 1000 };
-      await using small = await relay({ shares: { queued_bytes: bound } });
+      await using small = await startHttpRelay({ shares: { queued_bytes: bound } });
       const body = { params: { text: 'x'.repeat(800) }, connect_within_ms: 60_000, wait_for: 'admitted' };
       const park = async (userId: string): Promise<Answer> => {
         const token = await tokenOf(userId, 'invoke');
@@ -175,7 +175,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   policy_denied: {
     async provoke() {
       const rules = [{ name: 'closed', effect: 'deny', actions: ['open'] }] as const;
-      await using strict = await relay({ policy: { rules, scopes: [], userCapacity: null } });
+      await using strict = await startHttpRelay({ policy: { rules, scopes: [], userCapacity: null } });
       return await strict.ask(INVOKE, postJson({}));
     },
   },
@@ -222,7 +222,7 @@ const ROWS: Partial<Record<Code, Row>> = {
   raw_history_disabled: { provoke: (stage) => stage.ask('/history/raw-messages') },
   result_expired: {
     async provoke() {
-      await using small = await relay({ shares: { result_bytes: { guarantee: 1, total: 1 } } });
+      await using small = await startHttpRelay({ shares: { result_bytes: { guarantee: 1, total: 1 } } });
       const token = await tokenOf('alice', 'connect', 'invoke');
       const body = { command_id: 'c1' };
       const stage = { ...small, clock: new FakeClock(Date.now()), alice: token };
@@ -243,7 +243,7 @@ const ROWS: Partial<Record<Code, Row>> = {
     async provoke() {
       const clock = new FakeClock(Date.now());
       const backend = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256 });
-      await using started = await relay({}, { clock, backend });
+      await using started = await startHttpRelay({}, { clock, backend });
       const alice = await tokenOf('alice', 'connect', 'invoke');
       // No other mode can be registered: only the store can hold one.
       return await siteCall({ ...started, clock, alice }, {}, async () => {
@@ -301,7 +301,7 @@ describe('the code table', () => {
 
   it.each(rows())('answers %s with its status and says the code', async (code, { provoke }) => {
     const clock = new FakeClock(Date.now());
-    await using started = await relay({}, { clock });
+    await using started = await startHttpRelay({}, { clock });
     const alice = await tokenOf('alice', 'connect', 'invoke');
     const answer = await provoke({ ...started, clock, alice });
     expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: CODES[code as Code], code });
@@ -311,7 +311,7 @@ describe('the code table', () => {
   });
 
   it('answers a token whose user is not canonical with 401', async () => {
-    await using started = await relay();
+    await using started = await startHttpRelay();
     const answer = await started.ask('/users', { token: await tokenOf(' alice', 'invoke') });
     expect([answer.status, codeOf(answer)]).toEqual([401, 'invalid_user']);
   });

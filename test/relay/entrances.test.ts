@@ -11,7 +11,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { canonicalUser } from '../../src/core/ids.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { postJson, relay, tokenOf, type Relay } from '../http/kit.ts';
+import { postJson, startHttpRelay, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 
 /** Texts on which an expression that goes back, a normal form or a list of parts costs the square of their length. */
 const hostile = (chars: number): readonly string[] => [
@@ -63,7 +63,7 @@ function documentOf({ kind, field }: Root): string {
     .join(', ')})${below} }`;
 }
 
-async function expectCheap(at: Relay, path: string, asked: Parameters<Relay['ask']>[1]): Promise<void> {
+async function expectCheap(at: HttpRelay, path: string, asked: Parameters<HttpRelay['ask']>[1]): Promise<void> {
   const { ms, value } = await cpuOf(() => at.ask(path, asked));
   expect([path.slice(0, 80), value.status < 500 || value.status === 501]).toEqual([path.slice(0, 80), true]);
   expect(value.text).not.toContain('"internal"');
@@ -72,7 +72,7 @@ async function expectCheap(at: Relay, path: string, asked: Parameters<Relay['ask
 
 describe('a hostile text costs next to nothing', () => {
   it('in every argument of GraphQL', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     const token = await tokenOf('alice', 'invoke', 'host', 'connect');
     for (const root of roots()) {
       for (const text of hostile(64 * 1024)) {
@@ -84,7 +84,7 @@ describe('a hostile text costs next to nothing', () => {
   });
 
   it('in every path, parameter and body of REST', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     const { json } = await at.ask('/openapi.json');
     const { paths } = json as { paths: Record<string, Record<string, Operation>> };
     expect(Object.keys(paths).length).toBeGreaterThan(20);
@@ -98,7 +98,7 @@ describe('a hostile text costs next to nothing', () => {
   });
 
   it('as a cursor, and as the last event of a stream', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     for (const text of hostile(64 * 1024)) {
       const query = 'query ($after: String) { connections(after: $after) { nodes { clientId } } }';
       await expectCheap(at, '/graphql', postJson({ query, variables: { after: text } }));
@@ -127,7 +127,7 @@ const METHODS = ['get', 'post', 'put', 'delete'];
 function requestOf(
   { path, method, operation }: { path: string; method: string; operation: Operation },
   text: string,
-): [string, Parameters<Relay['ask']>[1]] {
+): [string, Parameters<HttpRelay['ask']>[1]] {
   const encoded = encodeURIComponent(text);
   const names = (operation.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
   // One parameter in full and the others left out, so that the line stays as short as it must be.

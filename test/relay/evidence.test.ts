@@ -6,7 +6,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { SpillStore } from '../../src/core/history/spill.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { stage, type Stage } from './kit.ts';
+import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 const INVOKE = '/connections/alice/tab/actions/open';
 const LARGE = { text: 'x'.repeat(20_000) };
@@ -14,7 +14,7 @@ const event = { kind: 'event', stream_suffix: 'notes', client_id: 'tab', instanc
 
 describe('a result that a link sends again', () => {
   it('is counted by the deduplicator and as a sighting of the case file, and changes nothing else', async () => {
-    await using house = await stage();
+    await using house = await startTestRelay();
     const tab = await house.client();
     const waiting = house.post(INVOKE, { command_id: 'c1' }, 'alice');
     await tab.next('command');
@@ -38,7 +38,7 @@ describe('a result that a link sends again', () => {
 
 describe('ingestion over both faces', () => {
   it('is one door: what REST ingested is a duplicate over GraphQL', async () => {
-    await using house = await stage();
+    await using house = await startTestRelay();
     expect((await house.post('/ingest', event, 'alice:host')).json).toMatchObject({ items: [{ retained: true }] });
     const messages = `[
       { messageId: "m1", kind: "event", streamSuffix: "notes", clientId: "tab", instanceId: "i1" }
@@ -61,7 +61,7 @@ describe('ingestion over both faces', () => {
 
 describe('payloads that are read', () => {
   it('by an administrator are written to the audit log, once a request, and never with the payload', async () => {
-    await using house = await stage({ rawMessages: true });
+    await using house = await startTestRelay({ rawMessages: true });
     await house.post('/ingest', { ...event, payload: { secret: 's3cret', ...LARGE } }, 'alice:host');
     const audits = () => house.lines.filter((line) => line.includes('"audit":"payload"'));
     await house.rest('/history/messages?stream=alice/notes');
@@ -90,11 +90,11 @@ describe('large payloads of a relay with a spill directory', () => {
     const entries = await readdir(root, { recursive: true, withFileTypes: true });
     return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   };
-  const states = async (house: Stage): Promise<unknown> => {
+  const states = async (house: TestRelay): Promise<unknown> => {
     const { json } = await house.rest('/history/command/alice/c1?include_payload=true');
     return (json?.['items'] as { payload_state: string }[]).map(({ payload_state }) => payload_state);
   };
-  const complete = async (house: Stage): Promise<void> => {
+  const complete = async (house: TestRelay): Promise<void> => {
     const tab = await house.client();
     const waiting = house.post(INVOKE, { command_id: 'c1', params: LARGE }, 'alice');
     expect((await tab.next('command')).payload).toBe(JSON.stringify(LARGE));
@@ -103,7 +103,7 @@ describe('large payloads of a relay with a spill directory', () => {
   };
 
   it('lie there as files, are fetched when asked for, and are unavailable when theirs is gone', async () => {
-    await using house = await stage({ spillDir: root });
+    await using house = await startTestRelay({ spillDir: root });
     await complete(house);
     expect(await files()).toHaveLength(2);
     expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
@@ -116,7 +116,7 @@ describe('large payloads of a relay with a spill directory', () => {
 
   it('are removed by the hook once they are past', async () => {
     const clock = new FakeClock(Date.now());
-    await using house = await stage({ spillDir: root, retentionMs: 60_000 }, { clock });
+    await using house = await startTestRelay({ spillDir: root, retentionMs: 60_000 }, { clock });
     await complete(house);
     expect(await house.callboard.core.history.cleanSpill()).toBe(0);
     await clock.leap(3600_000 + 60_000);
@@ -129,7 +129,7 @@ describe('large payloads of a relay with a spill directory', () => {
     let cleaned = 0;
     const own = createMemorySpill(clock, createCrypto('x'));
     const spill: SpillStore = { ...own, managed: false, clean: () => ++cleaned };
-    await using house = await stage({ spillDir: root }, { clock, spill });
+    await using house = await startTestRelay({ spillDir: root }, { clock, spill });
     await complete(house);
     expect(await states(house)).toEqual(['spilled_included', 'spilled_included']);
     expect(await house.callboard.core.history.cleanSpill()).toBe(0);

@@ -1,17 +1,17 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isFault, parseDown } from '../../src/protocol/frames.ts';
-import { ask, postJson, type Answer, type Ask } from '../http/kit.ts';
+import { ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
 import { FakeClock, meanwhile } from '../kit/clock.ts';
-import { stage, until, type Stage } from './kit.ts';
-import { slowTwin } from './twin.ts';
+import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
+import { startSlowRelay } from './kit/slow-relay.ts';
 
 /** One relay, called through its own faces and through others over the same core that know no shorter way. */
-let at: Stage;
+let at: TestRelay;
 let slow: AsyncDisposable & { readonly url: string };
 beforeAll(async () => {
-  at = await stage({}, { clock: new FakeClock(Date.now()) });
-  slow = await slowTwin(at);
+  at = await startTestRelay({}, { clock: new FakeClock(Date.now()) });
+  slow = await startSlowRelay(at);
   await answering();
 });
 afterAll(async () => {

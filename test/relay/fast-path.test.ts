@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signToken } from '../../src/http/token.ts';
-import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit.ts';
+import { SECRET, ask, postJson, type Answer, type Ask } from '../http/kit/http-relay.ts';
 import { FakeClock, meanwhile } from '../kit/clock.ts';
 import { connect, user } from '../kit/core.ts';
-import { ROUTES } from './access-routes.ts';
-import { readQuestions, variablesOf } from './documents.ts';
-import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './planted.ts';
-import { slowTwin } from './twin.ts';
+import { ROUTES } from './kit/access-routes.ts';
+import { readRestDocuments, variablesOf } from './kit/rest-documents.ts';
+import { ABSENT, OTHER, OWNER, PLANTED, VIEWER, world, type World } from './kit/planted.ts';
+import { startSlowRelay } from './kit/slow-relay.ts';
 
 /** One relay, asked through its own faces and through others over the same core that know no shorter way. */
 let at: World;
 let slow: AsyncDisposable & { readonly url: string };
 beforeAll(async () => {
   at = await world({ clock: new FakeClock(Date.now()) });
-  slow = await slowTwin(at);
+  slow = await startSlowRelay(at);
 });
 afterAll(async () => {
   await slow[Symbol.asyncDispose]();
@@ -41,7 +41,7 @@ async function alike(path: string, options: Ask & { readonly requester?: string 
 const post = (query: string, more: object = {}, headers: Record<string, string> = {}): Ask =>
   postJson({ query, ...more }, { headers });
 
-const questions = readQuestions();
+const questions = readRestDocuments();
 const readings = questions.filter(({ operation }) => operation.operation === 'query');
 const examples = readings.flatMap((question) =>
   (ROUTES[question.name] ?? []).map((route) => ({ question, route, example: route.target(PLANTED) })),

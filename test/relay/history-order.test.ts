@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, type Stage } from './kit.ts';
+import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 const STREAM = 'alice/clients/tab';
 const KINDS = ['command', 'progress', 'progress', 'progress', 'result'];
 
-let at: Stage;
+let at: TestRelay;
 beforeEach(async () => {
-  at = await stage();
+  at = await startTestRelay();
   const tab = await at.client({ client_id: 'tab', instance_id: 'i1' });
   const invoked = at.post('/connections/alice/tab/actions/open', { command_id: 'c1' });
   await tab.next('command');

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { UP } from '../../src/protocol/frames.ts';
-import { postJson, type Answer } from '../http/kit.ts';
-import { FIELDS } from './access-rows.ts';
-import { ROUTES } from './access-routes.ts';
-import { codeOf } from './kit.ts';
-import { isStable, neighbourhood, type Neighbourhood } from './neighbours.ts';
-import { documentOf, rootFields } from './selection.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import { FIELDS } from './kit/access-fields.ts';
+import { ROUTES } from './kit/access-routes.ts';
+import { codeOf } from './kit/test-relay.ts';
+import { isStable, startAttackedRelay, type AttackedRelay } from './kit/attacked-relay.ts';
+import { documentOf, rootFields } from './kit/selection.ts';
 import { numRuns } from '../kit/topology.ts';
 
-let at: Neighbourhood;
+let at: AttackedRelay;
 beforeAll(async () => {
-  at = await neighbourhood();
+  at = await startAttackedRelay();
 });
 afterEach(() => at.sound());
 afterAll(async () => {

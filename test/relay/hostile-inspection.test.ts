@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { postJson } from '../http/kit.ts';
-import { codeOf } from './kit.ts';
-import { isStable } from './neighbours.ts';
-import { MARK, OTHER, OWNER, PLANTED, withoutGiven, world, type World } from './planted.ts';
+import { postJson } from '../http/kit/http-relay.ts';
+import { codeOf } from './kit/test-relay.ts';
+import { isStable } from './kit/attacked-relay.ts';
+import { MARK, OTHER, OWNER, PLANTED, withoutGiven, world, type World } from './kit/planted.ts';
 import { numRuns } from '../kit/topology.ts';
 
 let at: World;

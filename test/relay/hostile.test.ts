@@ -2,15 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SignJWT } from 'jose';
 import { MAX_FRAME_BYTES } from '../../src/core/limits.ts';
 import { signToken } from '../../src/http/token.ts';
-import { Peer } from '../gateway/kit.ts';
-import { raw, SECRET, type Answer } from '../http/kit.ts';
-import { GRAPHQL, REST, STREAMS } from './hostile-rows.ts';
-import { codeOf } from './kit.ts';
-import { neighbourhood, type Neighbourhood } from './neighbours.ts';
+import { Peer } from '../gateway/kit/test-gateway.ts';
+import { raw, SECRET, type Answer } from '../http/kit/http-relay.ts';
+import { GRAPHQL, REST, STREAMS } from './kit/hostile-requests.ts';
+import { codeOf } from './kit/test-relay.ts';
+import { startAttackedRelay, type AttackedRelay } from './kit/attacked-relay.ts';
 
-let at: Neighbourhood;
+let at: AttackedRelay;
 beforeAll(async () => {
-  at = await neighbourhood();
+  at = await startAttackedRelay();
 });
 afterEach(() => at.sound());
 afterAll(async () => {

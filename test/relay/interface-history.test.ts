@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, type Stage, type Welcomed } from './kit.ts';
+import { startTestRelay, type TestRelay, type Welcomed } from './kit/test-relay.ts';
 
-let at: Stage;
+let at: TestRelay;
 let tab: Welcomed;
 beforeEach(async () => {
-  at = await stage();
+  at = await startTestRelay();
   tab = await at.client({ client_id: 'tab', instance_id: 'i1' });
 });
 afterEach(() => at[Symbol.asyncDispose]());

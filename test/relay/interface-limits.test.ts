@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { advertisement, connect, user } from '../kit/core.ts';
-import { codeOf, stage, type Stage } from './kit.ts';
+import { codeOf, startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
-let at: Stage;
+let at: TestRelay;
 beforeAll(async () => {
-  at = await stage({ rawMessages: true });
+  at = await startTestRelay({ rawMessages: true });
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
@@ -24,7 +24,7 @@ const ingestMany = async (userId: string, suffixes: readonly string[]): Promise<
 
 describe('Errors', () => {
   it('/history/raw-messages called when raw messages were not enabled, after admin authentication: 403', async () => {
-    await using without = await stage({});
+    await using without = await startTestRelay({});
     const asked = async (requester: string) => without.rest('/history/raw-messages', { requester });
     const answer = await asked('admin');
     expect([answer.status, codeOf(answer)]).toEqual([403, 'raw_history_disabled']);

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
-import { postJson, type Answer } from '../http/kit.ts';
-import { ROUTES, type Route } from './access-routes.ts';
-import { readQuestions, variablesOf, worded, type Question } from './documents.ts';
-import { codeOf } from './kit.ts';
-import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './planted.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import type { Route } from './kit/access-route.ts';
+import { ROUTES } from './kit/access-routes.ts';
+import { readRestDocuments, variablesOf, withRestEnums, type RestDocument } from './kit/rest-documents.ts';
+import { codeOf } from './kit/test-relay.ts';
+import { ABSENT, OWNER, PLANTED, VIEWER, world, type Ids, type World } from './kit/planted.ts';
 
 /** Two relays to which the same things happened, so that what changes something can be asked of each once. */
 let at: World;
@@ -49,7 +50,7 @@ const DEEDS: Readonly<Record<string, readonly Route[]>> = {
 /** Over Redis whoever does these looks some milliseconds later whether they were done, by a clock that stands still here. */
 const deeds = inject('topology') === 'direct' ? DEEDS : {};
 
-const questions = new Map(readQuestions().map((question) => [question.name, question]));
+const questions = new Map(readRestDocuments().map((question) => [question.name, question]));
 const examples = Object.entries(ROUTES)
   .flatMap(([name, routes]) => [...routes, ...(deeds[name] ?? [])].map((route) => ({ name, route })))
   .map((one) => ({ ...one, example: `${one.name.split(' ')[0]} ${one.route.target(PLANTED)}` }))
@@ -61,7 +62,7 @@ function requesterOf({ access, scope }: Route): string {
   return access === 'host' || scope === 'host' ? `${OWNER}:host` : VIEWER;
 }
 
-function questionOf(name: string): Question {
+function questionOf(name: string): RestDocument {
   const question = questions.get(name);
   if (!question) throw new Error(`no document for ${name}`);
   return question;
@@ -81,7 +82,7 @@ async function askBoth({ name, route }: Example, given: Ids): Promise<Both> {
   const there = other.named(given);
   const variables = variablesOf(question, route.target(there), body && (route.body?.(there) ?? {}));
   const graphql = await other.graphql(question.text, { requester, variables });
-  const data = worded(question, graphql.data);
+  const data = withRestEnums(question, graphql.data);
   const answer = question.body.reduce<any>((value, key) => value?.[key], data);
   return { rest, code: graphql.code, body: reads ? answer : withoutChance(answer) };
 }

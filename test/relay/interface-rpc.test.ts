@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stage, until, type Stage } from './kit.ts';
+import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
-let at: Stage;
+let at: TestRelay;
 beforeEach(async () => {
-  at = await stage({ nodeId: 'n1' });
+  at = await startTestRelay({ nodeId: 'n1' });
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { postJson, type Answer } from '../http/kit.ts';
-import { OTHER, OWNER, PLANTED, world, type World } from './planted.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import { OTHER, OWNER, PLANTED, world, type World } from './kit/planted.ts';
 
 const { user, client, command, stream, window, task, context } = PLANTED;
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { countParts, trustJson } from '../../src/core/json.ts';
 import { ENVELOPE_PARTS } from '../../src/core/limits.ts';
-import { through, type Through } from './json-kit.ts';
+import { startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
 
 /** About a mebibyte each: what takes long to build, and 4 to 10 ms to scan. */
 const KEYS = `{${Array.from({ length: 70_000 }, (_, i) => `"key${i}":1`).join()}}`;
@@ -9,9 +9,9 @@ const ITEMS = `[${'1,'.repeat(500_000)}1]`;
 const ACTION = '/connections/alice/tab/actions/open';
 const INVOKE = `mutation ($params: JSON) { invokeAction(input: { userId: "alice", clientId: "tab", action: "open", params: $params }) { __typename } }`;
 
-let at: Through;
+let at: JsonRelay;
 beforeAll(async () => {
-  at = await through(true);
+  at = await startJsonRelay(true);
 });
 afterAll(() => at[Symbol.asyncDispose]());
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Peer } from '../gateway/kit.ts';
+import { Peer } from '../gateway/kit/test-gateway.ts';
 import { openRaw } from '../graphql/kit/stream.ts';
-import { compact, literalOf, TEXTS, through, type Through } from './json-kit.ts';
-import { until } from './kit.ts';
+import { compact, literalOf, TEXTS, startJsonRelay, type JsonRelay } from './kit/json-texts.ts';
+import { until } from './kit/test-relay.ts';
 
 const INVOKED = '{ ... on Invocation { commandId outcome result } ... on Refusal { code message } }';
 const INVOKE = `mutation ($input: InvokeActionInput!) { invokeAction(input: $input) ${INVOKED} }`;
@@ -22,9 +22,9 @@ const idText = (id: string): string => JSON.stringify({ id });
 
 /** Whichever way is taken, the bytes are those of the text. */
 describe.each([true, false])('JSON passes through as it is written, fast path %s', (fastPath) => {
-  let at: Through;
+  let at: JsonRelay;
   beforeAll(async () => {
-    at = await through(fastPath);
+    at = await startJsonRelay(fastPath);
   });
   afterAll(() => at[Symbol.asyncDispose]());
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
-import { stage, type Stage } from './kit.ts';
+import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 const INVOKE = '/connections/alice/tab/actions/open';
 const EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' };
@@ -8,7 +8,7 @@ const ENDED = { command_id: 'c0', outcome: 'completed', stage: 'terminal', execu
 
 /** Two commands of alice ended; of the first a mark alone is left. What its client was sent since. */
 async function reduced(shares: Record<string, { guarantee: number; total: number }> = {}) {
-  const house = await stage({ shares: { ended_records: { guarantee: 1, total: 1 }, ...shares } });
+  const house = await startTestRelay({ shares: { ended_records: { guarantee: 1, total: 1 }, ...shares } });
   const tab = await house.client();
   for (const command_id of ['c0', 'c1']) {
     const waiting = house.post(INVOKE, { command_id, params: { n: 1 } }, 'alice');
@@ -21,7 +21,7 @@ async function reduced(shares: Record<string, { guarantee: number; total: number
 }
 
 /** A new command reaches the client, and nothing came before it. */
-async function expectNothingSent({ house, tab }: { house: Stage; tab: Awaited<ReturnType<Stage['client']>> }) {
+async function expectNothingSent({ house, tab }: { house: TestRelay; tab: Awaited<ReturnType<TestRelay['client']>> }) {
   const waiting = house.post(INVOKE, { command_id: 'next' }, 'alice');
   expect(await tab.next('command')).toMatchObject({ command_id: 'next' });
   tab.send({ type: 'result', command_id: 'next' }, {});

@@ -2,23 +2,23 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
-import { stage, until, type Stage } from './kit.ts';
+import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 const USERS = 50;
 const CLIENTS = 20;
 /** Of each user's clients: those that completed a command, and those that still run one. */
 const DONE = 5;
 const WAITED_FOR = 2;
-const QUERY = readFileSync(join(import.meta.dirname, 'nested.graphql'), 'utf8');
+const QUERY = readFileSync(join(import.meta.dirname, 'kit/nested.graphql'), 'utf8');
 const README = join(import.meta.dirname, '../../README.md');
 
 const two = (n: number): string => String(n).padStart(2, '0');
 const names = Array.from({ length: USERS }, (_, i) => `user-${two(i)}`);
 const admin = { kind: 'admin', name: 't', expiresAt: null } as const;
 
-let at: Stage;
+let at: TestRelay;
 beforeAll(async () => {
-  at = await stage();
+  at = await startTestRelay();
   const { core } = at.callboard;
   for (const name of names) {
     const clients: TestClient[] = [];

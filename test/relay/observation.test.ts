@@ -4,11 +4,11 @@ import type { Backend } from '../../src/core/backend.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { FakeClock } from '../kit/clock.ts';
-import { FIELDS } from './access-rows.ts';
-import { ROUTES } from './access-routes.ts';
-import { stage, until } from './kit.ts';
-import { PLANTED, world, type World } from './planted.ts';
-import { documentOf, rootFields } from './selection.ts';
+import { FIELDS } from './kit/access-fields.ts';
+import { ROUTES } from './kit/access-routes.ts';
+import { startTestRelay, until } from './kit/test-relay.ts';
+import { PLANTED, world, type World } from './kit/planted.ts';
+import { documentOf, rootFields } from './kit/selection.ts';
 
 /** Methods of the stores that change anything. */
 const ACTS = new Set([
@@ -78,7 +78,7 @@ it('6. Observation routes never create, acquire, renew or release work', async (
 }, 60_000);
 
 it('6. and looking all the time keeps no connection alive and no caller waiting', async () => {
-  await using at = await stage();
+  await using at = await startTestRelay();
   const tab = await at.client();
   const invoked = at.post('/connections/alice/tab/actions/open', { command_id: 'c1', respond_within_ms: 30_000 });
   await tab.next('command');

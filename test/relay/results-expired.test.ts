@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { stage } from './kit.ts';
+import { startTestRelay } from './kit/test-relay.ts';
 
 const PATH = '/connections/alice/tab/actions/open';
 const READ = '/commands/alice/tab/c1';
@@ -7,7 +7,7 @@ const RETENTION_MS = 4_000;
 
 describe('RETENTION_MS', () => {
   it('covers the result of a command: from then on every face gives its outcome without it, and says so', async () => {
-    await using at = await stage({ retentionMs: RETENTION_MS });
+    await using at = await startTestRelay({ retentionMs: RETENTION_MS });
     const tab = await at.client({ client_id: 'tab', instance_id: 'i1' });
     const body = { command_id: 'c1', params: { n: 1 } };
     const invoked = at.post(PATH, body);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { stage, until, type Stage } from './kit.ts';
+import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
-let at: Stage;
+let at: TestRelay;
 beforeEach(async () => {
-  at = await stage();
+  at = await startTestRelay();
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
-import { gate } from '../clients/kit.ts';
-import { codeOf, stage, until, type Stage } from './kit.ts';
+import { gate } from '../clients/kit/runtime-bench.ts';
+import { codeOf, startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
 
 const rules = [{ name: 'no-wiping', effect: 'deny', actions: ['disk.wipe'] }] as const;
-let at: Stage;
+let at: TestRelay;
 beforeEach(async () => {
-  at = await stage({ policy: { rules, scopes: [], userCapacity: null } });
+  at = await startTestRelay({ policy: { rules, scopes: [], userCapacity: null } });
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

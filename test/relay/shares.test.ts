@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createHttpCaller, createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createCallboard } from '../../src/callboard.ts';
-import { ADMIN, ask, postJson, relay, SECRET, tokenOf, type Relay } from '../http/kit.ts';
+import { ADMIN, ask, postJson, startHttpRelay, SECRET, tokenOf, type HttpRelay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user } from '../kit/core.ts';
 import { settle } from '../kit/clock.ts';
 
@@ -9,12 +9,12 @@ const INVOKE = '/connections/alice/tab/actions/open';
 const TARGET = { userId: 'alice', clientId: 'tab', action: 'open' };
 const auth = { adminTokens: [ADMIN], secret: SECRET };
 
-function connectUrl({ linkUrl }: Pick<Relay, 'linkUrl'>): string {
+function connectUrl({ linkUrl }: Pick<HttpRelay, 'linkUrl'>): string {
   return `${linkUrl.replace('http', 'ws')}/connect`;
 }
 
 /** A relay on which alice may wait once, and does. Resolves with what ends her wait. */
-async function waiting({ callboard, ask }: Relay, token: string): Promise<() => Promise<void>> {
+async function waiting({ callboard, ask }: HttpRelay, token: string): Promise<() => Promise<void>> {
   const client = await connect(callboard.core, user('alice'), { actions: [advertisement('open')] });
   const first = ask(INVOKE, postJson({}, { token }));
   while (client.sent.length === 0) await settle();
@@ -26,7 +26,7 @@ async function waiting({ callboard, ask }: Relay, token: string): Promise<() => 
 
 describe('a share that is used up', () => {
   it('is named on every face: problem, typed refusal, error, link, and both caller libraries', async () => {
-    await using at = await relay({ shares: { waits: { guarantee: 1 } } });
+    await using at = await startHttpRelay({ shares: { waits: { guarantee: 1 } } });
     const token = await tokenOf('alice', 'connect', 'invoke');
     const end = await waiting(at, token);
 
@@ -54,13 +54,13 @@ describe('a share that is used up', () => {
   });
 
   it('is described: the members of problems and of the schema', async () => {
-    await using at = await relay();
+    await using at = await startHttpRelay();
     const { json } = await at.ask('/openapi.json', { token: null });
     expect(JSON.stringify(json)).toContain('"share":{"type":"string","enum":["links","advertised_bytes",');
   });
 
   it('shows in the gauges', async () => {
-    await using at = await relay({ shares: { waits: { guarantee: 1 } } });
+    await using at = await startHttpRelay({ shares: { waits: { guarantee: 1 } } });
     const end = await waiting(at, await tokenOf('alice', 'connect', 'invoke'));
     const { text } = await at.ask('/metrics');
     expect(text).toContain('callboard_share_used{share="waits"} 1');
@@ -74,7 +74,7 @@ describe('a share that is used up', () => {
 
 describe('readiness', () => {
   it('turns while a total that new links or commands need has no room', async () => {
-    await using at = await relay({ shares: { links: { guarantee: 1, total: 1 } } });
+    await using at = await startHttpRelay({ shares: { links: { guarantee: 1, total: 1 } } });
     const readiness = async () => {
       const { status, json } = await ask(`${at.linkUrl}/readyz`, { token: null });
       return [status, json];

@@ -4,24 +4,29 @@ import { READ_NOTHING_MS } from '../../src/core/limits.ts';
 import { eventFrame } from '../../src/web/event-frame.ts';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { settle } from '../kit/clock.ts';
-import { until, type Asker } from './kit.ts';
-import { board, framesOf, leave, SITE, type Board } from './sites-kit.ts';
+import { until, type Requester } from './kit/test-relay.ts';
+import { startBoardRelay, framesOf, disconnectHost, SITE, type BoardRelay } from './kit/board-relay.ts';
 
 const names = (stream: RawStream): string[] => framesOf(stream).map(({ event }) => event);
 
-async function hearing(at: Board, requester: Asker | null, query = ''): Promise<RawStream> {
+async function hearing(at: BoardRelay, requester: Requester | null, query = ''): Promise<RawStream> {
   const stream = await at.listen(requester, query);
   if (stream.status !== 200) throw new Error(String(stream.status));
   await stream.until('callboard.ready');
   return stream;
 }
 
-async function ticketOf(at: Board, requester: Asker = 'viewer'): Promise<string> {
+async function ticketOf(at: BoardRelay, requester: Requester = 'viewer'): Promise<string> {
   const answer = await at.post(`/site-sessions/${at.session.session_id}/ticket`, {}, requester);
   return String(answer.json?.['ticket']);
 }
 
-async function refusal(at: Board, requester: Asker | null, query = '', sessionId?: string): Promise<unknown[]> {
+async function refusal(
+  at: BoardRelay,
+  requester: Requester | null,
+  query = '',
+  sessionId?: string,
+): Promise<unknown[]> {
   const stream = await at.listen(requester, query, sessionId);
   await stream.ended;
   return [stream.status, JSON.parse(stream.text()).code];
@@ -29,7 +34,7 @@ async function refusal(at: Board, requester: Asker | null, query = '', sessionId
 
 describe('the event stream of a session', () => {
   it('begins with ready, gives each event its name, its id and its data, and pings', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const stream = await hearing(at, 'viewer');
     expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     const data = { text: 'a\nb\r\n\u0000\u2028', list: [1, null] };
@@ -51,7 +56,7 @@ describe('the event stream of a session', () => {
   });
 
   it('narrows to the names asked for', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     await at.put({ event_names: [] });
     const some = await hearing(at, 'viewer', '?names=b,c');
     for (const name of ['a', 'b', 'c']) await at.publish({ name });
@@ -61,7 +66,7 @@ describe('the event stream of a session', () => {
   });
 
   it('refuses what it does not understand, and who may not listen', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     expect(await refusal(at, null)).toEqual([401, 'unauthenticated']);
     for (const query of ['?name=a', '?names=', '?names=error', '?names=a&names=b', '?cursor=1'])
       expect(await refusal(at, 'viewer', query)).toEqual([400, 'invalid_argument']);
@@ -76,7 +81,7 @@ describe('the event stream of a session', () => {
   });
 
   it('is not there for another user or the viewer of another session, as one that never was', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     at.know('stranger', (await at.open()).token);
     for (const requester of ['bob', 'stranger']) {
       const foreign = await at.listen(requester);
@@ -88,7 +93,7 @@ describe('the event stream of a session', () => {
   });
 
   it('ends with its code, and does not come again: a session that is over is 204', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const [viewer, owner] = [await hearing(at, 'viewer'), await hearing(at, 'alice')];
     await at.remove(`/site-sessions/${at.session.session_id}`);
     await Promise.all([viewer.ended, owner.ended]);
@@ -104,7 +109,7 @@ describe('the event stream of a session', () => {
   });
 
   it('ends when its grant is revoked, and the streams of what was shared from it, but no other', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const grants = `/site-sessions/${at.session.session_id}/grants`;
     const given = await at.post(grants, { share: true }, 'alice');
     at.know('guest', String(given.json?.['token']));
@@ -124,7 +129,7 @@ describe('the event stream of a session', () => {
   });
 
   it('ends by itself with its session', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const brief = await at.open({ ttl_seconds: 5 });
     at.know('brief', brief.token);
     const stream = await at.listen('brief', '', brief.session_id);
@@ -135,9 +140,9 @@ describe('the event stream of a session', () => {
   });
 
   it('goes on while the host is away', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const stream = await hearing(at, 'viewer');
-    await leave(at);
+    await disconnectHost(at);
     const session = await at.rest(`/site-sessions/${at.session.session_id}`, { requester: 'viewer' });
     expect(session.json).toMatchObject({ state: 'suspended', site: { host_connected: false } });
     await at.publish({ name: 'changed' });
@@ -146,7 +151,7 @@ describe('the event stream of a session', () => {
   });
 
   it('says goodbye when the node stops', async () => {
-    const at = await board();
+    const at = await startBoardRelay();
     const stream = await hearing(at, 'viewer');
     await at[Symbol.asyncDispose]();
     await stream.ended;
@@ -154,7 +159,7 @@ describe('the event stream of a session', () => {
   });
 
   it('is one of ten that a grant may hold, and none of another grant’s', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const open = [];
     for (let i = 0; i < 10; i++) open.push(await hearing(at, 'viewer'));
     expect(await refusal(at, 'viewer')).toEqual([429, 'rate_limited']);
@@ -173,7 +178,7 @@ describe('the event stream of a session', () => {
 
 describe('a ticket', () => {
   it('opens one stream without a token, again and again, and stands in no log', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
     const stream = await hearing(at, null, `?ticket=${ticket}&names=changed`);
     await at.publish({ name: 'changed' });
@@ -190,7 +195,7 @@ describe('a ticket', () => {
   });
 
   it('takes the place of the stream that it opened before, where its grant has no other', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
     const open = [await hearing(at, null, `?ticket=${ticket}`)];
     for (let i = 0; i < 9; i++) open.push(await hearing(at, 'viewer'));
@@ -201,7 +206,7 @@ describe('a ticket', () => {
   });
 
   it('is 204 once its session is over, so that an EventSource stays away, and 401 once its grant is', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
     at.know('guest', String(given.json?.['token']));
     const [ticket, guests] = [await ticketOf(at), await ticketOf(at, 'guest')];
@@ -215,7 +220,7 @@ describe('a ticket', () => {
   });
 
   it('is of its session, for 30 seconds, and also the owner’s', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const other = await at.open();
     expect(await refusal(at, null, `?ticket=${await ticketOf(at)}`, other.session_id)).toEqual([
       401,
@@ -228,7 +233,7 @@ describe('a ticket', () => {
   });
 
   it('is good for nothing else, and a bad one counts as a bad token', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const ticket = await ticketOf(at);
     const asked = await at.rest(`/site-sessions/${at.session.session_id}?ticket=${ticket}`, { requester: 'nobody' });
     expect(asked.status).toBe(401);
@@ -242,9 +247,9 @@ describe('a ticket', () => {
 });
 
 describe('a viewer that stops reading', () => {
-  const graphql = ({ session }: Board): string =>
+  const graphql = ({ session }: BoardRelay): string =>
     JSON.stringify({ query: `subscription { siteEvents(sessionId: "${session.session_id}") { data missed } }` });
-  const FACES: readonly (readonly [string, (at: Board) => readonly string[]])[] = [
+  const FACES: readonly (readonly [string, (at: BoardRelay) => readonly string[]])[] = [
     ['plain events', ({ session }) => [`GET /site-sessions/${session.session_id}/events HTTP/1.1`, '', '']],
     [
       'GraphQL',
@@ -261,7 +266,7 @@ describe('a viewer that stops reading', () => {
 
   /** A request whose answer is not read until it is told to. */
   function idle(
-    at: Board,
+    at: BoardRelay,
     [first = '', ...rest]: readonly string[],
   ): { readonly socket: Socket; read(): Promise<string> } {
     const socket = connectSocket(at.port, '127.0.0.1');
@@ -284,7 +289,7 @@ describe('a viewer that stops reading', () => {
   it.each(FACES)(
     'of %s costs a queue of 100 and what its socket takes, slows nobody, and is told exactly what it missed',
     async (_face, asking) => {
-      await using at = await board();
+      await using at = await startBoardRelay();
       const reader = await hearing(at, 'alice');
       const { socket, read } = idle(at, asking(at));
       const subscribers = async (): Promise<unknown> =>
@@ -330,7 +335,7 @@ describe('a site over GraphQL’s event streams', () => {
   const EVENTS = 'subscription ($id: ID!) { siteEvents(sessionId: $id) { name missed } }';
 
   it('ends with the code of what ended it', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const variables = { id: at.session.session_id };
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'alice');
     at.know('guest', String(given.json?.['token']));
@@ -349,7 +354,7 @@ describe('a site over GraphQL’s event streams', () => {
   });
 
   it('opens to a grant nothing but its session', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const variables = { id: at.session.session_id };
     const query = `query ($id: ID!) { siteSession(id: $id) {
       state subscribers grant { id events actions share } grants { id }
@@ -375,7 +380,7 @@ describe('a site over GraphQL’s event streams', () => {
   });
 
   it('nests sites in users, with their hosts and sessions', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const query = `{ users(first: 10) { nodes { id sites(first: 10) { nodes { id hostConnected host { clientId } sessions(first: 10) { nodes { state } } }
       completeness { complete sources { source } } } } } }`;
     const { users } = await at.data(query);

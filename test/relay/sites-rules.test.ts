@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../src/callboard.ts';
-import { postJson, type Answer } from '../http/kit.ts';
+import { postJson, type Answer } from '../http/kit/http-relay.ts';
 import { settle } from '../kit/clock.ts';
-import { codeOf, until, type Asker } from './kit.ts';
-import { board, DEFINITION, framesOf, leave, SITE, type Board } from './sites-kit.ts';
+import { codeOf, until, type Requester } from './kit/test-relay.ts';
+import { startBoardRelay, DEFINITION, framesOf, disconnectHost, SITE, type BoardRelay } from './kit/board-relay.ts';
 
 /** What a face tells of an invocation: its HTTP status where it has one, the code (null: it completed), and the result. */
 type Told = { readonly status: number | null; readonly code: string | null; readonly result?: any };
-type Face = (at: Board, requester: Asker, action: string, params?: unknown) => Promise<Told>;
+type Face = (at: BoardRelay, requester: Requester, action: string, params?: unknown) => Promise<Told>;
 
 const rest: Face = async (at, requester, action, params = {}) => {
   const path = `/site-sessions/${at.session.session_id}/actions/${action}`;
@@ -37,18 +37,18 @@ const FACES: readonly (readonly [string, Face])[] = [
   ['REST', rest],
   ['GraphQL', graphql],
 ];
-const WHO: readonly Asker[] = ['viewer', 'alice'];
+const WHO: readonly Requester[] = ['viewer', 'alice'];
 
 type Rule = {
   readonly name: string;
   readonly code: string;
   readonly status: number;
-  readonly break?: (at: Board) => Promise<unknown>;
+  readonly break?: (at: BoardRelay) => Promise<unknown>;
   readonly action?: string;
   readonly params?: unknown;
 };
 
-const busy = (at: Board): Promise<unknown> => {
+const busy = (at: BoardRelay): Promise<unknown> => {
   void at.post('/connections/alice/desk/actions/leased', { command_id: 'busy' });
   return until(() => at.runtime.running === 1);
 };
@@ -78,7 +78,7 @@ const RULES: readonly Rule[] = [
     break: (at) => at.put({ capability_profile: { sharing: true } }),
   },
   { name: 'allowlist', code: 'site_action_denied', status: 403, action: 'secret' },
-  { name: 'active: the host is away', code: 'session_inactive', status: 409, break: leave },
+  { name: 'active: the host is away', code: 'session_inactive', status: 409, break: disconnectHost },
   {
     name: 'active: the session is closed',
     code: 'session_inactive',
@@ -101,14 +101,14 @@ const closed: NonNullable<Settings['policy']> = {
 
 describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   it.each(WHO)('runs on the host for the %s, who is told its result', async (requester) => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const told = await invoke(at, requester, 'add', { text: 'tea', n: 12345678901 });
     const site = { sessionId: at.session.session_id, siteId: 'board' };
     expect(told).toMatchObject({ code: null, result: { params: { text: 'tea', n: 12345678901 }, site } });
   });
 
   it.each(RULES)('is refused for what is broken: $name', async (rule) => {
-    await using at = await board({ config: { policy: closed } });
+    await using at = await startBoardRelay({ config: { policy: closed } });
     await rule.break?.(at);
     for (const requester of WHO) {
       const told = await invoke(at, requester, rule.action ?? 'add', rule.params);
@@ -118,9 +118,9 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   });
 
   it('is refused for each broken rule before those that come after it', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     await at.put({ actions: [], capability_profile: {} });
-    await leave(at);
+    await disconnectHost(at);
     const asked = (params: unknown = {}) => invoke(at, 'viewer', 'add', params);
     expect((await asked({ __cooperative_site_id: 1 })).code).toBe('reserved_parameter');
     expect((await asked()).code).toBe('site_capability_denied');
@@ -131,7 +131,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   });
 
   it('is held to the grant where that allows less than the site', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, { actions: ['judged'] }, 'viewer');
     at.know('guest', String(given.json?.['token']));
     expect((await invoke(at, 'guest', 'add')).code).toBe('site_action_denied');
@@ -140,7 +140,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   });
 
   it('is not there for another user, nor for the viewer of another session', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     at.know('stranger', (await at.open()).token);
     for (const requester of ['bob', 'stranger']) expect((await invoke(at, requester, 'add')).code).toBe('not_found');
     expect((await invoke(at, 'admin', 'add')).code).toBe('forbidden');
@@ -149,7 +149,7 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
   });
 
   it('has the relay’s parameters last, whatever stands in those of the caller', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const seen = await at.callboard.core.history.ofCommand(ADMIN, 'alice', 'none', {});
     expect(seen.nodes).toEqual([]);
     await invoke(at, 'viewer', 'add', { text: '}', nested: { a: [1, '}'] } });
@@ -169,14 +169,18 @@ describe.each(FACES)('an action of a site over %s', (_face, invoke) => {
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
 describe('an action of a site', () => {
-  const act = (at: Board, body: object, requester: Asker = 'viewer'): Promise<Answer> =>
+  const act = (at: BoardRelay, body: object, requester: Requester = 'viewer'): Promise<Answer> =>
     at.post(`/site-sessions/${at.session.session_id}/actions/add`, body, requester);
 
   it('is repeated safely by its grant, and attached to by no other', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const first = await act(at, { command_id: 'c1', params: { text: 'a' } });
     const again = await act(at, { command_id: 'c1', params: { text: 'a' } });
     expect([again.status, again.json?.['result']]).toEqual([200, first.json?.['result']]);
+    const recorded =
+      '{ command(userId: "alice", clientId: "desk", commandId: "c1") { delivery { caller { kind name } } } }';
+    const { data } = await at.graphql(recorded, { requester: 'admin' });
+    expect(data?.['command'].delivery.caller).toEqual({ kind: 'GRANT', name: at.session.grant_id });
     const given = await at.post(`/site-sessions/${at.session.session_id}/grants`, {}, 'viewer');
     at.know('guest', String(given.json?.['token']));
     for (const requester of ['guest', 'alice'])
@@ -186,7 +190,7 @@ describe('an action of a site', () => {
   });
 
   it('goes to the instance that hosts, and to no other', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     expect(codeOf(await act(at, { instance_id: 'another' }))).toBe('instance_mismatch');
     expect((await act(at, { instance_id: at.runtime.instanceId })).status).toBe(200);
     // A link of the same client whose token holds no `host` takes its place, and is no connector.
@@ -200,12 +204,12 @@ describe('an action of a site', () => {
   });
 
   it('shows its viewer no case file', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const input = { sessionId: at.session.session_id, action: 'add' };
     const query = `mutation ($input: InvokeSiteActionInput!) {
       invokeSiteAction(input: $input) { ... on Invocation { outcome command { clientId } } }
     }`;
-    const shown = async (requester: Asker) =>
+    const shown = async (requester: Requester) =>
       (await at.data(query, { requester, variables: { input } }))['invokeSiteAction'];
     expect(await shown('viewer')).toEqual({ outcome: 'COMPLETED', command: null });
     expect(await shown('alice')).toEqual({ outcome: 'COMPLETED', command: { clientId: 'desk' } });
@@ -217,7 +221,7 @@ const EVENTS = `subscription ($id: ID!, $names: [String!]) {
 }`;
 
 type Verdict = { readonly published: boolean; readonly refused_by: string | null; readonly retained: boolean };
-type Publish = (at: Board, payload: unknown, suffix: string) => Promise<Verdict>;
+type Publish = (at: BoardRelay, payload: unknown, suffix: string) => Promise<Verdict>;
 
 const INGEST = `mutation ($messages: [IngestMessageInput!]!) {
   ingestMessages(messages: $messages) { items { published retained refused_by: refusedBy } }
@@ -244,7 +248,7 @@ const PUBLISHERS: readonly (readonly [string, Publish])[] = [
 
 describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
   it('reaches viewers on each face when it meets all four rules, and no rule alone is enough', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const plain = await at.listen('viewer');
     const owner = await at.subscribe(EVENTS, { requester: 'alice', variables: { id: at.session.session_id } });
     await plain.until('callboard.ready');
@@ -281,7 +285,7 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
   });
 
   it('is another user’s on that user’s own stream', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const plain = await at.listen('viewer');
     await plain.until('callboard.ready');
     const message = { kind: 'event', stream_suffix: 'sites/board/events', client_id: 'desk', instance_id: 'x' };
@@ -296,7 +300,7 @@ describe.each(PUBLISHERS)('an event ingested over %s', (_face, publish) => {
 
 describe('a definition over REST', () => {
   it('is put, read, listed and removed', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const shown = { site_id: 'board', owner: 'alice', mode: 'cooperative', ...DEFINITION, host_connected: true };
     expect((await at.rest(SITE, { requester: 'alice' })).json).toMatchObject(shown);
     expect((await at.rest('/sites', { requester: 'alice' })).json).toMatchObject({ items: [shown], next_cursor: null });
@@ -312,7 +316,7 @@ describe('a definition over REST', () => {
   });
 
   it('tells a user that has as many as it may', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     for (let i = 1; i < 100; i++)
       await at.callboard.core.sites.register(
         { kind: 'user', userId: 'alice', scopes: new Set(['host']), expiresAt: null },
@@ -324,7 +328,7 @@ describe('a definition over REST', () => {
   });
 
   it('comes over the host’s link, with the link’s client as host', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const { registered } = at.runtime.site({ siteId: 'linked', title: 'By link', actions: ['add'] });
     await registered;
     expect((await at.rest('/sites/linked', { requester: 'alice' })).json).toMatchObject({
@@ -340,7 +344,7 @@ describe('a site on a link', () => {
     ({ type: 'site', ref: 'r1', op: 'register', site_id: 'linked', ...over }) as const;
 
   it('needs the scope host, in the link’s first token too', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const plain = await at.client({ user: 'alice:connect', client_id: 'tab' });
     plain.send(frame(), {});
     expect(await plain.next('refused')).toMatchObject({ code: 'forbidden', frame: 'site', ref: 'r1' });
@@ -363,7 +367,7 @@ describe('a site on a link', () => {
   });
 
   it('is refused by name for what is wrong with it, and for what is not there', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const host = await at.client({ user: 'alice', client_id: 'tab' });
     for (const [sent, payload, code] of [
       [frame({ site_id: '..' }), {}, 'invalid_argument'],

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { RawStream } from '../graphql/kit/stream.ts';
-import { until } from './kit.ts';
-import { board, framesOf, type Board, type Opened } from './sites-kit.ts';
+import { until } from './kit/test-relay.ts';
+import { startBoardRelay, framesOf, type BoardRelay, type Opened } from './kit/board-relay.ts';
 
 const EVENTS =
   'subscription ($id: ID!, $names: [String!]) { siteEvents(sessionId: $id, names: $names) { name data missed } }';
 const ADMIN = { kind: 'admin', name: 'test', expiresAt: null } as const;
 
 /** A session of its own for each viewer, who is known by the name. */
-async function visit(at: Board, requester: string, body: object = {}): Promise<Opened> {
+async function visit(at: BoardRelay, requester: string, body: object = {}): Promise<Opened> {
   const session = await at.open(body);
   at.know(requester, session.token);
   return session;
 }
-async function heard(at: Board, id: string, opening: Promise<RawStream>): Promise<RawStream> {
+async function heard(at: BoardRelay, id: string, opening: Promise<RawStream>): Promise<RawStream> {
   const count = async (): Promise<number> => (await at.callboard.core.sites.session(ADMIN, id))?.subscribers ?? 0;
   const before = await count();
   const stream = await opening;
@@ -21,19 +21,19 @@ async function heard(at: Board, id: string, opening: Promise<RawStream>): Promis
   return stream;
 }
 const graphql = (
-  at: Board,
+  at: BoardRelay,
   requester: string,
   { session_id: id }: Opened,
   names?: readonly string[],
 ): Promise<RawStream> => heard(at, id, at.subscribe(EVENTS, { requester, variables: { id, names } }));
-const plain = (at: Board, requester: string, { session_id: id }: Opened, query = ''): Promise<RawStream> =>
+const plain = (at: BoardRelay, requester: string, { session_id: id }: Opened, query = ''): Promise<RawStream> =>
   heard(at, id, at.listen(requester, query, id));
 const namesOf = (stream: RawStream): string[] =>
   [...stream.text().matchAll(/\{"name":"(\w+)"/g)].map(([, name = '']) => name);
 
 describe('viewers of one site, each in a session of its own', () => {
   it('hear what each may hear, as far as it asked, on both faces', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     await at.put({ event_names: ['a', 'b', 'last'] });
     const all = await visit(at, 'all');
     const some = await visit(at, 'some', { events: ['b', 'last'] });
@@ -55,7 +55,7 @@ describe('viewers of one site, each in a session of its own', () => {
   });
 
   it('never hear another site of the same name or of the same owner', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const own = await visit(at, 'own');
     await at.rest('/sites/other', {
       method: 'PUT',
@@ -75,7 +75,7 @@ describe('viewers of one site, each in a session of its own', () => {
   });
 
   it('go on when one of them is revoked, closed or expires, who hears nothing more', async () => {
-    await using at = await board();
+    await using at = await startBoardRelay();
     const [stays, revoked, closed] = [await visit(at, 'stays'), await visit(at, 'revoked'), await visit(at, 'closed')];
     const expires = await visit(at, 'expires', { ttl_seconds: 30 });
     const on = await graphql(at, 'stays', stays);
@@ -103,7 +103,7 @@ describe('viewers of one site, each in a session of its own', () => {
 
   it('read the same bytes with the short ways switched off, on both faces', async () => {
     const read = async (fastPath: boolean): Promise<readonly string[]> => {
-      await using at = await board({ config: { fastPath } });
+      await using at = await startBoardRelay({ config: { fastPath } });
       const session = await visit(at, 'v');
       const streams = [
         await graphql(at, 'v', session),

@@ -12,7 +12,7 @@ import { explainError, problem } from '../../src/rest/problem.ts';
 import type { Match } from '../../src/rest/router.ts';
 import { serve } from '../../src/rest/serve.ts';
 import { admin } from '../kit/core.ts';
-import { startSmall } from './small.ts';
+import { startSmall } from './kit/small-schema.ts';
 
 const post = { method: 'POST', path: '/things/a', body: {} };
 

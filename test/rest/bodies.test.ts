@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RawJson, trustJson } from '../../src/core/json.ts';
-import { startSmall } from './small.ts';
+import { startSmall } from './kit/small-schema.ts';
 
 describe('bodies', () => {
   const ask = { method: 'POST', path: '/things/a' };

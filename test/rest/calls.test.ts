@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRestRelay } from './kit/rest-server.ts';
 
 const invokePath = '/connections/alice/tab/actions/open';
 
@@ -9,7 +9,7 @@ describe('calls', () => {
   const call = { method: 'POST', path: invokePath, requester: 'alice' };
 
   test('an invocation answers 200 with the result that the client reported', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const waiting = relay.ask({ ...call, body: { params: { DARK: 'x' }, command_id: 'c1' } });
     await expect.poll(() => client.sent.length).toBe(1);
@@ -29,7 +29,7 @@ describe('calls', () => {
   });
 
   test('a failure that the client reported is a 200 with its error', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const waiting = relay.ask({ ...call, body: {} });
     await expect.poll(() => client.sent.length).toBe(1);
@@ -40,7 +40,7 @@ describe('calls', () => {
   });
 
   test('202 when what was waited for is reached, and again while awaiting reads a live record', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await connect(relay.core, user('alice'));
     const { status, body } = await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
     expect([status, body.outcome]).toEqual([202, null]);
@@ -50,7 +50,7 @@ describe('calls', () => {
   });
 
   test('504 with the members of the command when its end is not known', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const waiting = relay.ask({ ...call, body: { respond_within_ms: 1000, command_id: 'c1' } });
     await expect.poll(() => client.sent.length).toBe(1);
@@ -72,7 +72,7 @@ describe('calls', () => {
       ['outcome_unknown', 'response_timeout', { respond_within_ms: 1000 }, 'dispatched'],
       ['expired', 'connect_timeout', { connect_within_ms: 1000 }, 'admitted'],
     ])('%s: its record is read with 200, and waited for with 504', async (outcome, code, budget, stage) => {
-      await using relay = await startRelay();
+      await using relay = await startRestRelay();
       if (outcome === 'outcome_unknown') await connect(relay.core, user('alice'));
       const waiting = relay.ask({ ...call, body: { ...budget, command_id: 'c1' } });
       await expect
@@ -95,7 +95,7 @@ describe('calls', () => {
   });
 
   test('504 with connect_timeout when the client never came', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const waiting = relay.ask({ ...call, body: { connect_within_ms: 500, command_id: 'c1' } });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
     await relay.clock.advance(500);
@@ -103,7 +103,7 @@ describe('calls', () => {
   });
 
   test('refusals have the status of their code', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     expect((await relay.ask({ ...call, body: {} })).body).toMatchObject({
       code: 'not_connected',
       status: 409,
@@ -121,7 +121,7 @@ describe('calls', () => {
   });
 
   test('another user’s client and an absent command are the same 404', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await connect(relay.core, user('alice'));
     await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
     const foreign = await relay.ask({ path: '/commands/alice/tab/c1', requester: 'bob' });
@@ -133,7 +133,7 @@ describe('calls', () => {
   });
 
   test('a command is awaited by its ids until it ends', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
     const waiting = relay.ask({
@@ -146,7 +146,7 @@ describe('calls', () => {
   });
 
   test('a cancelled command says what became of it', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     await relay.ask({ ...call, body: { wait_for: 'admitted', command_id: 'c1' } });
     const cancel = {
@@ -164,7 +164,7 @@ describe('calls', () => {
   });
 
   test('a caller that hangs up ends its wait, and the command goes on', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const req = request({
       host: '127.0.0.1',

@@ -5,7 +5,7 @@ import { createPlans } from '../../src/graphql/execution/plan.ts';
 import { restSchema } from '../../src/graphql/schema/schema.ts';
 import { compileRoutes } from '../../src/rest/compile.ts';
 import { readOperations } from '../../src/rest/documents.ts';
-import { smallSchema } from './small.ts';
+import { smallSchema } from './kit/small-schema.ts';
 
 const schema = smallSchema({ seen: [], logged: [], answer: {}, signal: undefined });
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { STALE_MS } from '../../src/core/limits.ts';
-import { browserWindow, context, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { browserWindow, context, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRestRelay } from './kit/rest-server.ts';
 
-type Relay = Awaited<ReturnType<typeof startRelay>>;
+type Relay = Awaited<ReturnType<typeof startRestRelay>>;
 
 /** Alice's browser with two windows and a console without any, and bob's browser. */
 async function furnish({ core }: Relay) {
@@ -32,7 +32,7 @@ async function furnish({ core }: Relay) {
 /** Furnished once, for tests that only read. */
 let shared: Relay;
 beforeAll(async () => {
-  shared = await startRelay();
+  shared = await startRestRelay();
   await furnish(shared);
 });
 afterAll(() => shared[Symbol.asyncDispose]());
@@ -90,7 +90,7 @@ describe('GET /contexts', () => {
   });
 
   test('shows what a lost link leaves as stale', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await furnish(relay);
     await relay.clock.advance(STALE_MS);
     expect(idsOf((await relay.ask('/contexts?status=stale&user_id=alice')).body)).toBe('flow mail w-busy w-free');
@@ -182,7 +182,7 @@ describe('GET /browser-windows', () => {
 
 describe('GET /workers', () => {
   test('splits workers into idle and assigned, with when the assignment was first reported', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const { desk } = await furnish(relay);
     await relay.clock.advance(1000);
     await desk.session.report(report(snapshot(worker('flow', { taskId: 't:2', title: 'renamed' }))));

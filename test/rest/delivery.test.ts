@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { meanwhile } from '../kit/clock.ts';
 import { connect, user, type TestClient } from '../kit/core.ts';
-import { startRelay, type TestDoor } from './kit.ts';
+import { startRestRelay, type RestServer } from './kit/rest-server.ts';
 
 const alice = user('alice');
 const STATUS = '/delivery/status?user_id=alice&client_id=tab';
 
-async function invoke(relay: TestDoor, client: TestClient, command_id: string): Promise<void> {
+async function invoke(relay: RestServer, client: TestClient, command_id: string): Promise<void> {
   const sent = client.sent.length;
   const body = { command_id, wait_for: 'admitted' };
   await relay.ask({ method: 'POST', path: '/connections/alice/tab/actions/open', requester: 'alice', body });
@@ -25,7 +25,7 @@ const ROUTES = [
 
 describe('every route of delivery', () => {
   test.each(ROUTES)('%s %s takes an administrator: 401 without a token, 403 with a user’s', async (method, path) => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     const body = method === 'POST' ? { body: {} } : {};
     const nobody = await relay.ask({ method, path, requester: null, ...body });
@@ -43,7 +43,7 @@ describe('every route of delivery', () => {
 
 describe('GET /delivery/summary', () => {
   test('has the tracked and due counts, the sampled oldest ones, the size of the sample and the legacy depths', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     client.backlog = Number.MAX_SAFE_INTEGER;
     const body = { command_id: 'c1', wait_for: 'admitted' };
@@ -83,7 +83,7 @@ describe('GET /delivery/summary', () => {
 
 describe('GET /delivery/nodes', () => {
   test('has the recently reporting dispatcher nodes with their loops, drainers, waiters and counters', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     await invoke(relay, client, 'c1');
     await relay.clock.advance(2_000);
@@ -111,7 +111,7 @@ describe('GET /delivery/nodes', () => {
 
 describe('GET /delivery/tenants', () => {
   test('has capacity scopes with reserved counts, oldest deadlines and who holds them, page by page', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     for (const name of ['bob', 'carol']) {
       const client = await connect(relay.core, user(name));
       const path = `/connections/${name}/tab/actions/open`;
@@ -138,7 +138,7 @@ describe('GET /delivery/tenants', () => {
 
 describe('GET /delivery/status', () => {
   test('has one payload-free record with its admission, attempt, acknowledgement, recovery and terminal fields', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     await invoke(relay, client, 'c1');
     await client.session.ack('c1');
@@ -175,13 +175,13 @@ describe('GET /delivery/status', () => {
   });
 
   test('of a command with no retained status is 404', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const reply = await relay.ask(`${STATUS}&command_id=none`);
     expect([reply.status, reply.body.code]).toEqual([404, 'not_found']);
   });
 
   test('with invalid identities or an invalid combination is a bounded client error', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const bad: [string, string][] = [
       ['user_id=a%2Fb&client_id=tab&command_id=c', 'invalid_user'],
       ['user_id=%20&client_id=tab&command_id=c', 'invalid_user'],
@@ -204,7 +204,7 @@ describe('GET /delivery/status', () => {
 
 describe('GET /delivery/commands', () => {
   test('lists tracked commands by user, client, stage, outcome, node and time, page by page', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     await invoke(relay, client, 'c1');
     await client.error(client.last, 'handler_failed');
@@ -239,7 +239,7 @@ describe('POST /connections/{user_id}/{client_id}/disconnect', () => {
   const path = '/connections/alice/tab/disconnect';
 
   test('closes the link and answers the connection as it stands after', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     const asked = relay.ask({ method: 'POST', path, body: { reason: 'misbehaves' } });
     const { status, body } = await meanwhile(relay.clock, asked);
@@ -254,7 +254,7 @@ describe('POST /connections/{user_id}/{client_id}/disconnect', () => {
   });
 
   test('of a client that is not there is 404, and wrong input is 400', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     expect((await relay.ask({ method: 'POST', path })).status).toBe(404);
     await connect(relay.core, alice);
     for (const body of [{ reason: 'x'.repeat(300) }, { reason: 7 }, { why: 'x' }, []]) {
@@ -271,7 +271,7 @@ describe('POST /delivery/nodes/{node_id}/drain', () => {
   const path = '/delivery/nodes/n1/drain';
 
   test('drains the node and answers what is left on it', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, alice);
     await invoke(relay, client, 'c1');
     const { status, body } = await meanwhile(
@@ -290,7 +290,7 @@ describe('POST /delivery/nodes/{node_id}/drain', () => {
   });
 
   test('of a node that is not there is 404, and wrong input is 400', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     expect((await relay.ask({ method: 'POST', path: '/delivery/nodes/n9/drain' })).status).toBe(404);
     for (const body of [{ within_ms: -1 }, { within_ms: 600_001 }, { within_ms: '5' }, { withinMs: 5 }]) {
       const reply = await relay.ask({ method: 'POST', path, body });

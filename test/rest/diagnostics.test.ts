@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRestRelay } from './kit/rest-server.ts';
 
 const invokePath = '/connections/alice/tab/actions/open';
 
 describe('diagnostics', () => {
   test('connections are told by their wire names and words', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await connect(relay.core, user('alice'), { metadata: '{"user_id":"CONNECTED"}' as never });
     const { status, body } = await relay.ask('/connections?user_id=alice&status=connected');
     expect(status).toBe(200);
@@ -38,7 +38,7 @@ describe('diagnostics', () => {
   });
 
   test('a listing is read to its end by cursors', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     for (let i = 0; i < 5; i++) await connect(relay.core, user(`u${i}`));
     const seen: string[] = [];
     let next = '';
@@ -52,7 +52,7 @@ describe('diagnostics', () => {
   });
 
   test('a damaged cursor, and one of another listing, are refused', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     for (let i = 0; i < 3; i++) await connect(relay.core, user(`u${i}`));
     const { body } = await relay.ask('/connections?limit=1');
     for (const path of [
@@ -66,7 +66,7 @@ describe('diagnostics', () => {
   });
 
   test('advertised actions of a connection keep what the hello said; an absent connection is 404', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const schema = { type: 'object', properties: { checksArguments: { const: 'OPEN' } } };
     const action = {
       name: 'open',
@@ -97,7 +97,7 @@ describe('diagnostics', () => {
   });
 
   test('a user’s summary has its connections, streams and pending RPCs; an unknown user is 404', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await connect(relay.core, user('alice'));
     const waiting = relay.ask({ method: 'POST', path: invokePath, requester: 'alice', body: {} });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
@@ -112,7 +112,7 @@ describe('diagnostics', () => {
   });
 
   test('a summary names the source that it shows only a part of', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     for (let i = 0; i < 101; i++) await connect(relay.core, user('alice'), { clientId: `tab${i}` });
     const { body } = await relay.ask('/users/alice');
     expect(body.connection_count).toBe(101);
@@ -129,7 +129,7 @@ describe('diagnostics', () => {
   });
 
   test('pending RPCs are listed, filtered, cross-checked and counted', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await connect(relay.core, user('alice'));
     const waiting = relay.ask({ method: 'POST', path: invokePath, requester: 'alice', body: { command_id: 'c1' } });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
@@ -156,7 +156,7 @@ describe('diagnostics', () => {
   });
 
   test('history is redacted unless asked, bounded by exclusive times and kinds', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const client = await connect(relay.core, user('alice'));
     const waiting = relay.ask({
       method: 'POST',

@@ -6,9 +6,9 @@ import { toJson } from '../../src/core/json.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { connect, user } from '../kit/core.ts';
 import { numRuns } from '../kit/topology.ts';
-import { startRelay } from './kit.ts';
+import { startRestRelay } from './kit/rest-server.ts';
 
-type Started = Awaited<ReturnType<typeof startRelay>>;
+type Started = Awaited<ReturnType<typeof startRestRelay>>;
 
 const alice = user('alice');
 const NO_PAYLOAD = Symbol('no payload');
@@ -31,7 +31,7 @@ function retain({ core }: Started, count: number, payload: unknown = { n: 1 }, u
 
 describe('GET /dedup/stats', () => {
   test('counts what was ingested and what links sent again, in the window asked for', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await retain(relay, 3);
     await retain(relay, 2);
     const client = await connect(relay.core, alice);
@@ -61,7 +61,7 @@ describe('GET /dedup/stats', () => {
   });
 
   test.each(['9', '3601', '0', '-1', '1.5', 'x', ''])('refuses the window %j', async (window) => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const { status, body } = await relay.ask(`/dedup/stats?window_seconds=${window}`);
     expect([status, body.errors[0].parameter]).toEqual([400, 'window_seconds']);
   });
@@ -69,7 +69,7 @@ describe('GET /dedup/stats', () => {
 
 describe('GET /dedup/backend', () => {
   test('says what deduplicates, without secrets', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const { body } = await relay.ask('/dedup/backend');
     const redis = { implementation: 'redis', namespace: expect.any(String) };
     const memory = { implementation: 'memory', namespace: null };
@@ -80,7 +80,7 @@ describe('GET /dedup/backend', () => {
 
 describe('GET /history/raw-messages', () => {
   test('is 403 after administrative authentication where raw messages were not enabled, and 401 or 403 before', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await retain(relay, 1);
     const told = async (requester: string | null) => {
       const { status, body } = await relay.ask({ path: '/history/raw-messages', requester });
@@ -92,14 +92,14 @@ describe('GET /history/raw-messages', () => {
   });
 
   test('that is disabled does not make other routes payload-free', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await retain(relay, 1, { secret: 's3cret' });
     const { body } = await relay.ask('/history/messages?stream=alice/notes&include_payload=true');
     expect(body.items[0].payload).toEqual({ secret: 's3cret' });
   });
 
   test('shows stored messages with what the backend keeps beside them, newest first', async () => {
-    await using relay = await startRelay({ rawMessages: true });
+    await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 3);
     const { body } = await relay.ask('/history/raw-messages?limit=2');
     const beside = isShared(relay) ? { adapter: 'redis' } : { adapter: 'memory', rowBytes: 1031 };
@@ -116,7 +116,7 @@ describe('GET /history/raw-messages', () => {
   });
 
   test('is of one stream where one is named: an absent one is 404, one that is none is 400', async () => {
-    await using relay = await startRelay({ rawMessages: true });
+    await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 2);
     await retain(relay, 1, { n: 2 }, 'bob');
     expect((await relay.ask('/history/raw-messages')).body.items).toHaveLength(3);
@@ -129,7 +129,7 @@ describe('GET /history/raw-messages', () => {
   });
 
   test('gives payloads alone when asked, those that are kept apart fetched, and skips messages without one', async () => {
-    await using relay = await startRelay({ rawMessages: true });
+    await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 1, 'x'.repeat(20_000));
     await retain(relay, 1, NO_PAYLOAD, 'bob');
     await retain(relay, 1, null, 'carol');
@@ -140,7 +140,7 @@ describe('GET /history/raw-messages', () => {
   });
 
   test('is bounded by 1 MiB as well as by count, and gives one message even where it alone is larger', async () => {
-    await using relay = await startRelay({ rawMessages: true });
+    await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 100, 'x'.repeat(15_000));
     const { body, text } = await relay.ask('/history/raw-messages');
     expect(body.items.length).toBeGreaterThan(60);
@@ -155,7 +155,7 @@ describe('GET /history/raw-messages', () => {
   test('says when payloads of the sample cannot be read', async () => {
     const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
       createMemorySpill(clock, createCrypto('x'), spillShares(25_000));
-    await using relay = await startRelay({ rawMessages: true, spill: tiny });
+    await using relay = await startRestRelay({ rawMessages: true, spill: tiny });
     await retain(relay, 2, 'x'.repeat(20_000));
     const { body } = await relay.ask('/history/raw-messages?values_only=true');
     expect(body.items).toEqual(['x'.repeat(20_000), null]);
@@ -167,7 +167,7 @@ describe('GET /history/messages, of payloads that are kept apart', () => {
   test('shows them when asked, and what is left of one that is lost', async () => {
     const tiny = (clock: Parameters<typeof createMemorySpill>[0]) =>
       createMemorySpill(clock, createCrypto('x'), spillShares(25_000));
-    await using relay = await startRelay({ spill: tiny });
+    await using relay = await startRestRelay({ spill: tiny });
     await retain(relay, 2, 'x'.repeat(20_000));
     const redacted = await relay.ask('/history/messages?stream=alice/notes');
     expect(redacted.body.items).toMatchObject([
@@ -186,7 +186,7 @@ describe('GET /history/messages, of payloads that are kept apart', () => {
 
 describe('fuzz: the queries of these routes', () => {
   test('answer no 5xx and only closed codes', async () => {
-    await using relay = await startRelay({ rawMessages: true });
+    await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 3);
     const value = fc.oneof(
       fc.string(),

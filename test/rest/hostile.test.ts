@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { startRelay, type Reply } from './kit.ts';
-import { startSmall } from './small.ts';
+import { startRestRelay, type Reply } from './kit/rest-server.ts';
+import { startSmall } from './kit/small-schema.ts';
 
 /** Text as it may stand on a request line: what is not ASCII is sent escaped, and some escapes are wrong. */
 const rawText = fc.oneof(
@@ -54,7 +54,7 @@ function judge({ status, body: answer, headers }: Reply): void {
 }
 
 test('no path, query or body makes any route fail', { timeout: 60_000 }, async () => {
-  await using relay = await startRelay();
+  await using relay = await startRestRelay();
   const operations = fc.constantFrom(...relay.door.operations);
   const requester = fc.constantFrom('admin', 'alice', 'alice:host');
   await fc.assert(
@@ -95,7 +95,7 @@ test('whatever a body holds, resolvers get only what their types allow', { timeo
 });
 
 test('a NUL, an emoji, a lone surrogate and other odd names are refused as values, never as failures', async () => {
-  await using relay = await startRelay();
+  await using relay = await startRestRelay();
   for (const value of ['%00', 'a%00b', '%F0%9F%92%A9', '%ED%A0%80', '%0d%0aset-cookie:x', '%E2%80%A8']) {
     for (const path of [`/users/${value}`, `/connections?user_id=${value}`, `/history/messages?stream=${value}`]) {
       const reply = await relay.ask(path);

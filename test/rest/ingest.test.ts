@@ -5,9 +5,9 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { CODES, isCode } from '../../src/protocol/codes.ts';
 import { createCrypto } from '../../src/platform/crypto.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay, type Reply } from './kit.ts';
+import { startRestRelay, type Reply } from './kit/rest-server.ts';
 
-type Started = Awaited<ReturnType<typeof startRelay>>;
+type Started = Awaited<ReturnType<typeof startRestRelay>>;
 
 const event = {
   message_id: 'm1',
@@ -35,7 +35,7 @@ function ingest(relay: Started, body: unknown, requester: string | null = 'alice
 
 describe('POST /ingest', () => {
   test('of one message answers its verdict, and the message is in history under the authenticated user', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const reply = await ingest(relay, event);
     expect([reply.status, reply.body]).toEqual([200, { items: [RETAINED] }]);
     const { body } = await relay.ask('/history/messages?stream=alice/sites/board/events&include_payload=true');
@@ -56,7 +56,7 @@ describe('POST /ingest', () => {
   });
 
   test('of a duplicate is 200 and says so, alone and in an array', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await ingest(relay, event);
     const duplicate = { ...RETAINED, retained: false, duplicate: true, refused_by: null };
     expect((await ingest(relay, event)).body).toEqual({ items: [duplicate] });
@@ -64,7 +64,7 @@ describe('POST /ingest', () => {
   });
 
   test('of an array is 200 with a verdict a message in the order sent, refused ones among them', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await connect(relay.core, user('alice'), { clientId: 'live', instanceId: 'i2' });
     const reply = await ingest(relay, [
       { ...event, stream_suffix: 'clients/tab' },
@@ -96,7 +96,7 @@ describe('POST /ingest', () => {
     [{ kind: 'result' }, 400, 'invalid_argument'],
     [{ stream_suffix: '../x' }, 400, 'invalid_argument'],
   ])('of one message that is refused before it is retained answers its problem: %j', async (change, status, code) => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await connect(relay.core, user('alice'));
     const reply = await ingest(relay, { ...event, ...change });
     expect([reply.status, reply.body.code]).toEqual([status, code]);
@@ -110,7 +110,7 @@ describe('POST /ingest', () => {
   test('of one message without room for its payload is 503 store_full', async () => {
     const full = (clock: Parameters<typeof createMemorySpill>[0]) =>
       createMemorySpill(clock, createCrypto('x'), spillShares(1));
-    await using relay = await startRelay({ spill: full });
+    await using relay = await startRestRelay({ spill: full });
     const reply = await ingest(relay, { ...event, payload: 'x'.repeat(20_000) });
     expect([reply.status, reply.body.code]).toEqual([503, 'store_full']);
   });
@@ -128,7 +128,7 @@ describe('POST /ingest', () => {
     [[event, 'text'], '[1]'],
     [[[event]], '[0]'],
   ])('of what is not of its form is 400, names the place, and retains nothing: %j', async (body, parameter) => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const reply = await ingest(relay, body);
     expect([reply.status, reply.body.code]).toEqual([400, 'invalid_argument']);
     expect(reply.body.errors.map((fault: { parameter: string }) => fault.parameter)).toContain(parameter);
@@ -136,7 +136,7 @@ describe('POST /ingest', () => {
   });
 
   test('needs the scope host of a user: an administrator names none', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const statuses = [];
     for (const requester of [null, 'admin', 'alice:connect', 'alice:invoke', 'alice:host'])
       statuses.push((await ingest(relay, event, requester)).status);
@@ -144,7 +144,7 @@ describe('POST /ingest', () => {
   });
 
   test('fuzz: whatever the body, it answers no 5xx and shows nothing of another user', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     await ingest(relay, { ...event, payload: 'canary of bob' }, 'bob:host');
     const member = fc.oneof(fc.constantFrom(...Object.values(event)), fc.jsonValue(), fc.constantFrom('bob', '../bob'));
     const message = fc.oneof(

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { ANSWER_PAGE_BYTES, METADATA_BYTES } from '../../src/core/limits.ts';
 import { toJson } from '../../src/core/json.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
+import { startRestRelay } from './kit/rest-server.ts';
 
 const CLIENTS = 400;
 
 describe('GET /connections, of clients that say much of themselves', () => {
   it('ends pages early, with a cursor, and shows every row once', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     const metadata = toJson('m'.repeat(METADATA_BYTES - 10));
     const names = Array.from({ length: CLIENTS }, (_, i) => `c${String(i).padStart(4, '0')}`);
     for (const clientId of names) await connect(relay.core, user('alice'), { clientId, metadata });

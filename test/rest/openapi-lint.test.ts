@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect, test } from 'vitest';
-import { startRelay } from './kit.ts';
+import { startRestRelay } from './kit/rest-server.ts';
 
 type Parameter = { readonly name: string; readonly schema: Readonly<Record<string, number>> };
 type Operation = {
@@ -11,7 +11,7 @@ type Operation = {
 type Description = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>; license?: unknown };
 
 async function description(): Promise<Description & { info: Record<string, unknown> }> {
-  await using relay = await startRelay();
+  await using relay = await startRestRelay();
   return JSON.parse(JSON.stringify(relay.door.openapi));
 }
 

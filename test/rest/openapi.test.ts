@@ -1,17 +1,17 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
-import { startRelay } from './kit.ts';
-import { startSmall } from './small.ts';
+import { startRestRelay } from './kit/rest-server.ts';
+import { startSmall } from './kit/small-schema.ts';
 
 test('the description of the shipped routes is valid OpenAPI 3.1', async () => {
-  await using relay = await startRelay();
+  await using relay = await startRestRelay();
   const { valid, errors } = await new Validator().validate({ ...structuredClone(relay.door.openapi) });
   expect(errors).toBeUndefined();
   expect(valid).toBe(true);
 });
 
 test('it survives being written as JSON, and names every operation once', async () => {
-  await using relay = await startRelay();
+  await using relay = await startRestRelay();
   const openapi = JSON.parse(JSON.stringify(relay.door.openapi));
   expect(openapi).toEqual(relay.door.openapi);
   const described = Object.entries<object>(openapi.paths).flatMap(([path, methods]) =>
@@ -22,7 +22,7 @@ test('it survives being written as JSON, and names every operation once', async 
 });
 
 test('it says bounds, defaults, wire words, bodies and every status of an invocation', async () => {
-  await using relay = await startRelay();
+  await using relay = await startRestRelay();
   const { paths, components }: any = relay.door.openapi;
   const status = paths['/connections'].get.parameters.find((one: any) => one.name === 'status');
   expect(status.schema.enum).toEqual(['connected', 'disconnected', 'stale']);

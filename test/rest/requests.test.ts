@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startSmall } from './small.ts';
+import { startSmall } from './kit/small-schema.ts';
 
 describe('access', () => {
   test('is judged before the parameters are looked at', async () => {

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { browserWindow, report, snapshot, worker } from '../contract/contexts-kit.ts';
+import { browserWindow, report, snapshot, worker } from '../contract/kit/contexts.ts';
 import { meanwhile } from '../kit/clock.ts';
 import { connect, user } from '../kit/core.ts';
-import { startRelay } from './kit.ts';
-import { askSites } from './sites-answers.ts';
+import { startRestRelay } from './kit/rest-server.ts';
+import { askSites } from './kit/site-requests.ts';
 
 const invokePath = '/connections/alice/tab/actions/open';
 
 describe('descriptions', () => {
   test('a real answer of every route, in each status that it can succeed with, is as its OpenAPI description says', async () => {
-    await using relay = await startRelay({ rawMessages: true });
+    await using relay = await startRestRelay({ rawMessages: true });
     const client = await connect(relay.core, user('alice'), { metadata: '{"a":1}' as never });
     const contexts = snapshot(worker('a', { metadata: '[1]' as never }), worker('b', { taskId: 't1', windowId: 'w1' }));
     await client.session.report(report(contexts, snapshot(browserWindow('w1', { capacity: 2 }))));
@@ -85,7 +85,7 @@ describe('descriptions', () => {
 
 describe('access', () => {
   test('every route refuses nobody with 401 and a wrong scope with 403, whatever else is wrong', async () => {
-    await using relay = await startRelay();
+    await using relay = await startRestRelay();
     for (const { method, path, access } of relay.door.operations) {
       const url = `${path.replaceAll(/\{\w+\}/g, '%00')}?nonsense`;
       const statuses: Record<string, number> = {};

@@ -9,6 +9,8 @@ function samples(heapOf: (minute: number) => number, minutes = 60): readonly Sam
     heapBytes: heapOf(i + 1),
     rssBytes: 0,
     calls: 0,
+    worstTurnMs: 0,
+    stalledMs: 0,
   }));
 }
 

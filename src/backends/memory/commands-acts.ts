@@ -24,29 +24,41 @@ export type Acts = {
 
 /** Replaces the record. Records change in no other way. */
 export function move(entry: Entry, change: Partial<Command>): Command {
-  entry.command = { ...entry.command, ...change, version: entry.command.version + 1 };
-  return entry.command;
+  const before = entry.command;
+  const command = { ...before, ...change, version: before.version + 1 };
+  entry.command = command;
+  return command;
 }
 
 /** A history row of a command, in its client's stream. Its id is `<command>:<kind>` if none is given. */
-export function row({ head, command }: Entry, part: RowPart): NewMessage {
-  const { instanceId = command.boundInstanceId } = part;
-  return new CommandMessage(head, { ...part, instanceId });
+export function row({ commandId, trace, client }: Entry, part: MessagePart): NewMessage {
+  return new CommandMessage({ commandId, trace, head: client.head }, part);
 }
 
-type RowPart = Omit<MessagePart, 'instanceId'> & Partial<Pick<MessagePart, 'instanceId'>>;
+/** The members of a record that an end changes. `at`: when the command ended. */
+export type EndOfRecord = Pick<Command, 'outcome' | 'execution' | 'error' | 'reason'> &
+  Partial<Pick<Command, 'cancelRequestedAt' | 'sightings'>> & { readonly at: number };
 
 /** Ends a command: record, reservation, replies, in this order. Commands become terminal only here. */
-export function conclude(
-  acts: Acts,
-  entry: Entry,
-  end: Partial<Command> & Pick<Command, 'outcome' | 'execution'>,
-  result: JsonText | null = null,
-): Command {
+export function conclude(acts: Acts, entry: Entry, end: EndOfRecord, result: JsonText | null = null): Command {
   entry.result = result;
-  const command = move(entry, { ...end, stage: 'terminal', terminalAt: acts.clock.now() });
+  const before = entry.command;
+  const command: Command = {
+    ...before,
+    version: before.version + 1,
+    stage: 'terminal',
+    terminalAt: end.at,
+    outcome: end.outcome,
+    execution: end.execution,
+    error: end.error,
+    reason: end.reason,
+    cancelRequestedAt: end.cancelRequestedAt ?? before.cancelRequestedAt,
+    sightings: end.sightings ?? before.sightings,
+  };
+  entry.command = command;
   acts.ledger.end(entry);
   acts.waiters.reply(entry);
+  entry.pack();
   acts.ledger.keepWithin();
   return command;
 }

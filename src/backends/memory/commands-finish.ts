@@ -17,24 +17,27 @@ const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as co
  */
 export function finish(acts: Acts, entry: Entry | undefined, end: End): FinishResult {
   if (!entry) return { kind: 'unknown' };
-  const { userId, clientId, commandId } = entry.command;
+  const before = entry.command;
+  const { userId, clientId, commandId, sightings } = before;
   const messageId = endMessageId(commandId, end);
   acts.dedup.see({ userId, clientId, messageId });
-  const seen = entry.command.sightings.find((sighting) => sighting.messageId === messageId);
-  if (seen) return { kind: 'duplicate', command: move(entry, { sightings: seeAgain(acts, entry.command, seen) }) };
-  if (isTerminal(entry.command)) return { kind: 'late', command: keepLate(acts, entry, end, messageId) };
-  if (entry.command.boundInstanceId !== end.instanceId)
-    return { kind: 'fenced', command: keepLate(acts, entry, end, messageId) };
-  acts.keep(row(entry, { id: messageId, kind: ROW_KIND[end.kind], kept: end.kept, error: end.error }));
+  const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
+  if (seen) return { kind: 'duplicate', command: move(entry, { sightings: seeAgain(acts, before, seen) }) };
+  if (isTerminal(before)) return { kind: 'late', command: keepLate(acts, entry, end, messageId) };
+  const { instanceId, kept, error } = end;
+  if (before.boundInstanceId !== instanceId) return { kind: 'fenced', command: keepLate(acts, entry, end, messageId) };
+  acts.keep(row(entry, { id: messageId, kind: ROW_KIND[end.kind], instanceId, kept, error }));
+  const now = acts.clock.now();
   const command = conclude(
     acts,
     entry,
     {
+      at: now,
       outcome: OUTCOME[end.kind],
       execution: end.refused ? 'refused_by_client' : 'reported_by_client',
-      error: end.error,
-      reason: end.error?.code ?? null,
-      sightings: see(acts, entry.command, messageId),
+      error,
+      reason: error?.code ?? null,
+      sightings: see(before, messageId, now),
     },
     end.payload,
   );
@@ -49,16 +52,16 @@ function keepLate(acts: Acts, entry: Entry, end: End, messageId: string): Comman
     const { kept, error } = end;
     acts.keep(row(entry, { id: `${messageId}:late`, kind: 'late_result', instanceId, kept, error }));
   }
+  const now = acts.clock.now();
   const digest = acts.sha256(`${kind}\n${end.payload ?? ''}\n${end.error?.code ?? ''}`);
   return move(entry, {
     lateResults: command.lateResults + 1,
-    firstLate: command.firstLate ?? { at: acts.clock.now(), instanceId, kind, digest },
-    sightings: see(acts, command, messageId),
+    firstLate: command.firstLate ?? { at: now, instanceId, kind, digest },
+    sightings: see(command, messageId, now),
   });
 }
 
-function see(acts: Acts, { sightings }: Command, messageId: string): readonly Sighting[] {
-  const now = acts.clock.now();
+function see({ sightings }: Command, messageId: string, now: number): readonly Sighting[] {
   if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;
   return [...sightings, { messageId, firstSeenAt: now, lastSeenAt: now, count: 1 }];
 }

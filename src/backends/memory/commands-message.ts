@@ -6,15 +6,20 @@ import {
   type PayloadRef,
   type TerminalError,
 } from '../../core/history/message.ts';
-import type { CommandKey } from '../../core/ids.ts';
+import type { Command } from '../../core/delivery/command.ts';
+import type { ClientKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
 
-/** What all rows of one command share. */
-export type CommandHead = CommandKey & {
-  readonly suffix: string;
-  readonly traceId: string | null;
-  readonly parentSpanId: string | null;
-};
+/** What all rows of one client's commands share. */
+export type StreamHead = ClientKey & { readonly suffix: string };
+
+/** The trace of a command. Most commands have none, and share NO_TRACE. */
+export type TraceIds = Pick<Command, 'traceId' | 'parentSpanId' | 'traceFlags' | 'traceState'>;
+
+export const NO_TRACE: TraceIds = { traceId: null, parentSpanId: null, traceFlags: null, traceState: null };
+
+/** The command that a message is about. */
+export type About = { readonly commandId: string; readonly trace: TraceIds; readonly head: StreamHead };
 
 export type MessagePart = {
   readonly kind: MessageKind;
@@ -27,23 +32,29 @@ export type MessagePart = {
 /** A message about a command, as a view of objects that the command keeps anyway. */
 export class CommandMessage implements NewMessage {
   readonly kind: MessageKind;
+  readonly commandId: string;
   readonly instanceId: string | null;
   readonly error: TerminalError | null;
-  readonly #head: CommandHead;
+  readonly payload: JsonText | null;
+  readonly spill: PayloadRef | null;
+  readonly #head: StreamHead;
+  readonly #trace: TraceIds;
   readonly #id: string | null;
-  readonly #kept: StoredPayload;
 
-  constructor(head: CommandHead, { kind, instanceId, id, kept = NO_PAYLOAD, error = null }: MessagePart) {
+  constructor({ commandId, trace, head }: About, { kind, instanceId, id, kept = NO_PAYLOAD, error }: MessagePart) {
     this.kind = kind;
+    this.commandId = commandId;
     this.instanceId = instanceId;
-    this.error = error;
+    this.error = error ?? null;
+    this.payload = kept.payload;
+    this.spill = kept.spill;
     this.#head = head;
+    this.#trace = trace;
     this.#id = id ?? null;
-    this.#kept = kept;
   }
 
   get id(): string {
-    return this.#id ?? `${this.#head.commandId}:${this.kind}`;
+    return this.#id ?? `${this.commandId}:${this.kind}`;
   }
 
   get userId(): string {
@@ -54,27 +65,15 @@ export class CommandMessage implements NewMessage {
     return this.#head.clientId;
   }
 
-  get commandId(): string {
-    return this.#head.commandId;
-  }
-
   get suffix(): string {
     return this.#head.suffix;
   }
 
   get traceId(): string | null {
-    return this.#head.traceId;
+    return this.#trace.traceId;
   }
 
   get parentSpanId(): string | null {
-    return this.#head.parentSpanId;
-  }
-
-  get payload(): JsonText | null {
-    return this.#kept.payload;
-  }
-
-  get spill(): PayloadRef | null {
-    return this.#kept.spill;
+    return this.#trace.parentSpanId;
   }
 }

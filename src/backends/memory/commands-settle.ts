@@ -22,9 +22,11 @@ export function settle(acts: Acts, entry: Entry | undefined, settlement: Settlem
 export function end(acts: Acts, entry: Entry, code: Code): Command {
   const error = { code, message: END_MESSAGES[code] ?? code };
   const before = entry.command;
-  acts.keep(row(entry, { id: `${before.commandId}:end`, kind: 'error', error }));
+  const { commandId, boundInstanceId: instanceId } = before;
+  acts.keep(row(entry, { id: `${commandId}:end`, kind: 'error', instanceId, error }));
   const unknown = wasDispatched(before) || code === 'store_lost';
   const command = conclude(acts, entry, {
+    at: acts.clock.now(),
     outcome: unknown ? 'outcome_unknown' : 'expired',
     execution: unknown ? 'may_have_run' : 'not_written',
     error,
@@ -38,13 +40,16 @@ function cancel(acts: Acts, entry: Entry, { reason, by }: Extract<Settlement, { 
   const before = entry.command;
   if (before.cancelRequestedAt === null) {
     const error = reason === null ? null : { code: 'cancelled', message: reason };
-    acts.keep(row(entry, { kind: 'cancel', error }));
+    acts.keep(row(entry, { kind: 'cancel', instanceId: before.boundInstanceId, error }));
   }
-  const cancelRequestedAt = before.cancelRequestedAt ?? acts.clock.now();
+  const at = acts.clock.now();
+  const cancelRequestedAt = before.cancelRequestedAt ?? at;
   if (!wasDispatched(before)) {
     const command = conclude(acts, entry, {
+      at,
       outcome: 'cancelled',
       execution: 'not_written',
+      error: before.error,
       reason: `cancelled by ${by}`,
       cancelRequestedAt,
     });

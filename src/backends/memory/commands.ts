@@ -14,7 +14,8 @@ import { finish } from './commands-finish.ts';
 import { giveUpParams, holdParams, paramsRefusal } from './commands-params.ts';
 import { rebind } from './commands-rebind.ts';
 import { settle } from './commands-settle.ts';
-import { keyOf, NO_WAITERS, type Entry } from './ledger.ts';
+import { NO_TRACE, type TraceIds } from './commands-message.ts';
+import { Entry, keyOf } from './ledger.ts';
 
 /** Core's CommandStore in one process. */
 export function createMemoryCommands(acts: Acts): CommandStore {
@@ -34,7 +35,7 @@ export function createMemoryCommands(acts: Acts): CommandStore {
     rebind: (client, binding, link) => rebind(acts, client, { binding, link }),
     live(client) {
       const { waiting, running } = ledger.peekClient(client) ?? { waiting: [], running: [] };
-      return [...waiting, ...running].map((entry) => keyOf(entry.command));
+      return [...waiting, ...running].map(keyOf);
     },
     get: (keys) => keys.map((key) => ledger.find(key)?.command ?? null),
     mark(key) {
@@ -64,21 +65,7 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   }
   const { binding } = client;
   const command = newCommand(request, binding, acts.clock.now());
-  const { userId, clientId, commandId, traceId, parentSpanId } = command;
-  const entry: Entry = {
-    command,
-    head: { userId, clientId, commandId, suffix: client.suffix, traceId, parentSpanId },
-    client,
-    queuedOn: command.nodeId,
-    params: request.params,
-    paramsBytes: 0,
-    result: null,
-    progress: null,
-    resultBytes: 0,
-    marked: false,
-    reduced: false,
-    waiters: NO_WAITERS,
-  };
+  const entry = new Entry({ command, trace: traceOf(request), client, params: request.params });
   holdParams(entry);
   acts.keep(row(entry, { kind: 'command', kept: request.kept, instanceId: command.expectedInstanceId }));
   acts.ledger.reserveMark(entry, request.chosenId);
@@ -86,6 +73,11 @@ function admit(acts: Acts, request: AdmitRequest): AdmitResult {
   if (!satisfied(request.waiter.waitFor, command)) acts.waiters.add(entry, request.waiter);
   if (binding) acts.mailboxes.post(binding.nodeId, { kind: 'command', key: keyOf(command) });
   return { kind: 'admitted', command };
+}
+
+function traceOf({ traceId, parentSpanId, traceFlags, traceState }: TraceIds): TraceIds {
+  const hasNone = traceId === null && parentSpanId === null && traceFlags === null && traceState === null;
+  return hasNone ? NO_TRACE : { traceId, parentSpanId, traceFlags, traceState };
 }
 
 function attach(acts: Acts, entry: Entry, request: AdmitRequest): AdmitResult {
@@ -110,7 +102,8 @@ function refuse(acts: Acts, request: AdmitRequest, client: Entry['client']): Adm
 }
 
 function newCommand(request: AdmitRequest, binding: Binding | null, now: number): Command {
-  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, traceId, parentSpanId } = request;
+  const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
+  const { caller, traceId, parentSpanId, traceFlags, traceState } = request;
   const connectDeadline = now + request.connectWithinMs;
   return {
     userId,
@@ -120,8 +113,11 @@ function newCommand(request: AdmitRequest, binding: Binding | null, now: number)
     digest,
     scopeId,
     namedInstanceId,
+    caller,
     traceId,
     parentSpanId,
+    traceFlags,
+    traceState,
     version: 1,
     stage: binding ? 'queued' : 'admitted',
     lastProvenStage: binding ? 'queued' : 'admitted',
@@ -154,14 +150,19 @@ function dispatch(acts: Acts, entry: Entry | undefined, binding: Binding): Retur
   const bound = entry?.client.binding;
   const mine = bound?.nodeId === binding.nodeId && bound.epoch === binding.epoch;
   if (!entry || !mine || entry.command.stage !== 'queued' || now >= entry.command.deadline) return { kind: 'skip' };
-  const command = move(entry, {
+  const before = entry.command;
+  // `move`, written as one literal, because every command is dispatched.
+  const command: Command = {
+    ...before,
+    version: before.version + 1,
     stage: 'dispatched',
     lastProvenStage: 'dispatched',
     execution: 'may_have_run',
-    attempts: entry.command.attempts + 1,
+    attempts: before.attempts + 1,
     boundInstanceId: binding.instanceId,
     dispatchedAt: now,
-  });
+  };
+  entry.command = command;
   entry.client.waiting.delete(entry);
   entry.client.running.add(entry);
   return { kind: 'dispatch', command, params: giveUpParams(entry), remainingMs: command.deadline - now };
@@ -180,7 +181,7 @@ function reports(acts: Acts, entry: Entry, { instanceId, kind, kept }: Report): 
   const { rows, at } = entry.progress ?? NO_PROGRESS;
   if (kind === 'progress' && kept && now - at >= PROGRESS_ROW_MS) {
     entry.progress = { rows: rows + 1, at: now };
-    acts.keep(row(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', kept }));
+    acts.keep(row(entry, { id: `${command.commandId}:progress:${rows + 1}`, kind: 'progress', instanceId, kept }));
   }
   return true;
 }

@@ -112,7 +112,7 @@ export class EndedCommands {
 
   #giveUp(entry: Entry, reason: 'retention' | 'share'): void {
     this.#options.metrics.count('results_given_up', reason);
-    entry.command = { ...entry.command, resultExpired: true };
+    entry.expireResult();
     this.#dropResult(entry);
   }
 
@@ -176,6 +176,6 @@ export class EndedCommands {
   }
 }
 
-function endOf({ command }: Entry): number {
-  return command.terminalAt ?? 0;
+function endOf({ terminalAt }: Entry): number {
+  return terminalAt ?? 0;
 }

@@ -1,3 +1,4 @@
+import { LazyMap } from '../../core/lazy.ts';
 import type { Shares } from '../../core/shares/shares.ts';
 import type { Entry, UserLedger } from './ledger-entry.ts';
 import { SparseQueue } from './list-sparse.ts';
@@ -31,6 +32,7 @@ export class UserLedgers {
       holdings: this.#shares.of(userId),
       records: new SparseQueue(hasNoRecord),
       results: new SparseQueue(hasNoResult),
+      waiters: new LazyMap(),
       clients: 0,
       shortUntil: -Infinity,
       unmarkedId: '',

@@ -1,23 +1,24 @@
 import { ByClient } from '../../core/by-client.ts';
+import { ChurnSet } from '../../core/churn.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { CommandMark } from '../../core/delivery/command.ts';
 import { clientStream } from '../../core/history/message.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
-import { LazySet } from '../../core/lazy.ts';
+import { LazyMap, LazySet } from '../../core/lazy.ts';
 import { RECONCILE_BATCH } from '../../core/limits.ts';
 import type { Position } from '../../core/page.ts';
 import type { ShareRefusal } from '../../core/shares/shares.ts';
 import { giveUpParams } from './commands-params.ts';
 import { DueIndex } from './due.ts';
-import type { ClientQueue, Entry } from './ledger-entry.ts';
+import type { ClientQueue, Entry, UserLedger } from './ledger-entry.ts';
 import { EndedCommands, type EndedOptions } from './ledger-ended.ts';
 import { CommandMap, type Whose } from './ledger-map.ts';
 import { createSortedMap } from './sorted.ts';
 
-export { NO_WAITERS, type ClientQueue, type Entry, type WaiterRow } from './ledger-entry.ts';
+export { Entry, WaiterRow, type ClientQueue } from './ledger-entry.ts';
 
 /** The reservations of one admission scope. */
-export type Scope = { readonly scopeId: string; readonly holders: Set<Entry> };
+export type Scope = { readonly scopeId: string; readonly holders: ChurnSet<Entry> };
 
 /**
  * The state that the command, waiter and node ports share, with its bounds. It contains no rule of the state machine.
@@ -34,11 +35,14 @@ export class Ledger {
   constructor(clock: Clock, options: Omit<EndedOptions, 'onGone'>) {
     this.windowMs = options.windowMs;
     this.#clock = clock;
-    this.#ended = new EndedCommands({ ...options, onGone: ({ command }) => this.#entries.delete(command) });
+    this.#ended = new EndedCommands({ ...options, onGone: (entry) => this.#entries.delete(entry) });
     this.#due = new DueIndex(clock.now());
   }
 
   find(key: CommandKey): Entry | undefined {
+    const found = this.#entries.get(key);
+    // Nothing of a live command expires.
+    if (found && found.terminalAt === null) return found;
     this.#expire();
     return this.#entries.get(key);
   }
@@ -50,11 +54,12 @@ export class Ledger {
     user.clients++;
     const queue: ClientQueue = {
       user,
-      suffix: clientStream(key.clientId),
       holdings: user.holdings,
+      head: { userId: key.userId, clientId: key.clientId, suffix: clientStream(key.clientId) },
       binding: null,
       waiting: new LazySet(),
       running: new LazySet(),
+      waiters: new LazyMap(),
     };
     this.#clients.set(key, queue);
     return queue;
@@ -65,6 +70,11 @@ export class Ledger {
     return this.#clients.get(key);
   }
 
+  /** Reads without creating an object. */
+  peekUser(userId: string): UserLedger | undefined {
+    return this.#ended.users.find(userId);
+  }
+
   reserved(scopeId: string): number {
     return this.#scopes.get(scopeId)?.holders.size ?? 0;
   }
@@ -72,10 +82,10 @@ export class Ledger {
   add(entry: Entry, dueAt: number): void {
     const { command } = entry;
     const { scopeId } = command;
-    this.#entries.set(command, entry);
+    this.#entries.set(entry, entry);
     const scope = this.#scopes.get(scopeId);
     if (scope) scope.holders.add(entry);
-    else this.#scopes.set(scopeId, { scopeId, holders: new Set([entry]) });
+    else this.#scopes.set(scopeId, { scopeId, holders: new ChurnSet<Entry>().add(entry) });
     entry.client.waiting.add(entry);
     this.#due.set(entry, dueAt);
   }
@@ -86,17 +96,18 @@ export class Ledger {
 
   /** Removes an ended command from all indexes of live commands, and keeps it among the ended ones. */
   end(entry: Entry): void {
-    const { command, client } = entry;
+    const { client } = entry;
+    const { scopeId } = entry.command;
     this.#expire();
     // First, because the steps below may drop its client and with it its user.
     this.#ended.add(entry);
     this.#due.delete(entry);
     client.waiting.delete(entry);
     client.running.delete(entry);
-    if (client.binding === null) this.dropIdle(command);
-    const holders = this.#scopes.get(command.scopeId)?.holders;
+    if (client.binding === null) this.dropIdle(client.head);
+    const holders = this.#scopes.get(scopeId)?.holders;
     holders?.delete(entry);
-    if (holders?.size === 0) this.#scopes.delete(command.scopeId);
+    if (holders?.size === 0) this.#scopes.delete(scopeId);
     giveUpParams(entry);
   }
 
@@ -147,7 +158,7 @@ export class Ledger {
 
   due(limit: number = RECONCILE_BATCH): CommandKey[] {
     this.#expire();
-    return this.#due.due(this.#clock.now(), limit).map(({ command }) => keyOf(command));
+    return this.#due.due(this.#clock.now(), limit).map(keyOf);
   }
 
   /** How many commands are due. */

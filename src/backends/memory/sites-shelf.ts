@@ -3,19 +3,24 @@ import { GRANTS_PER_SESSION, SESSION_KEPT_MS, SESSION_TICKETS_REDEEMED, SESSIONS
 import { isGrantLive, isOpen, type Grant, type SiteSession } from '../../core/sites/session.ts';
 import { siteKeyText } from '../../core/sites/site.ts';
 import type { NewGrant, Ticket } from '../../core/sites/store.ts';
-import { DueIndex } from './due.ts';
+import { DueIndex, DueItem } from './due.ts';
 import { createSortedMap, type SortedMap } from './sorted.ts';
 
-/**
- * `hashes`: digests of the tokens, by grant. `tickets`: the expiry of those not redeemed, in the order stored.
- * `redeemed`: the redeemed ones, in the order of their last redemption.
- */
-export type Row = {
+/** A session with its grants and tickets. */
+export class Row extends DueItem {
   session: SiteSession;
-  readonly hashes: Map<string, string>;
-  readonly tickets: Map<string, number>;
-  readonly redeemed: Set<string>;
-};
+  /** Digests of the tokens, by grant. */
+  readonly hashes = new Map<string, string>();
+  /** The expiry of the tickets that are not redeemed, in the order stored. */
+  readonly tickets = new Map<string, number>();
+  /** The redeemed tickets, in the order of their last redemption. */
+  readonly redeemed = new Set<string>();
+
+  constructor(session: SiteSession) {
+    super();
+    this.session = session;
+  }
+}
 
 /**
  * The rows of sessions: by id, by site in the order of their ids, by token and ticket, and by the time at which they
@@ -67,7 +72,7 @@ export class Shelf {
   }
 
   add(session: SiteSession): Row {
-    const row: Row = { session, hashes: new Map(), tickets: new Map(), redeemed: new Set() };
+    const row = new Row(session);
     const site = siteKeyText(session);
     const sorted = this.#bySite.get(site) ?? createSortedMap<Row>();
     this.#bySite.set(site, sorted);

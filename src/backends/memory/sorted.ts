@@ -1,3 +1,5 @@
+import { ChurnMap } from '../../core/churn.ts';
+
 /** Where to begin: after a key (exclusive), from a key (inclusive), or, if both are given, at the later of the two. */
 export type Start = { readonly after?: string | null; readonly from?: string | null };
 
@@ -24,7 +26,7 @@ export function createSortedMap<V>(): SortedMap<V> {
 }
 
 class ChunkedMap<V> implements SortedMap<V> {
-  readonly #values = new Map<string, V>();
+  readonly #values = new ChurnMap<string, V>();
   /** No chunk is empty; every key of a chunk sorts before every key of the next. */
   readonly #chunks: string[][] = [];
 

@@ -1,4 +1,4 @@
-import { ByClient } from '../../core/by-client.ts';
+import { ChurnMap } from '../../core/churn.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Command } from '../../core/delivery/command.ts';
 import type { NewWaiter } from '../../core/delivery/commands.ts';
@@ -14,16 +14,18 @@ import type {
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import { COUNT_SCAN, WAITERS_PER_COMMAND } from '../../core/limits.ts';
 import { scanSorted, sortable, type PageRequest, type Scan } from '../../core/page.ts';
-import { keyOf, NO_WAITERS, type Entry, type Ledger, type WaiterRow } from './ledger.ts';
+import { WaiterRow, type Entry, type Ledger } from './ledger.ts';
 import type { Mailboxes } from './nodes.ts';
 
-type Rows = Map<string, WaiterRow>;
+/** The part of a map of rows that is read. */
+type Rows = { readonly size: number; values(): IterableIterator<WaiterRow> };
 
-/** Unresolved waiters, with indexes by user and by client; each map is in the order of registration. */
+/**
+ * Unresolved waiters: of all users, and of each user and each client in the objects that the ledger has of them. Each map
+ * is in the order of registration.
+ */
 export class WaiterIndex {
-  readonly all: Rows = new Map();
-  readonly #users = new Map<string, Rows>();
-  readonly #clients = new ByClient<Rows>();
+  readonly all = new ChurnMap<string, WaiterRow>();
   readonly #clock: Clock;
   readonly #mailboxes: Mailboxes;
   #seq = 0;
@@ -34,26 +36,23 @@ export class WaiterIndex {
   }
 
   add(entry: Entry, request: NewWaiter): WaiterRow {
-    const { command } = entry;
-    const { rpcId, callerNodeId, waitFor, withinMs } = request;
-    const createdAt = this.#clock.now();
-    const timesOutAt = withinMs === null ? command.deadline : Math.min(createdAt + withinMs, command.deadline);
-    const waiter = { ...keyOf(command), action: command.action, rpcId, callerNodeId, waitFor, createdAt, timesOutAt };
-    const row: WaiterRow = { waiter, entry, seq: ++this.#seq };
+    const { rpcId } = request;
+    const { client } = entry;
+    const row = new WaiterRow(entry, request, { seq: ++this.#seq, createdAt: this.#clock.now() });
     entry.waiters = [...entry.waiters, row];
     this.all.set(rpcId, row);
-    rowsOf(this.#users, command.userId).set(rpcId, row);
-    rowsOf(this.#clients, command).set(rpcId, row);
+    client.user.waiters.set(rpcId, row);
+    client.waiters.set(rpcId, row);
     return row;
   }
 
   remove(row: WaiterRow): void {
-    const { waiter, entry } = row;
-    const { rpcId, userId } = waiter;
+    const { entry } = row;
+    const { rpcId } = row.request;
     this.all.delete(rpcId);
-    entry.waiters = entry.waiters.length === 1 ? NO_WAITERS : entry.waiters.filter((other) => other !== row);
-    drop(this.#users, userId, rpcId);
-    drop(this.#clients, waiter, rpcId);
+    entry.removeWaiter(row);
+    entry.client.user.waiters.delete(rpcId);
+    entry.client.waiters.delete(rpcId);
   }
 
   /**
@@ -61,40 +60,35 @@ export class WaiterIndex {
    * precedes it.
    */
   reply(entry: Entry): void {
+    const { command } = entry;
     for (const row of entry.waiters) {
-      if (!satisfied(row.waiter.waitFor, entry.command)) continue;
+      const { rpcId, callerNodeId, waitFor } = row.request;
+      if (!satisfied(waitFor, command)) continue;
       this.remove(row);
-      const { rpcId, callerNodeId } = row.waiter;
       this.#mailboxes.post(callerNodeId, {
         kind: 'reply',
-        reply: { rpcId, command: entry.command, result: entry.result },
+        reply: { rpcId, command, result: entry.result },
       });
     }
-  }
-
-  ofUser(userId: string): Rows {
-    return this.#users.get(userId) ?? NONE;
-  }
-
-  ofClient(key: ClientKey): Rows {
-    return this.#clients.get(key) ?? NONE;
   }
 }
 
 /** Core's WaiterStore over the ledger. */
 export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterIndex): WaiterStore {
+  const ofUser = (userId: string): Rows => ledger.peekUser(userId)?.waiters ?? NONE;
+  const ofClient = (key: ClientKey): Rows => ledger.peekClient(key)?.waiters ?? NONE;
   const candidates = (filter: WaiterFilter): Iterable<WaiterRow> => {
     if (filter.userId !== null && filter.clientId !== null)
-      return index.ofClient({ userId: filter.userId, clientId: filter.clientId }).values();
-    return (filter.userId === null ? index.all : index.ofUser(filter.userId)).values();
+      return ofClient({ userId: filter.userId, clientId: filter.clientId }).values();
+    return (filter.userId === null ? index.all : ofUser(filter.userId)).values();
   };
   const matching = (filter: WaiterFilter) => {
     const bornBefore = filter.minAgeMs === null ? Infinity : clock.now() - filter.minAgeMs;
-    return ({ waiter, entry }: WaiterRow): boolean =>
-      (filter.clientId === null || waiter.clientId === filter.clientId) &&
+    return ({ request, entry, createdAt }: WaiterRow): boolean =>
+      (filter.clientId === null || entry.clientId === filter.clientId) &&
       (filter.nodeId === null || entry.command.nodeId === filter.nodeId) &&
-      (filter.callerNodeId === null || waiter.callerNodeId === filter.callerNodeId) &&
-      waiter.createdAt <= bornBefore;
+      (filter.callerNodeId === null || request.callerNodeId === filter.callerNodeId) &&
+      createdAt <= bornBefore;
   };
   const tally = (filter: WaiterFilter, visit: (command: Command) => void): boolean => {
     const keep = matching(filter);
@@ -129,8 +123,8 @@ export function createMemoryWaiters(clock: Clock, ledger: Ledger, index: WaiterI
       const complete = tally(filter, ({ nodeId }) => counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1));
       return { counts, complete };
     },
-    ofUsers: (userIds, first) => userIds.map((userId) => summary(index.ofUser(userId), first)),
-    ofClients: (keys, first) => keys.map((key) => summary(index.ofClient(key), first)),
+    ofUsers: (userIds, first) => userIds.map((userId) => summary(ofUser(userId), first)),
+    ofClients: (keys, first) => keys.map((key) => summary(ofClient(key), first)),
     ofCommands: (keys) => keys.map((key) => (ledger.find(key)?.waiters ?? []).map(view)),
   };
 }
@@ -140,7 +134,7 @@ function attachToMark(ledger: Ledger, key: CommandKey): AttachResult {
   return mark === null || mark === 'conflict' ? { kind: 'unknown' } : { kind: 'ended', mark };
 }
 
-const NONE: Rows = new Map();
+const NONE: Rows = new ChurnMap<string, WaiterRow>();
 
 function view({ waiter, entry }: WaiterRow): PendingWait {
   return { waiter, command: entry.command };
@@ -155,21 +149,4 @@ function scan(rows: Iterable<WaiterRow>, page: PageRequest, keep: (row: WaiterRo
 
 function summary(rows: Rows, first: number): CountedScan {
   return { total: rows.size, scan: scan(rows.values(), { first, after: null }, () => true) };
-}
-
-/** The part of the map interface that both indexes have. */
-type Index<K> = { get(key: K): Rows | undefined; set(key: K, rows: Rows): unknown; delete(key: K): unknown };
-
-function rowsOf<K>(index: Index<K>, key: K): Rows {
-  const known = index.get(key);
-  if (known) return known;
-  const rows: Rows = new Map();
-  index.set(key, rows);
-  return rows;
-}
-
-function drop<K>(index: Index<K>, key: K, rpcId: string): void {
-  const rows = index.get(key);
-  rows?.delete(rpcId);
-  if (rows?.size === 0) index.delete(key);
 }

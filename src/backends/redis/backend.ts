@@ -1,15 +1,15 @@
 import type { Backend } from '../../core/backend.ts';
-import { createRedisBus } from './bus.ts';
-import { createRedisSites } from './sites.ts';
-import { createRedisSessions } from './sites-sessions.ts';
-import { createRedisDedup } from './dedup.ts';
-import { createRedisHistory } from './history.ts';
-import { createRedisCommands } from './commands.ts';
-import { createRedisInspector } from './inspector.ts';
-import { createRedisNodes } from './nodes.ts';
-import { createRedisWaiters } from './waiters.ts';
-import { createRedisConnections } from './connections.ts';
-import { createRedisContexts } from './contexts.ts';
+import { createRedisBus } from './bus/bus.ts';
+import { createRedisSites } from './sites/store.ts';
+import { createRedisSessions } from './sites/sessions.ts';
+import { createRedisDedup } from './dedup/store.ts';
+import { createRedisHistory } from './history/store.ts';
+import { createRedisCommands } from './commands/store.ts';
+import { createRedisInspector } from './inspector/store.ts';
+import { createRedisNodes } from './nodes/store.ts';
+import { createRedisWaiters } from './waiters/store.ts';
+import { createRedisConnections } from './connections/store.ts';
+import { createRedisContexts } from './contexts/store.ts';
 import type { RedisParts } from './parts.ts';
 
 /** The rooms that stand over Redis. */

@@ -1,7 +1,7 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { Log } from '../../core/log.ts';
 import type { Login, RedisTarget } from './target.ts';
-import type { Client } from './wire.ts';
+import type { Client } from './types.ts';
 
 /** `mailbox`: blocking reads. `bus`: subscriptions. Each purpose has a connection of its own: one that blocks or listens does nothing else. */
 export type Purpose = 'commands' | 'mailbox' | 'bus';

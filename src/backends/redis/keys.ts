@@ -28,7 +28,7 @@ export const KINDS = {
   ctxs: { holds: 'ZSET by name: user NUL client NUL context', ends: 'emptied' },
   wins: { holds: 'ZSET by name: user NUL client NUL window', ends: 'emptied' },
 
-  cmd: { holds: 'STRING of a command: its record (see lua/lib-record.lua)', ends: 'ttl' },
+  cmd: { holds: 'STRING of a command: its record (see commands/lib-record.lua)', ends: 'ttl' },
   params: { holds: 'STRING of a command: params until dispatch', ends: 'ttl' },
   result: { holds: 'STRING of a command: the recorded result', ends: 'ttl' },
   binding: { holds: 'HASH of a client: the link that it is bound to', ends: 'node' },
@@ -49,7 +49,7 @@ export const KINDS = {
   },
   scopes: { holds: 'ZSET by name: scopes that hold something', ends: 'emptied' },
 
-  waiters: { holds: 'HASH of a command: rpc id -> its row (see lua/lib-waiters.lua)', ends: 'emptied' },
+  waiters: { holds: 'HASH of a command: rpc id -> its row (see waiters/lib-waiters.lua)', ends: 'emptied' },
   waits: {
     holds: 'ZSET by name: places of all waiters (when it came, in which order, hash of its command, rpc id)',
     ends: 'emptied',
@@ -75,7 +75,7 @@ export const KINDS = {
 
   site: { holds: 'HASH of a site: its definition', ends: 'kept' },
   sites: { holds: 'ZSET by name: user NUL site', ends: 'emptied' },
-  session: { holds: 'HASH of a session, with its grants (see lua/lib-sites.lua)', ends: 'ttl' },
+  session: { holds: 'HASH of a session, with its grants (see sites/lib-sites.lua)', ends: 'ttl' },
   sessions: { holds: 'ZSET of a site, by name: session NUL its hash', ends: 'ttl' },
   sessionends: { holds: 'ZSET of a site: session NUL its hash, by when it is forgotten', ends: 'ttl' },
   token: { holds: 'STRING of a token: the hash of its session, and its grant', ends: 'ttl' },

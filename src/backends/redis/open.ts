@@ -8,16 +8,18 @@ import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { createRedisRooms } from './backend.ts';
 import { connectTo } from './client.ts';
 import { createStoreClock } from './clock.ts';
-import { proveDirectory } from './gate-directory.ts';
-import { enterNamespace } from './gate-namespace.ts';
-import { surveyRedis, type Durability } from './gate.ts';
-import { legacyFault, readLegacyDepths, type LegacyKeys } from './migration.ts';
-import { loadPrograms } from './program.ts';
+import { proveDirectory } from './start-check/directory.ts';
+import { enterNamespace } from './start-check/namespace.ts';
+import { surveyRedis, type Durability } from './start-check/redis.ts';
+import { missingOfFirstNode, missingRights, type RightsOptions } from './start-check/rights.ts';
+import { watchRights } from './start-check/watch.ts';
+import { legacyFault, readLegacyDepths, type LegacyKeys } from './start-check/legacy.ts';
+import { loadPrograms } from './program/program.ts';
 import type { Shares } from '../../core/shares/shares.ts';
-import { createRedisSpill } from './spill.ts';
-import { createStore, type Store } from './store.ts';
+import { createRedisSpill } from './spill/store.ts';
+import { createStore, type Store } from './store/store.ts';
 import { describeTarget, readTarget, type RedisTarget } from './target.ts';
-import { unavailable, type Client } from './wire.ts';
+import { unavailable, type Client } from './types.ts';
 
 /** A store that has not answered after this long is not ready. */
 const READY_MS = 1_000;
@@ -83,14 +85,19 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
   client.on('error', (error: Error) => (start.fault = error));
   try {
     await within(options.system, OPEN_MS, [client.connect()]);
+    const rights = { ...options, client, target };
+    refuseMissing(await missingRights(rights));
     const survey = await surveyRedis(client, options.durability);
-    const opened = await openOver(options, client);
+    const opened = await openOver(options, rights);
     log.info({ redis: describeTarget(target), ...survey, clockAheadMs: opened.aheadMs }, 'opened the shared store');
     start.over = true;
     return opened.redis;
   } catch (error) {
     client.disconnect();
-    throw refusalOf(target, unavailable(error), start.fault);
+    const refusal = unavailable(error);
+    if (target.form === 'cluster' && refusal.code === 'store_unavailable')
+      refuseMissing(await missingOfFirstNode({ ...options, target }, target));
+    throw refusalOf(target, refusal, start.fault);
   }
 }
 
@@ -107,12 +114,19 @@ function reasonIn(fault: Error | null): Error | null {
   return last instanceof Error ? last : fault;
 }
 
+function refuseMissing(rights: readonly string[]): void {
+  if (rights.length === 0) return;
+  throw new CallboardError('invalid_argument', rights.map((text) => `REDIS_URL: ${text}`).join('\n'));
+}
+
 async function openOver(
   options: RedisBackendOptions,
-  client: Client,
+  access: RightsOptions,
 ): Promise<{ readonly redis: RedisBackend; readonly aheadMs: number }> {
   const { log, system, legacy } = options;
-  const store = createStore({ ...options, client, programs: loadPrograms() });
+  const { client } = access;
+  const rights = watchRights({ ...access, system, log });
+  const store = createStore({ ...options, client, programs: loadPrograms(), failed: rights.noticed });
   const { cursorKey } = await enterNamespace(store);
   if (options.spillDir !== null) await proveDirectory(store, options.spillDir);
   const depths = () => readLegacyDepths((commands) => store.read(commands), legacy);
@@ -128,7 +142,11 @@ async function openOver(
   };
   const backend = {
     ...rooms,
-    ready: () => within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]),
+    async ready() {
+      // First, since everything else may fail for want of a right without a word about which.
+      await within(system, READY_MS, [rights.check()]);
+      await within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]);
+    },
     close,
   };
   if (!isComplete(backend)) {

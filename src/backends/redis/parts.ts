@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
-import type { Client } from './wire.ts';
-import type { Store } from './store.ts';
+import type { Client } from './types.ts';
+import type { Store } from './store/store.ts';
 
 /** What every room over Redis is made of. */
 export type RedisParts = {

@@ -1,5 +1,6 @@
+/** Maps each method of Admin to one GraphQL query. Transport and errors are the job of query.ts. */
 import * as documents from '../../generated/admin.ts';
-import { createAsk, type Ask } from './ask.ts';
+import { createQueryRunner, type RunQuery } from './query.ts';
 import type { Admin, AdminOptions, DeliveryReader } from './types.ts';
 
 /** The user id that older deployments used when none was given. */
@@ -15,58 +16,58 @@ type Sites = Pick<
 /** Creates a reader of one relay. Throws TypeError for an invalid URL. Sends nothing until a method is called. */
 export function createAdmin(options: AdminOptions): Admin {
   new URL(options.url);
-  const ask = createAsk(options);
-  const delivery = deliveryReader(ask);
-  return { ...diagnostics(ask), ...history(ask), ...sites(ask), delivery: () => delivery };
+  const query = createQueryRunner(options);
+  const delivery = deliveryReader(query);
+  return { ...diagnostics(query), ...history(query), ...sites(query), delivery: () => delivery };
 }
 
-function diagnostics(ask: Ask): Diagnostics {
+function diagnostics(query: RunQuery): Diagnostics {
   return {
-    users: async (page = {}) => (await ask(documents.UsersDocument, page)).users,
-    user: async (id) => (await ask(documents.UserDocument, { id })).user,
-    connections: async (asked = {}) => (await ask(documents.ConnectionsDocument, asked)).connections,
-    actions: async (client) => (await ask(documents.ActionsDocument, client)).connection?.actions ?? null,
-    actionSample: async (name) => (await ask(documents.ActionSampleDocument, { name })).actions,
-    pending: async (asked = {}) => (await ask(documents.PendingDocument, asked)).pendingRpcs,
-    pendingCount: async (filter) => (await ask(documents.PendingCountDocument, { filter })).pendingRpcCount,
+    users: async (page = {}) => (await query(documents.UsersDocument, page)).users,
+    user: async (id) => (await query(documents.UserDocument, { id })).user,
+    connections: async (variables = {}) => (await query(documents.ConnectionsDocument, variables)).connections,
+    actions: async (client) => (await query(documents.ActionsDocument, client)).connection?.actions ?? null,
+    actionSample: async (name) => (await query(documents.ActionSampleDocument, { name })).actions,
+    pending: async (variables = {}) => (await query(documents.PendingDocument, variables)).pendingRpcs,
+    pendingCount: async (filter) => (await query(documents.PendingCountDocument, { filter })).pendingRpcCount,
     pendingCountByNode: async (filter) =>
-      (await ask(documents.PendingCountByNodeDocument, { filter })).pendingRpcCountByNode,
-    command: async (command) => (await ask(documents.CommandFileDocument, command)).command,
+      (await query(documents.PendingCountByNodeDocument, { filter })).pendingRpcCountByNode,
+    command: async (command) => (await query(documents.CommandFileDocument, command)).command,
   };
 }
 
-function deliveryReader(ask: Ask): DeliveryReader {
+function deliveryReader(query: RunQuery): DeliveryReader {
   return {
-    summary: async () => (await ask(documents.DeliverySummaryDocument, {})).delivery.summary,
-    nodes: async (page = {}) => (await ask(documents.DeliveryNodesDocument, page)).delivery.nodes,
-    tenants: async (page = {}) => (await ask(documents.DeliveryTenantsDocument, page)).delivery.tenants,
-    commands: async (asked = {}) => (await ask(documents.DeliveryCommandsDocument, asked)).delivery.commands,
-    status: async (command) => (await ask(documents.DeliveryStatusDocument, command)).delivery.status,
+    summary: async () => (await query(documents.DeliverySummaryDocument, {})).delivery.summary,
+    nodes: async (page = {}) => (await query(documents.DeliveryNodesDocument, page)).delivery.nodes,
+    tenants: async (page = {}) => (await query(documents.DeliveryTenantsDocument, page)).delivery.tenants,
+    commands: async (variables = {}) => (await query(documents.DeliveryCommandsDocument, variables)).delivery.commands,
+    status: async (command) => (await query(documents.DeliveryStatusDocument, command)).delivery.status,
   };
 }
 
-function sites(ask: Ask): Sites {
+function sites(query: RunQuery): Sites {
   return {
-    contexts: async (asked = {}) => (await ask(documents.ContextsDocument, asked)).contexts,
-    contextCount: async (filter) => (await ask(documents.ContextCountDocument, { filter })).contextCount,
-    windows: async (asked = {}) => (await ask(documents.WindowsDocument, asked)).browserWindows,
-    windowCount: async (filter) => (await ask(documents.WindowCountDocument, { filter })).browserWindowCount,
-    window: async (window) => (await ask(documents.WindowDocument, window)).browserWindow,
+    contexts: async (variables = {}) => (await query(documents.ContextsDocument, variables)).contexts,
+    contextCount: async (filter) => (await query(documents.ContextCountDocument, { filter })).contextCount,
+    windows: async (variables = {}) => (await query(documents.WindowsDocument, variables)).browserWindows,
+    windowCount: async (filter) => (await query(documents.WindowCountDocument, { filter })).browserWindowCount,
+    window: async (window) => (await query(documents.WindowDocument, window)).browserWindow,
     workers: async ({ userId = LEGACY_USER, ...more } = {}) =>
-      (await ask(documents.WorkersDocument, { userId, ...more })).workers,
+      (await query(documents.WorkersDocument, { userId, ...more })).workers,
     availableWorkers: async ({ userId = LEGACY_USER, ...more } = {}) =>
-      (await ask(documents.AvailableWorkersDocument, { userId, ...more })).workers.available,
+      (await query(documents.AvailableWorkersDocument, { userId, ...more })).workers.available,
     workersOfTask: async (taskId, { userId = LEGACY_USER, ...more } = {}) =>
-      (await ask(documents.WorkersOfTaskDocument, { userId, taskId, ...more })).workers.forTask,
+      (await query(documents.WorkersOfTaskDocument, { userId, taskId, ...more })).workers.forTask,
   };
 }
 
-function history(ask: Ask): History {
+function history(query: RunQuery): History {
   return {
-    dedup: async (asked = {}) => (await ask(documents.DedupDocument, asked)).dedup,
-    streams: async (asked) => (await ask(documents.StreamsDocument, asked)).streams,
-    messages: async (asked) => (await ask(documents.MessagesDocument, asked)).messages,
-    commandMessages: async (asked) => (await ask(documents.CommandMessagesDocument, asked)).commandHistory,
-    rawMessages: async (asked = {}) => (await ask(documents.RawMessagesDocument, asked)).rawMessages,
+    dedup: async (variables = {}) => (await query(documents.DedupDocument, variables)).dedup,
+    streams: async (variables) => (await query(documents.StreamsDocument, variables)).streams,
+    messages: async (variables) => (await query(documents.MessagesDocument, variables)).messages,
+    commandMessages: async (variables) => (await query(documents.CommandMessagesDocument, variables)).commandHistory,
+    rawMessages: async (variables = {}) => (await query(documents.RawMessagesDocument, variables)).rawMessages,
   };
 }

@@ -1,3 +1,5 @@
+/** The error with which every method of Admin rejects. */
+
 export type AdminErrorDetails = {
   /** The HTTP status; null when there was no response. */
   readonly status?: number | null;

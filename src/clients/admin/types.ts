@@ -1,4 +1,5 @@
-import type * as asked from '../../generated/admin.ts';
+/** The public interface of `callboard/admin`. Types only. */
+import type * as generated from '../../generated/admin.ts';
 import type { TokenSource } from '../link/token.ts';
 
 export type AdminOptions = {
@@ -15,7 +16,7 @@ type Command = { readonly userId: string; readonly clientId: string; readonly co
 type Client = { readonly userId: string; readonly clientId: string };
 
 /** Selects a user's workers. */
-export type WorkersAsked = Omit<asked.WorkersQueryVariables, 'userId'> & {
+export type WorkersArgs = Omit<generated.WorkersQueryVariables, 'userId'> & {
   /**
    * The canonical user id. Defaults to the literal user `default`, as in older deployments, and not to the user of the
    * token, so pass the resolved user.
@@ -28,13 +29,17 @@ export type WorkersAsked = Omit<asked.WorkersQueryVariables, 'userId'> & {
  * outside the relay is complete.
  */
 export interface DeliveryReader {
-  summary(): Promise<asked.DeliverySummaryQuery['delivery']['summary']>;
-  nodes(page?: asked.DeliveryNodesQueryVariables): Promise<asked.DeliveryNodesQuery['delivery']['nodes']>;
+  summary(): Promise<generated.DeliverySummaryQuery['delivery']['summary']>;
+  nodes(page?: generated.DeliveryNodesQueryVariables): Promise<generated.DeliveryNodesQuery['delivery']['nodes']>;
   /** Admission scopes with their capacities. A scope need not be a commercial tenant. */
-  tenants(page?: asked.DeliveryTenantsQueryVariables): Promise<asked.DeliveryTenantsQuery['delivery']['tenants']>;
-  commands(asked?: asked.DeliveryCommandsQueryVariables): Promise<asked.DeliveryCommandsQuery['delivery']['commands']>;
+  tenants(
+    page?: generated.DeliveryTenantsQueryVariables,
+  ): Promise<generated.DeliveryTenantsQuery['delivery']['tenants']>;
+  commands(
+    variables?: generated.DeliveryCommandsQueryVariables,
+  ): Promise<generated.DeliveryCommandsQuery['delivery']['commands']>;
   /** Null when no record of the command is retained. */
-  status(command: Command): Promise<asked.DeliveryStatusQuery['delivery']['status']>;
+  status(command: Command): Promise<generated.DeliveryStatusQuery['delivery']['status']>;
 }
 
 /**
@@ -43,55 +48,59 @@ export interface DeliveryReader {
  * All methods reject with AdminError.
  */
 export interface Admin {
-  users(page?: asked.UsersQueryVariables): Promise<asked.UsersQuery['users']>;
+  users(page?: generated.UsersQueryVariables): Promise<generated.UsersQuery['users']>;
   /** One user with up to 100 connections and up to 100 streams. Null when the relay knows nothing of such a user. */
-  user(id: string): Promise<asked.UserQuery['user']>;
-  connections(asked?: asked.ConnectionsQueryVariables): Promise<asked.ConnectionsQuery['connections']>;
+  user(id: string): Promise<generated.UserQuery['user']>;
+  connections(variables?: generated.ConnectionsQueryVariables): Promise<generated.ConnectionsQuery['connections']>;
   /**
    * The actions that one client advertises; null when it is not connected. An advertisement is a capability, never an
    * authorization.
    */
-  actions(client: Client): Promise<NonNullable<asked.ActionsQuery['connection']>['actions'] | null>;
+  actions(client: Client): Promise<NonNullable<generated.ActionsQuery['connection']>['actions'] | null>;
   /** A bounded sample of advertisements over all clients, restricted to one action name if given. */
-  actionSample(name?: string): Promise<asked.ActionSampleQuery['actions']>;
+  actionSample(name?: string): Promise<generated.ActionSampleQuery['actions']>;
   /** Pending RPCs, oldest first. */
-  pending(asked?: asked.PendingQueryVariables): Promise<asked.PendingQuery['pendingRpcs']>;
-  pendingCount(filter?: asked.PendingRpcFilter): Promise<asked.PendingCountQuery['pendingRpcCount']>;
-  pendingCountByNode(filter?: asked.PendingRpcFilter): Promise<asked.PendingCountByNodeQuery['pendingRpcCountByNode']>;
+  pending(variables?: generated.PendingQueryVariables): Promise<generated.PendingQuery['pendingRpcs']>;
+  pendingCount(filter?: generated.PendingRpcFilter): Promise<generated.PendingCountQuery['pendingRpcCount']>;
+  pendingCountByNode(
+    filter?: generated.PendingRpcFilter,
+  ): Promise<generated.PendingCountByNodeQuery['pendingRpcCountByNode']>;
   /** Everything retained about one command, without payloads; null when nothing is retained. */
-  command(command: Command): Promise<asked.CommandFileQuery['command']>;
+  command(command: Command): Promise<generated.CommandFileQuery['command']>;
   delivery(): DeliveryReader;
-  contexts(asked?: asked.ContextsQueryVariables): Promise<asked.ContextsQuery['contexts']>;
-  contextCount(filter?: asked.ContextFilter): Promise<asked.ContextCountQuery['contextCount']>;
-  windows(asked?: asked.WindowsQueryVariables): Promise<asked.WindowsQuery['browserWindows']>;
-  windowCount(filter?: asked.BrowserWindowFilter): Promise<asked.WindowCountQuery['browserWindowCount']>;
-  window(window: asked.WindowQueryVariables): Promise<asked.WindowQuery['browserWindow']>;
+  contexts(variables?: generated.ContextsQueryVariables): Promise<generated.ContextsQuery['contexts']>;
+  contextCount(filter?: generated.ContextFilter): Promise<generated.ContextCountQuery['contextCount']>;
+  windows(variables?: generated.WindowsQueryVariables): Promise<generated.WindowsQuery['browserWindows']>;
+  windowCount(filter?: generated.BrowserWindowFilter): Promise<generated.WindowCountQuery['browserWindowCount']>;
+  window(window: generated.WindowQueryVariables): Promise<generated.WindowQuery['browserWindow']>;
   /** A user's workers, idle and assigned. Pass the resolved user: `userId` defaults to the literal user `default`. */
-  workers(asked?: WorkersAsked): Promise<asked.WorkersQuery['workers']>;
+  workers(variables?: WorkersArgs): Promise<generated.WorkersQuery['workers']>;
   /**
    * Workers that could take a task. The query reserves none of them. Pass the resolved user: `userId` defaults to the
    * literal user `default`.
    */
-  availableWorkers(asked?: WorkersAsked): Promise<asked.AvailableWorkersQuery['workers']['available']>;
+  availableWorkers(variables?: WorkersArgs): Promise<generated.AvailableWorkersQuery['workers']['available']>;
   /**
    * Workers that are assigned to a task now; past assignments are not included. Pass the resolved user: `userId`
    * defaults to the literal user `default`.
    */
   workersOfTask(
     taskId: string,
-    asked?: Pick<WorkersAsked, 'userId' | 'first'>,
-  ): Promise<asked.WorkersOfTaskQuery['workers']['forTask']>;
+    variables?: Pick<WorkersArgs, 'userId' | 'first'>,
+  ): Promise<generated.WorkersOfTaskQuery['workers']['forTask']>;
   /**
    * Deduplication counts of the last `windowSeconds` (default 300), and the deduplicator's settings. They concern
    * ingestion, not execution.
    */
-  dedup(asked?: asked.DedupQueryVariables): Promise<asked.DedupQuery['dedup']>;
-  streams(asked: asked.StreamsQueryVariables): Promise<asked.StreamsQuery['streams']>;
+  dedup(variables?: generated.DedupQueryVariables): Promise<generated.DedupQuery['dedup']>;
+  streams(variables: generated.StreamsQueryVariables): Promise<generated.StreamsQuery['streams']>;
   /** Payloads are redacted unless requested. The relay writes each request for payloads to its audit log. */
-  messages(asked: asked.MessagesQueryVariables): Promise<asked.MessagesQuery['messages']>;
-  commandMessages(asked: asked.CommandMessagesQueryVariables): Promise<asked.CommandMessagesQuery['commandHistory']>;
+  messages(variables: generated.MessagesQueryVariables): Promise<generated.MessagesQuery['messages']>;
+  commandMessages(
+    variables: generated.CommandMessagesQueryVariables,
+  ): Promise<generated.CommandMessagesQuery['commandHistory']>;
   /**
    * A bounded sample of stored messages. Rejects with `raw_history_disabled` when the relay does not allow raw history.
    */
-  rawMessages(asked?: asked.RawMessagesQueryVariables): Promise<asked.RawMessagesQuery['rawMessages']>;
+  rawMessages(variables?: generated.RawMessagesQueryVariables): Promise<generated.RawMessagesQuery['rawMessages']>;
 }

@@ -1,4 +1,5 @@
-import { requestRelay, type AskRequest, type HttpAnswer } from '../link/ask.ts';
+/** A Caller over the relay's REST API: one HTTP request for each wait, and no WebSocket. */
+import { requestRelay, type RelayRequest, type HttpAnswer } from '../link/relay-request.ts';
 import type { Clock } from '../link/clock.ts';
 import { randomId } from '../link/random.ts';
 import type { TokenSource } from '../link/token.ts';
@@ -20,7 +21,7 @@ export type HttpCallerOptions = {
   readonly random?: () => number;
 };
 
-type Asked = Omit<AskRequest, 'signal' | 'fault'> & { readonly handle: Handle };
+type CommandRequest = Omit<RelayRequest, 'signal' | 'fault'> & { readonly handle: Handle };
 
 /** Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. */
 export function createHttpCaller(options: HttpCallerOptions): Caller {
@@ -51,20 +52,20 @@ class HttpCaller implements Caller {
     };
     const path = `/connections/${pathOf(userId, clientId)}/actions/${pathOf(action)}`;
     const budgetMs = budgetOf(options);
-    return invocationOf(handle, await this.#ask({ method: 'POST', path, body, handle, budgetMs }, options.signal));
+    return invocationOf(handle, await this.#request({ method: 'POST', path, body, handle, budgetMs }, options.signal));
   }
 
   async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
     const { waitFor, withinMs = AWAIT_WITHIN_MS, signal } = options;
     const query = new URLSearchParams({ within_ms: String(withinMs), ...(waitFor ? { wait_for: waitFor } : {}) });
     const path = `${commandPath(handle)}?${query}`;
-    return invocationOf(handle, await this.#ask({ method: 'GET', path, handle, budgetMs: withinMs }, signal));
+    return invocationOf(handle, await this.#request({ method: 'GET', path, handle, budgetMs: withinMs }, signal));
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
     const body = reason === undefined ? {} : { reason };
     const path = `${commandPath(handle)}/cancel`;
-    const answer = await this.#ask({ method: 'POST', path, body, handle, budgetMs: 0 }, undefined);
+    const answer = await this.#request({ method: 'POST', path, body, handle, budgetMs: 0 }, undefined);
     if (answer.status >= 300) throw refusalOf(handle, answer);
     return toReceipt(handle, answer.body['state']);
   }
@@ -77,7 +78,7 @@ class HttpCaller implements Caller {
     await this.close();
   }
 
-  #ask({ handle, ...request }: Asked, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+  #request({ handle, ...request }: CommandRequest, signal: AbortSignal | undefined): Promise<HttpAnswer> {
     const closing = this.#closing.signal;
     return requestRelay(this.#options, {
       ...request,

@@ -1,3 +1,4 @@
+/** Builds the public Invocation and Receipt from parsed answers. Both kinds of caller use it. */
 import { CallerError } from './errors.ts';
 import { readOutcome, type RawOutcome } from './outcome.ts';
 import type { Evidence, Handle, Invocation, Receipt } from './types.ts';

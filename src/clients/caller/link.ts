@@ -1,4 +1,5 @@
-import { GRACE_MS } from '../link/ask.ts';
+/** A Caller over one WebSocket, which is shared by all requests and survives reconnects. */
+import { GRACE_MS } from '../link/relay-request.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
 import { upFrame } from '../link/frame.ts';
 import { guarded, type ErrorSink } from '../link/guard.ts';
@@ -17,11 +18,11 @@ import {
   isEarly,
   refusalOf,
   type AnswerFrame,
-  type Ask,
+  type PendingRequest,
   type Frames,
   type OutcomeFrame,
   type RefusedFrame,
-} from './asks.ts';
+} from './requests.ts';
 import { CallerError } from './errors.ts';
 import { AWAIT_WITHIN_MS, budgetOf, toReceipt } from './invocation.ts';
 import type { AwaitOptions, Caller, Handle, Invocation, InvokeOptions, Receipt, Target } from './types.ts';
@@ -60,8 +61,8 @@ class LinkCaller implements Caller {
   readonly #clock: Clock;
   readonly #link: Link;
   /** Requests that were sent, or will be sent when the link is up, by ref. */
-  readonly #asked = new Map<string, Ask>();
-  readonly #queue = new Map<string, Ask>();
+  readonly #sent = new Map<string, PendingRequest>();
+  readonly #queue = new Map<string, PendingRequest>();
   #refs = 0;
 
   constructor(options: LinkCallerOptions) {
@@ -79,16 +80,16 @@ class LinkCaller implements Caller {
     const { userId, clientId } = target;
     const handle = { userId, clientId, commandId: options.commandId ?? randomId('c-') };
     const frames = invokeFrames(handle, target, { ...options, params });
-    return invocationOf(handle, await this.#ask(handle, frames, { ...options, budgetMs: budgetOf(options) }));
+    return invocationOf(handle, await this.#request(handle, frames, { ...options, budgetMs: budgetOf(options) }));
   }
 
   async await<T>(handle: Handle, options: AwaitOptions = {}): Promise<Invocation<T>> {
     const budgetMs = options.withinMs ?? AWAIT_WITHIN_MS;
-    return invocationOf(handle, await this.#ask(handle, awaitFrames(handle, options), { ...options, budgetMs }));
+    return invocationOf(handle, await this.#request(handle, awaitFrames(handle, options), { ...options, budgetMs }));
   }
 
   async cancel(handle: Handle, reason?: string): Promise<Receipt> {
-    const answer = await this.#ask(handle, cancelFrames(handle, reason), { budgetMs: 0 });
+    const answer = await this.#request(handle, cancelFrames(handle, reason), { budgetMs: 0 });
     return toReceipt(handle, answer.type === 'receipt' ? answer.state : null);
   }
 
@@ -103,7 +104,7 @@ class LinkCaller implements Caller {
   /**
    * Resolves with the answer. Rejects when refused, aborted or closed, or without an answer in `budgetMs` + GRACE_MS.
    */
-  #ask(handle: Handle, frames: Frames, wait: AskWait): Promise<AnswerFrame> {
+  #request(handle: Handle, frames: Frames, wait: WaitOptions): Promise<AnswerFrame> {
     const { signal, onStage, budgetMs, waitFor = 'completed' } = wait;
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#link.status.state === 'closed') return Promise.reject(closedError(this.#link.status.reason, handle));
@@ -121,7 +122,7 @@ class LinkCaller implements Caller {
   }
 
   /** Ends the wait when its signal is aborted, or when no answer arrives within `budgetMs` + GRACE_MS. */
-  #watch(ref: string, { signal, budgetMs }: AskWait): () => void {
+  #watch(ref: string, { signal, budgetMs }: WaitOptions): () => void {
     const cancelTimer = this.#clock.after(budgetMs + GRACE_MS, () => this.#leave(ref, null));
     if (!signal) return cancelTimer;
     const aborted = (): void => this.#leave(ref, signal);
@@ -134,27 +135,27 @@ class LinkCaller implements Caller {
 
   /** Ends a wait because its signal was aborted, or (`signal` null) because no answer arrived. */
   #leave(ref: string, signal: AbortSignal | null): void {
-    const ask = this.#asked.get(ref) ?? this.#queue.get(ref);
-    if (!ask) return;
-    const { handle } = ask;
-    if (this.#asked.has(ref)) this.#link.send({ type: 'leave', ref });
-    this.#drop(ref, ask);
-    ask.reject(signal ? signal.reason : new CallerError('unreachable', 'The relay did not answer.', { handle }));
+    const request = this.#sent.get(ref) ?? this.#queue.get(ref);
+    if (!request) return;
+    const { handle } = request;
+    if (this.#sent.has(ref)) this.#link.send({ type: 'leave', ref });
+    this.#drop(ref, request);
+    request.reject(signal ? signal.reason : new CallerError('unreachable', 'The relay did not answer.', { handle }));
   }
 
-  #drop(ref: string, ask: Ask): void {
-    ask.stopWatching();
+  #drop(ref: string, request: PendingRequest): void {
+    request.stopWatching();
     this.#queue.delete(ref);
-    this.#asked.delete(ref);
+    this.#sent.delete(ref);
     this.#pump();
   }
 
   #pump(): void {
-    for (const [ref, ask] of this.#queue) {
-      if (this.#asked.size >= UNANSWERED) return;
+    for (const [ref, request] of this.#queue) {
+      if (this.#sent.size >= UNANSWERED) return;
       this.#queue.delete(ref);
-      this.#asked.set(ref, ask);
-      this.#link.sendText(ask.frame(ref));
+      this.#sent.set(ref, request);
+      this.#link.sendText(request.frame(ref));
     }
   }
 
@@ -165,17 +166,17 @@ class LinkCaller implements Caller {
   }
 
   #resume(): void {
-    for (const [ref, ask] of this.#asked) {
-      ask.resumed = ask.admitted;
-      ask.early = null;
-      const leftMs = ask.endsAt - this.#clock.now();
-      this.#link.sendText(ask.admitted ? ask.again(ref, leftMs) : ask.frame(ref));
+    for (const [ref, request] of this.#sent) {
+      request.resumed = request.admitted;
+      request.early = null;
+      const leftMs = request.endsAt - this.#clock.now();
+      this.#link.sendText(request.admitted ? request.again(ref, leftMs) : request.frame(ref));
     }
   }
 
   #closed(reason: string): void {
-    const left = [...this.#asked.values(), ...this.#queue.values()];
-    this.#asked.clear();
+    const left = [...this.#sent.values(), ...this.#queue.values()];
+    this.#sent.clear();
     this.#queue.clear();
     for (const { handle, reject, stopWatching } of left) {
       stopWatching();
@@ -185,35 +186,35 @@ class LinkCaller implements Caller {
 
   #frame(frame: LinkFrame): void {
     if (!('ref' in frame) || frame.ref === undefined || frame.type === 'site_ack') return;
-    const ask = this.#asked.get(frame.ref);
-    if (!ask) return;
+    const request = this.#sent.get(frame.ref);
+    if (!request) return;
     if (frame.type === 'stage') {
-      ask.admitted = true;
-      return guarded(() => ask.onStage?.(frame.stage), this.#options.onError);
+      request.admitted = true;
+      return guarded(() => request.onStage?.(frame.stage), this.#options.onError);
     }
-    if (frame.type === 'outcome' && isEarly(ask, frame, this.#clock.now())) return this.#hold(ask, frame);
-    this.#drop(frame.ref, ask);
-    if (frame.type === 'refused') this.#refused(ask, frame);
-    else ask.resolve(frame);
+    if (frame.type === 'outcome' && isEarly(request, frame, this.#clock.now())) return this.#hold(request, frame);
+    this.#drop(frame.ref, request);
+    if (frame.type === 'refused') this.#refused(request, frame);
+    else request.resolve(frame);
   }
 
-  #hold(ask: Ask, frame: OutcomeFrame): void {
-    ask.admitted = true;
-    ask.early = frame;
+  #hold(request: PendingRequest, frame: OutcomeFrame): void {
+    request.admitted = true;
+    request.early = frame;
     this.#clock.after(EARLY_MS, () => {
-      if (ask.early !== frame || this.#link.status.state !== 'connected') return;
-      this.#drop(frame.ref, ask);
-      ask.resolve(frame);
+      if (request.early !== frame || this.#link.status.state !== 'connected') return;
+      this.#drop(frame.ref, request);
+      request.resolve(frame);
     });
   }
 
-  #refused(ask: Ask, frame: RefusedFrame): void {
-    if (ask.resumed && frame.code === 'not_found') ask.resolve(forgotten(ask));
-    else ask.reject(refusalOf(ask.handle, frame));
+  #refused(request: PendingRequest, frame: RefusedFrame): void {
+    if (request.resumed && frame.code === 'not_found') request.resolve(forgotten(request));
+    else request.reject(refusalOf(request.handle, frame));
   }
 }
 
-type AskWait = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & { readonly budgetMs: number };
+type WaitOptions = Pick<AwaitOptions, 'signal' | 'onStage' | 'waitFor'> & { readonly budgetMs: number };
 
 function closedError(reason: string, handle: Handle): CallerError {
   return new CallerError(

@@ -1,4 +1,5 @@
-import { textOf, type HttpAnswer } from '../link/ask.ts';
+/** Reads outcomes and refusals from answers of the relay, and checks their form. */
+import { textOf, type HttpAnswer } from '../link/relay-request.ts';
 import type { Failure, Outcome } from './types.ts';
 
 /** An outcome as received, over HTTP or over a link. `outcome` is null while the command has not ended. */
@@ -44,14 +45,14 @@ export type HttpOutcome<T> = {
  * any other response of status 300 or above. Null: the response does not come from a relay.
  */
 export function readHttpOutcome<T>({ status, body }: HttpAnswer): HttpOutcome<T> | 'refused' | null {
-  const said = textOf(body['outcome']);
-  if (status >= 300 && said === null) return 'refused';
+  const outcomeText = textOf(body['outcome']);
+  if (status >= 300 && outcomeText === null) return 'refused';
   const stage = textOf(body['stage']);
   const execution = textOf(body['execution']);
   if (stage === null || execution === null) return null;
   // The caller assumes the type: the result of an action is not known here.
   const result = (body['result'] ?? null) as T;
-  const outcome = readOutcome({ outcome: said, result, error: failureOf(body) });
+  const outcome = readOutcome({ outcome: outcomeText, result, error: failureOf(body) });
   return outcome && { rpcId: textOf(body['rpc_id']), stage, execution, outcome };
 }
 

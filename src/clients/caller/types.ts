@@ -1,3 +1,4 @@
+/** The public interface of `callboard/caller`. Types only. */
 import type { WireWaitStage } from '../../protocol/fields.ts';
 
 export type Target = {

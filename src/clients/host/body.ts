@@ -1,3 +1,4 @@
+/** Reads the JSON body of a request to the control server, within a size limit. */
 import type { IncomingMessage } from 'node:http';
 import { readMembers } from '../../protocol/json.ts';
 import { RawJson } from '../../protocol/json-value.ts';
@@ -13,13 +14,13 @@ const MAX_MEMBERS = 100;
  * Reads a body as a JSON object; `{}` without a body. The member `data` becomes a RawJson. Checks the headers first.
  * `goOn` is called before the body is read. Throws Refusal and then leaves the rest of the body unread.
  */
-export async function readObject(request: IncomingMessage, goOn: () => void): Promise<Record<string, unknown>> {
+export async function readObject(request: IncomingMessage, sendContinue: () => void): Promise<Record<string, unknown>> {
   const { headers } = request;
   const length = Number(headers['content-length'] ?? 0);
   if (length === 0 && headers['transfer-encoding'] === undefined) return {};
   if (length > MAX_BODY_BYTES) throw tooLarge();
   if (!isJson(headers)) throw new Refusal('unsupported_media_type', 'A body must be application/json in UTF-8.');
-  goOn();
+  sendContinue();
   return parse(await collect(request));
 }
 

@@ -1,3 +1,4 @@
+/** The control server: HTTP on this machine only, through which local programs host cooperative sites. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { guarded, type ErrorSink } from '../link/guard.ts';
 import { readObject } from './body.ts';
@@ -40,16 +41,16 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
   const closing = new AbortController();
   const server = createServer(TIMES);
   const port = await listen(server, options.port, host);
-  const visit = (request: IncomingMessage, response: ServerResponse, goOn = (): void => {}): void => {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort(new DOMException('The requester disconnected.', 'AbortError')));
-    const signal = AbortSignal.any([gone.signal, closing.signal]);
-    const door = { options, rules: { port, token }, goOn, signal };
-    void answerOf(request, door).then((answer) => send({ request, response }, answer));
+  const serve = (request: IncomingMessage, response: ServerResponse, sendContinue = (): void => {}): void => {
+    const disconnected = new AbortController();
+    response.once('close', () => disconnected.abort(new DOMException('The requester disconnected.', 'AbortError')));
+    const signal = AbortSignal.any([disconnected.signal, closing.signal]);
+    const context = { options, rules: { port, token }, sendContinue, signal };
+    void answerOf(request, context).then((answer) => send({ request, response }, answer));
   };
-  server.on('request', (request, response) => visit(request, response));
+  server.on('request', (request, response) => serve(request, response));
   // Without this listener, Node answers `Expect: 100-continue` itself, before the request is checked.
-  server.on('checkContinue', (request, response) => visit(request, response, () => response.writeContinue()));
+  server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
   const close = async (): Promise<void> => {
     closing.abort(new Refusal('draining', 'The server is closing.'));
     await end(server);
@@ -58,21 +59,24 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
   return { url, port, close, [Symbol.asyncDispose]: close };
 }
 
-type Door = {
+type RequestContext = {
   readonly options: ControlServerOptions;
   readonly rules: Rules;
   /** Sends `100 Continue` to a requester that waits for it; otherwise does nothing. */
-  readonly goOn: () => void;
+  readonly sendContinue: () => void;
   readonly signal: AbortSignal;
 };
 
 /** Never rejects. */
-async function answerOf(request: IncomingMessage, { options, rules, goOn, signal }: Door): Promise<Answer> {
+async function answerOf(
+  request: IncomingMessage,
+  { options, rules, sendContinue, signal }: RequestContext,
+): Promise<Answer> {
   const refusal = refusalOf(request, rules);
   if (refusal) return refusal;
   try {
     const route = findRoute(options, request.method ?? '', request.url ?? '');
-    const body = route.takesBody ? await readObject(request, goOn) : {};
+    const body = route.takesBody ? await readObject(request, sendContinue) : {};
     return await route.answer(body, signal);
   } catch (error) {
     const known = problemOf(error);
@@ -82,9 +86,9 @@ async function answerOf(request: IncomingMessage, { options, rules, goOn, signal
   }
 }
 
-type Visit = { readonly request: IncomingMessage; readonly response: ServerResponse };
+type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
-function send({ request, response }: Visit, { status, body, headers }: Answer): void {
+function send({ request, response }: Exchange, { status, body, headers }: Answer): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, {
     'content-type': 'application/json',

@@ -1,3 +1,4 @@
+/** Checks the JSON bodies of the control server's routes, member by member. */
 import type { SiteDefinition } from '../runtime/types.ts';
 import type { NewSiteEvent } from './publisher.ts';
 import { Refusal } from './problem.ts';

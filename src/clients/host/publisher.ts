@@ -1,4 +1,5 @@
-import { requestRelay, textOf, type HttpAnswer } from '../link/ask.ts';
+/** Publishes events of one cooperative site over HTTP, with the runtime's token. */
+import { requestRelay, textOf, type HttpAnswer } from '../link/relay-request.ts';
 import type { Clock } from '../link/clock.ts';
 import { randomId } from '../link/random.ts';
 import { jsonOf } from '../link/raw.ts';

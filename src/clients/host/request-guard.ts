@@ -1,3 +1,4 @@
+/** Refuses requests to the control server that do not come from an authorized local program. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';

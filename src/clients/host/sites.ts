@@ -1,3 +1,4 @@
+/** The routes of the control server: define a site, remove it, publish an event. */
 import { ID } from '../../protocol/fields.ts';
 import { systemClock } from '../link/clock.ts';
 import type { Runtime, SiteDefinition } from '../runtime/types.ts';
@@ -66,8 +67,8 @@ function eventRoutes(options: SitesOptions, siteId: string): ReadonlyMap<string,
       const { messageId, retained, duplicate, published, refusedBy } = await publisher.publish(readEvent(body), {
         signal,
       });
-      const said = { message_id: messageId, retained, duplicate, published, refused_by: refusedBy };
-      return { status: 200, body: said };
+      const receipt = { message_id: messageId, retained, duplicate, published, refused_by: refusedBy };
+      return { status: 200, body: receipt };
     },
   };
   return new Map([['POST', post]]);

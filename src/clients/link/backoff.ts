@@ -1,3 +1,5 @@
+/** The delays between reconnects: exponential with jitter. */
+
 export type BackoffOptions = {
   /** Upper bound of the first wait, milliseconds. */
   readonly baseMs: number;

@@ -4,13 +4,13 @@ export type ErrorSink = (error: unknown) => void;
 export function guarded(run: () => unknown, onError: ErrorSink | undefined): void {
   try {
     const answer = run();
-    if (answer instanceof Promise) answer.catch((error: unknown) => tell(onError, error));
+    if (answer instanceof Promise) answer.catch((error: unknown) => reportTo(onError, error));
   } catch (error) {
-    tell(onError, error);
+    reportTo(onError, error);
   }
 }
 
-function tell(onError: ErrorSink | undefined, error: unknown): void {
+function reportTo(onError: ErrorSink | undefined, error: unknown): void {
   try {
     const answer: unknown = onError?.(error);
     if (answer instanceof Promise) answer.catch(() => {});

@@ -1,3 +1,4 @@
+/** A WebSocket link that reconnects and renews its token. It knows no commands; frames go to `onFrame`. */
 import { CLOSE, closeReasonOf } from '../../protocol/close.ts';
 import { SUBPROTOCOL } from '../../protocol/frame.ts';
 import type { UpHeader } from '../../protocol/frames.ts';

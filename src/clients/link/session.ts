@@ -1,3 +1,4 @@
+/** One WebSocket from opening to end, without reconnecting; that is the job of link.ts. */
 import { closeReasonOf } from '../../protocol/close.ts';
 import { isFault, parseDown, type DownFrame } from '../../protocol/frames.ts';
 import type { Clock } from './clock.ts';

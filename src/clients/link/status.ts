@@ -1,3 +1,4 @@
+/** The states of a link, as its users see them. */
 import type { DownFrame } from '../../protocol/frames.ts';
 
 export type Welcome = Extract<DownFrame, { type: 'welcome' }>;

@@ -1,3 +1,4 @@
+/** Runs commands: local checks, authorization, approval, the handler, its deadline and its end. */
 import type { DownFrame } from '../../protocol/frames.ts';
 import { systemClock, type Clock } from '../link/clock.ts';
 import { failure, returned, thrown, toJson, type End, type Stop } from './ends.ts';

@@ -1,3 +1,4 @@
+/** Delivers the ends of commands to the relay, and repeats them until the relay acknowledges them. */
 import type { Clock } from '../link/clock.ts';
 import type { LinkFrame } from '../link/session.ts';
 import { endFrame, failure, type End } from './ends.ts';
@@ -8,7 +9,12 @@ import { createOutbox, type Outbox } from './outbox.ts';
 export type Refused = Extract<LinkFrame, { type: 'refused' }>;
 
 /** Codes of temporary refusals: the refused frame is kept and sent again. */
-export const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'draining', 'rate_limited', 'internal']);
+export const TEMPORARY_CODES: ReadonlySet<string> = new Set([
+  'store_unavailable',
+  'draining',
+  'rate_limited',
+  'internal',
+]);
 
 /** The error that `onError` receives for a refused frame. */
 export function refusalError({ code, message, share, frame = 'a frame' }: Refused): Error {
@@ -80,7 +86,7 @@ export class Deliverer {
   /** Handles the refusal of an end. Ignores refusals of other frames. */
   refused({ code, frame, command_id, retry_after_ms }: Refused): void {
     if (command_id === undefined || !END_FRAMES.has(frame)) return;
-    if (PASSING.has(code)) return this.#resendIn(Math.max(RESEND_MS, retry_after_ms ?? 0));
+    if (TEMPORARY_CODES.has(code)) return this.#resendIn(Math.max(RESEND_MS, retry_after_ms ?? 0));
     if (this.#outbox.remove(command_id)) this.#options.dropped(command_id, code);
     this.#options.onTaken();
   }

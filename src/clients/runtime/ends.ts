@@ -1,3 +1,4 @@
+/** The ends of commands: made from what a handler returned or threw, and written as frames. */
 import { upFrame } from '../link/frame.ts';
 import { jsonOf } from '../link/raw.ts';
 import { ActionCancelled, ActionError, messageOf } from './errors.ts';

@@ -19,7 +19,7 @@ export type {
   Verdict,
 } from './types.ts';
 export type { ReportedContext, ReportedWindow } from './report-rows.ts';
-export type { ReportChanges } from './report-shelf.ts';
+export type { ReportChanges } from './report-state.ts';
 export type { Clock } from '../link/clock.ts';
 export { rawJson, type RawJson } from '../link/raw.ts';
 export type { SocketConstructor, SocketLike } from '../link/socket.ts';

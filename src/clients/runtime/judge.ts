@@ -1,3 +1,4 @@
+/** Asks the local authorizer, or the approver, whether a command may run. */
 import { boundedMessage } from './errors.ts';
 import type { ErrorSink } from '../link/guard.ts';
 import { guarded } from '../link/guard.ts';

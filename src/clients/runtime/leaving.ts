@@ -1,3 +1,5 @@
+/** The graceful shutdown of a runtime: announces `closing`, and waits for running commands and their ends. */
+
 export type LeavingOptions = {
   /** Sends `closing`. Does nothing while there is no link. */
   ask(): void;

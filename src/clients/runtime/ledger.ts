@@ -1,3 +1,4 @@
+/** Remembers which commands ran, so that none runs twice. In memory only. */
 import { byteLength, LEDGER_BYTES, LEDGER_IDS } from './limits.ts';
 
 /** `ended` with `text` null: the command ran, and its end is no longer kept. */

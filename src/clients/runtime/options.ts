@@ -1,3 +1,4 @@
+/** Checks the options of a runtime, and writes its hello frame. */
 import { ID } from '../../protocol/fields.ts';
 import { upFrame } from '../link/frame.ts';
 import { toJson } from './ends.ts';

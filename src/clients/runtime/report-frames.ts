@@ -1,5 +1,6 @@
+/** Splits a report of contexts and windows into payloads that fit into frames. */
 import { byteLength } from './limits.ts';
-import type { Part } from './report-shelf.ts';
+import type { Part } from './report-state.ts';
 
 export type Kind = 'contexts' | 'windows';
 export type Parts = Readonly<Partial<Record<Kind, Part | null>>>;

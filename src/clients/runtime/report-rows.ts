@@ -1,3 +1,4 @@
+/** Checks reported contexts and windows, and writes them as JSON rows with the names of the protocol. */
 import type { Fields, Table } from '../../protocol/fields.ts';
 import {
   CONTEXT,
@@ -31,24 +32,24 @@ const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
 /** Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
 export function contextRow(context: ReportedContext, where: string): Row {
-  const wire = wireOf(CONTEXT, context, where);
+  const row = wireOf(CONTEXT, context, where);
   const json = metadataJson(context.metadata, `${where}.metadata`);
-  const text = JSON.stringify(wire);
-  return { id: wire.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
+  const text = JSON.stringify(row);
+  return { id: row.context_id, json: json === 'null' ? text : `${text.slice(0, -1)},"metadata":${json}}` };
 }
 
 /** Like `contextRow`. */
 export function windowRow(window: ReportedWindow, where: string): Row {
-  const wire = wireOf(WINDOW, window, where);
-  return { id: wire.window_id, json: JSON.stringify(wire) };
+  const row = wireOf(WINDOW, window, where);
+  return { id: row.window_id, json: JSON.stringify(row) };
 }
 
 function wireOf<T extends Table>(table: T, given: unknown, where: string): Fields<T> {
   if (typeof given !== 'object' || given === null) throw new TypeError(`${where}: an object was expected`);
   const members = new Map<string, unknown>(Object.entries(given));
-  const wire = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));
-  if (typeof wire === 'string') throw new TypeError(`${where}.${wire.replace(/^\w+/, camel)}`);
-  return wire;
+  const row = parseRow(table, Object.fromEntries(Object.keys(table).map((name) => [name, members.get(camel(name))])));
+  if (typeof row === 'string') throw new TypeError(`${where}.${row.replace(/^\w+/, camel)}`);
+  return row;
 }
 
 function metadataJson(metadata: unknown, where: string): string {

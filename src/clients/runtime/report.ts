@@ -1,10 +1,11 @@
+/** Reports the contexts and windows of a client to the relay, at a bounded rate. */
 import { CONTEXTS_MAX, WINDOWS_MAX } from '../../protocol/report.ts';
 import type { Clock } from '../link/clock.ts';
-import { PASSING, type Refused } from './deliverer.ts';
+import { TEMPORARY_CODES, type Refused } from './deliverer.ts';
 import { REPORT_RATE, REPORT_WAIT_MS, RESEND_MS } from './limits.ts';
 import { reportPayloads } from './report-frames.ts';
 import { contextRow, windowRow, type ReportedContext, type ReportedWindow } from './report-rows.ts';
-import { Shelf, type ReportChanges } from './report-shelf.ts';
+import { ReportState, type ReportChanges } from './report-state.ts';
 import { createThrottle } from './throttle.ts';
 
 /** A share of the relay is used up. The report may be accepted later. */
@@ -17,7 +18,7 @@ export type ReporterOptions = {
 };
 
 /** All rows (a list), or only the changes. */
-export type Told<T> = readonly T[] | ReportChanges<T>;
+export type RowsUpdate<T> = readonly T[] | ReportChanges<T>;
 
 /**
  * Reports the current contexts and windows to the relay: a snapshot on each new link, then changes, with all changes of
@@ -25,62 +26,62 @@ export type Told<T> = readonly T[] | ReportChanges<T>;
  */
 export class Reporter {
   readonly #options: ReporterOptions;
-  readonly #contexts = new Shelf<ReportedContext>({ kind: 'contexts', max: CONTEXTS_MAX, row: contextRow });
-  readonly #windows = new Shelf<ReportedWindow>({ kind: 'windows', max: WINDOWS_MAX, row: windowRow });
-  readonly #mayTell: () => boolean;
+  readonly #contexts = new ReportState<ReportedContext>({ kind: 'contexts', max: CONTEXTS_MAX, row: contextRow });
+  readonly #windows = new ReportState<ReportedWindow>({ kind: 'windows', max: WINDOWS_MAX, row: windowRow });
+  readonly #mayReport: () => boolean;
   #maxFrame: number | null = null;
   #due = false;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
-    this.#mayTell = createThrottle(options.clock, REPORT_RATE);
+    this.#mayReport = createThrottle(options.clock, REPORT_RATE);
   }
 
   /** Throws TypeError, naming the wrong member, and then changes nothing. */
-  contexts(told: Told<ReportedContext>): void {
-    keep(this.#contexts, told);
-    this.#soon();
+  contexts(update: RowsUpdate<ReportedContext>): void {
+    apply(this.#contexts, update);
+    this.#schedule();
   }
 
   /** Like `contexts`. */
-  windows(told: Told<ReportedWindow>): void {
-    keep(this.#windows, told);
-    this.#soon();
+  windows(update: RowsUpdate<ReportedWindow>): void {
+    apply(this.#windows, update);
+    this.#schedule();
   }
 
   /** Called for each new link. Nothing has been reported on it yet. */
   welcomed(maxFrame: number): void {
     this.#maxFrame = maxFrame;
-    this.#again();
+    this.#sendSnapshot();
   }
 
   /**
    * A temporarily refused report is lost, and the relay does not say which one it was. So everything is reported again.
    */
   refused({ frame, code, retry_after_ms }: Refused): void {
-    if (frame !== 'report' || !(PASSING.has(code) || NO_ROOM.has(code))) return;
+    if (frame !== 'report' || !(TEMPORARY_CODES.has(code) || NO_ROOM.has(code))) return;
     this.#forget();
-    this.#in(Math.max(RESEND_MS, retry_after_ms ?? 0));
+    this.#scheduleIn(Math.max(RESEND_MS, retry_after_ms ?? 0));
   }
 
-  #soon(): void {
+  #schedule(): void {
     if (this.#due) return;
     this.#due = true;
     queueMicrotask(() => {
-      if (this.#mayTell()) this.#tell();
-      else this.#options.clock.after(REPORT_WAIT_MS, () => this.#tell());
+      if (this.#mayReport()) this.#send();
+      else this.#options.clock.after(REPORT_WAIT_MS, () => this.#send());
     });
   }
 
-  #in(ms: number): void {
+  #scheduleIn(ms: number): void {
     if (this.#due) return;
     this.#due = true;
-    this.#options.clock.after(ms, () => this.#tell());
+    this.#options.clock.after(ms, () => this.#send());
   }
 
-  #again(): void {
+  #sendSnapshot(): void {
     this.#forget();
-    this.#tell();
+    this.#send();
   }
 
   #forget(): void {
@@ -89,7 +90,7 @@ export class Reporter {
   }
 
   /** Reports what is due. Before the first `welcome` nothing is sent; each new link begins with a snapshot. */
-  #tell(): void {
+  #send(): void {
     this.#due = false;
     if (this.#maxFrame === null) return;
     const parts = { contexts: this.#contexts.take(), windows: this.#windows.take() };
@@ -97,11 +98,11 @@ export class Reporter {
   }
 }
 
-function keep<T>(shelf: Shelf<T>, told: Told<T>): void {
-  if (isList(told)) shelf.replace(told);
-  else shelf.change(told);
+function apply<T>(state: ReportState<T>, update: RowsUpdate<T>): void {
+  if (isList(update)) state.replace(update);
+  else state.change(update);
 }
 
-function isList<T>(told: Told<T>): told is readonly T[] {
-  return Array.isArray(told);
+function isList<T>(update: RowsUpdate<T>): update is readonly T[] {
+  return Array.isArray(update);
 }

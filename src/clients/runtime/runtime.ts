@@ -14,7 +14,7 @@ import { CLOSE_MS, fits, PROGRESS_BACKLOG_BYTES, PROGRESS_RATE } from './limits.
 import { checkId, helloFrame, metadataJson, siteJson } from './options.ts';
 import { Leaving } from './leaving.ts';
 import { createRegistry, type Registry } from './registry.ts';
-import { Reporter, type Told } from './report.ts';
+import { Reporter, type RowsUpdate } from './report.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
 import { Sites } from './sites.ts';
 import { createThrottle } from './throttle.ts';
@@ -69,9 +69,9 @@ class LinkRuntime implements Runtime {
     this.#sites = new Sites({
       clock: this.#clock,
       send: ({ ref, siteId, payload }) =>
-        this.#say({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
+        this.#send({ type: 'site', ref, op: payload === null ? 'remove' : 'register', site_id: siteId }, payload),
     });
-    this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#say({ type: 'report' }, json) });
+    this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
     this.#registry = createRegistry(() => this.#advertise());
     this.#commands = new Commands({
       ...options,
@@ -124,20 +124,20 @@ class LinkRuntime implements Runtime {
 
   site(definition: SiteDefinition): SiteRegistration {
     const siteId = checkId('siteId', definition.siteId);
-    const registered = this.#sites.wish(siteId, siteJson(definition));
+    const registered = this.#sites.request(siteId, siteJson(definition));
     registered.catch(() => {});
     return { siteId, registered, remove: () => this.removeSite(siteId) };
   }
 
   removeSite(siteId: string): Promise<void> {
-    return this.#sites.wish(siteId, null);
+    return this.#sites.request(siteId, null);
   }
 
-  reportContexts(contexts: Told<ReportedContext>): void {
+  reportContexts(contexts: RowsUpdate<ReportedContext>): void {
     this.#reporter.contexts(contexts);
   }
 
-  reportWindows(windows: Told<ReportedWindow>): void {
+  reportWindows(windows: RowsUpdate<ReportedWindow>): void {
     this.#reporter.windows(windows);
   }
 
@@ -164,15 +164,15 @@ class LinkRuntime implements Runtime {
   }
 
   /** Sends a frame unless this client is leaving. False: the frame was not sent. */
-  #say(header: UpHeader, payload: string | null): boolean {
+  #send(header: UpHeader, payload: string | null): boolean {
     return !this.#leaving.begun && this.#link.send(header, payload);
   }
 
   #hello(token: string): string {
     const { clientId, instanceId } = this;
     const { clientType } = this.#options;
-    const said = { metadata: this.#metadata, actions: this.#registry.json() };
-    return helloFrame({ token, clientId, instanceId, clientType, ...said });
+    const advertised = { metadata: this.#metadata, actions: this.#registry.json() };
+    return helloFrame({ token, clientId, instanceId, clientType, ...advertised });
   }
 
   /** Advertises once for all changes of one turn. Without a link, the next hello carries the advertisements. */
@@ -181,7 +181,7 @@ class LinkRuntime implements Runtime {
     this.#advertising = true;
     queueMicrotask(() => {
       this.#advertising = false;
-      this.#say({ type: 'actions' }, `{"actions":${this.#registry.json()}}`);
+      this.#send({ type: 'actions' }, `{"actions":${this.#registry.json()}}`);
     });
   }
 

@@ -1,5 +1,6 @@
+/** Registers and removes cooperative sites over the link, and repeats this after each reconnect. */
 import type { Clock } from '../link/clock.ts';
-import { PASSING, type Refused } from './deliverer.ts';
+import { TEMPORARY_CODES, type Refused } from './deliverer.ts';
 import { SiteRefusedError } from './errors.ts';
 import { MAX_SITES, RESEND_MS } from './limits.ts';
 
@@ -41,7 +42,7 @@ export class Sites {
    * Registers a site, or removes it with `payload` null. Resolves when the relay has accepted this request or a later
    * one for the same site. Rejects with SiteRefusedError, or with the error that was passed to `close`.
    */
-  wish(siteId: string, payload: string | null): Promise<void> {
+  request(siteId: string, payload: string | null): Promise<void> {
     if (this.#ended) return Promise.reject(this.#ended);
     const known = this.#entries.get(siteId);
     if (!known && this.#entries.size >= MAX_SITES) {
@@ -77,7 +78,7 @@ export class Sites {
     const sent = frame === 'site' && ref !== undefined ? this.#answered(ref) : undefined;
     if (!sent || sent.entry.ref !== ref) return;
     const { entry, payload } = sent;
-    if (PASSING.has(code)) return this.#again(entry, Math.max(RESEND_MS, retry_after_ms ?? 0));
+    if (TEMPORARY_CODES.has(code)) return this.#resendIn(entry, Math.max(RESEND_MS, retry_after_ms ?? 0));
     entry.wanted = payload === null && code === 'not_found' ? null : entry.accepted;
     if (entry.wanted === null) this.#entries.delete(entry.siteId);
     const error = new SiteRefusedError(code, message);
@@ -100,7 +101,7 @@ export class Sites {
     if (sent) this.#sent.set(entry.ref, { entry, payload: entry.wanted });
   }
 
-  #again(entry: Entry, ms: number): void {
+  #resendIn(entry: Entry, ms: number): void {
     const { ref } = entry;
     this.#options.clock.after(ms, () => {
       if (entry.ref === ref && this.#entries.get(entry.siteId) === entry) this.#send(entry);

@@ -1,3 +1,4 @@
+/** The public interface of `callboard/runtime`. Types only. */
 import type { WireClientType } from '../../protocol/fields.ts';
 import type { Clock } from '../link/clock.ts';
 import type { ErrorSink } from '../link/guard.ts';
@@ -5,7 +6,7 @@ import type { SocketConstructor } from '../link/socket.ts';
 import type { LinkStatus, Welcome } from '../link/status.ts';
 import type { TokenSource } from '../link/token.ts';
 import type { ReportedContext, ReportedWindow } from './report-rows.ts';
-import type { ReportChanges } from './report-shelf.ts';
+import type { ReportChanges } from './report-state.ts';
 
 /** The params of a command. They already match the action's schema, if it has one. */
 export type Params = Readonly<Record<string, unknown>>;

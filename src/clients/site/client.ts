@@ -1,5 +1,6 @@
+/** The viewer's client of one site session: subscriptions and invocations, over fetch only. */
 import { readHttpOutcome, readHttpRefusal } from '../caller/outcome.ts';
-import { requestRelay } from '../link/ask.ts';
+import { requestRelay } from '../link/relay-request.ts';
 import { randomId } from '../link/random.ts';
 import { SiteError } from './errors.ts';
 import { subscribe } from './subscription.ts';

@@ -1,4 +1,5 @@
-import { parseObject, retryAfterOf, textOf, trimUrl } from '../link/ask.ts';
+/** One connection to a site's event stream, without reconnecting; that is the job of subscription.ts. */
+import { parseObject, retryAfterOf, textOf, trimUrl } from '../link/relay-request.ts';
 import type { Clock } from '../link/clock.ts';
 import { takeToken } from '../link/token.ts';
 import { SiteError } from './errors.ts';

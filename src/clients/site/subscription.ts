@@ -1,4 +1,5 @@
-import { parseObject, textOf } from '../link/ask.ts';
+/** A subscription to a site's events that reconnects and marks the gaps. */
+import { parseObject, textOf } from '../link/relay-request.ts';
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../link/backoff.ts';
 import { sleep, systemClock, type Clock } from '../link/clock.ts';
 import { takeToken } from '../link/token.ts';
@@ -12,7 +13,7 @@ const STABLE_MS = 10_000;
 /** Upper bound of a delay that the relay asks for. */
 const LONGEST_AFTER_MS = 300_000;
 /** Codes with which the relay ends a stream that may be opened again. */
-const PASSING: ReadonlySet<string> = new Set([
+const TEMPORARY_CODES: ReadonlySet<string> = new Set([
   'draining',
   'store_unavailable',
   'node_lost',
@@ -20,7 +21,7 @@ const PASSING: ReadonlySet<string> = new Set([
   'internal',
 ]);
 
-const WORDS: Readonly<Record<string, string | undefined>> = {
+const MESSAGES: Readonly<Record<string, string | undefined>> = {
   session_inactive: 'The session is over.',
   unauthenticated: 'The grant is over.',
 };
@@ -121,25 +122,26 @@ function waitMs(state: State, afterMs: number, random: () => number): number {
 }
 
 function endOf({ data }: SseFrame): Error {
-  const said = parseObject(data);
-  const code = textOf(said?.['code']) ?? 'session_inactive';
-  const words = textOf(said?.['detail']) ?? textOf(said?.['message']) ?? WORDS[code] ?? 'The relay ended the stream.';
-  return PASSING.has(code) ? new Interrupted(words, 0) : new SiteError(code, words);
+  const members = parseObject(data);
+  const code = textOf(members?.['code']) ?? 'session_inactive';
+  const message =
+    textOf(members?.['detail']) ?? textOf(members?.['message']) ?? MESSAGES[code] ?? 'The relay ended the stream.';
+  return TEMPORARY_CODES.has(code) ? new Interrupted(message, 0) : new SiteError(code, message);
 }
 
 /** Null: the frame is not an event of a relay. */
 function eventOf({ data }: SseFrame): SiteEvent | null {
-  const said = parseObject(data);
-  const name = textOf(said?.['name']);
-  const messageId = textOf(said?.['message_id']);
-  if (!said || name === null || messageId === null) return null;
-  const missed = Number(said['missed']);
+  const members = parseObject(data);
+  const name = textOf(members?.['name']);
+  const messageId = textOf(members?.['message_id']);
+  if (!members || name === null || messageId === null) return null;
+  const missed = Number(members['missed']);
   return {
     type: 'event',
     name,
-    data: said['data'] ?? null,
+    data: members['data'] ?? null,
     messageId,
-    publishedAt: timeOf(said['published_at']),
+    publishedAt: timeOf(members['published_at']),
     missed: Number.isSafeInteger(missed) && missed > 0 ? missed : 0,
   };
 }

@@ -7,13 +7,14 @@ import { id } from '../ids.ts';
 import { createFeed } from '../live.ts';
 import { both } from '../maybe-promise.ts';
 import type { ObservedSource } from '../page.ts';
+import { holderOf } from '../shares/holders.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { Connection } from './connection.ts';
 import type { ConnectionFilter } from './store.ts';
 
 /** The connections that a requester may see. */
 export function createConnections(deps: Deps): Connections {
-  const { backend, clock, cursors } = deps;
+  const { backend, clock, cursors, readTurns } = deps;
   const store = backend.connections;
   return {
     async list(requester, { userId, nodeId, status }, page) {
@@ -25,7 +26,8 @@ export function createConnections(deps: Deps): Connections {
       const listing = listingOf(requester, filter);
       const request = cursors.request(listing, page);
       const silent = silentSources(deps, 'connections', filter.nodeId);
-      const scan = withGaps(...(await Promise.all([store.list(filter, request), silent])));
+      const found = readTurns.run(holderOf(requester), () => store.list(filter, request));
+      const scan = withGaps(...(await Promise.all([found, silent])));
       return cursors.page(listing, scan, sourceNow(clock.now()), (row) => row);
     },
     async get(requester, { userId, clientId }) {

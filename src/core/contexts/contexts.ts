@@ -5,6 +5,7 @@ import { id } from '../ids.ts';
 import { COUNT_SCAN } from '../limits.ts';
 import { both } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource, Page, Scan } from '../page.ts';
+import { holderOf } from '../shares/holders.ts';
 import { silentSources, withGaps } from '../silence.ts';
 import type { ExecutionContext } from './context.ts';
 import type { ContextQuery, Contexts, RegistryCount, WindowQuery } from './api.ts';
@@ -40,7 +41,8 @@ export function createContexts(deps: Deps): Contexts {
       const filter = contextFilter(requester, query);
       const listing = listingOf('contexts', requester, filter);
       const request = cursors.request(listing, page);
-      const found = await Promise.all([store.list(filter, request), silentSources(deps, 'contexts')]);
+      const scan = deps.readTurns.run(holderOf(requester), () => store.list(filter, request));
+      const found = await Promise.all([scan, silentSources(deps, 'contexts')]);
       return contextPage(listing, withGaps(...found));
     },
     lists(requester, queries, first) {

@@ -22,6 +22,12 @@ export type LateEvidence = {
 };
 
 /**
+ * Who invoked a command. `name`: an administrator's name, a user's id, or the id of the grant through which a viewer of
+ * a site invoked it. It stays the same when the requester's token is renewed.
+ */
+export type CommandCaller = { readonly kind: 'admin' | 'user' | 'grant'; readonly name: string };
+
+/**
  * One admitted command, without payloads. Immutable: each change makes a new object and increments `version`. A command
  * has exactly one end.
  */
@@ -49,8 +55,14 @@ export type Command = CommandKey & {
   /** The node of the target's connection. */
   readonly nodeId: string | null;
   readonly recoveredFromNodeId: string | null;
+  /** Who admitted the command. A later invocation of the same id does not change it. */
+  readonly caller: CommandCaller;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
+  /** The trace flags of W3C Trace Context, two hexadecimal digits; null if the caller gave none. */
+  readonly traceFlags: string | null;
+  /** The `tracestate` of W3C Trace Context, at most 512 characters; null if the caller gave none. */
+  readonly traceState: string | null;
   readonly admittedAt: number;
   readonly queuedAt: number | null;
   readonly dispatchedAt: number | null;

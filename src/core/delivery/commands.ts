@@ -4,7 +4,7 @@ import type { JsonText } from '../json.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { ShareName } from '../shares/bounds.ts';
 import type { ShareRefusal } from '../shares/shares.ts';
-import type { Command, CommandMark } from './command.ts';
+import type { Command, CommandCaller, CommandMark } from './command.ts';
 import type { Waiter } from './waiter.ts';
 
 export type AdmitRequest = CommandKey & {
@@ -19,8 +19,11 @@ export type AdmitRequest = CommandKey & {
   readonly params: JsonText | null;
   /** The params in the form that the history row keeps. */
   readonly kept: StoredPayload;
+  readonly caller: CommandCaller;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
+  readonly traceFlags: string | null;
+  readonly traceState: string | null;
   readonly connectWithinMs: number;
   readonly respondWithinMs: number;
   readonly waiter: NewWaiter;

@@ -99,7 +99,8 @@ export class Dispatcher {
     if (linkQueue.held) this.#writeHeld(linkQueue, linkQueue.held);
     if (linkQueue.quiet) settleWaits(linkQueue);
     if (linkQueue.quiet || linkQueue.unanswered > 0 || linkQueue.queue.size === 0) return;
-    for (const [commandId, key] of linkQueue.queue) {
+    for (let next = linkQueue.queue.first(); next; next = linkQueue.queue.first()) {
+      const [commandId, key] = next;
       if (linkQueue.window.size >= IN_FLIGHT || isHolding(linkQueue)) return;
       if (linkQueue.link.backlog() >= BACK_PRESSURE_BYTES) return;
       linkQueue.queue.delete(commandId);

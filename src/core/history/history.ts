@@ -7,6 +7,7 @@ import { id } from '../ids.ts';
 import { ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS } from '../limits.ts';
 import { thenDo } from '../maybe-promise.ts';
 import type { EvidenceSource, ObservedSource } from '../page.ts';
+import { holderOf } from '../shares/holders.ts';
 import { isSuffix, MESSAGE_KINDS, splitStreamKey, STREAM_FORM } from './message.ts';
 import { readPayloads } from './payloads.ts';
 import { readRaw } from './raw.ts';
@@ -17,7 +18,7 @@ import { MESSAGE_ORDERS, type MessageFilter, type MessageOrder, type StreamSumma
  * the payloads.
  */
 export function createHistories(deps: Deps): Histories {
-  const { backend, clock, cursors } = deps;
+  const { backend, clock, cursors, readTurns } = deps;
   const store = backend.history;
   return {
     async streams(requester, user, givenPrefix, page) {
@@ -50,7 +51,7 @@ export function createHistories(deps: Deps): Histories {
         requester: requesterOf(requester),
       };
       const request = { ...cursors.request(listing, page), order };
-      const scan = await store.messages(userId, suffix, filter, request);
+      const scan = await readTurns.run(holderOf(requester), () => store.messages(userId, suffix, filter, request));
       return scan && cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
     async ofCommand(requester, user, command, page) {
@@ -62,7 +63,8 @@ export function createHistories(deps: Deps): Histories {
         filter: { userId, commandId, ...bound(order) },
         requester: requesterOf(requester),
       };
-      const scan = await store.ofCommand(userId, commandId, { ...cursors.request(listing, page), order });
+      const request = { ...cursors.request(listing, page), order };
+      const scan = await readTurns.run(holderOf(requester), () => store.ofCommand(userId, commandId, request));
       return cursors.page(listing, scan, sourceAt('messages', clock.now()), (row) => row);
     },
     payloads: (messages) => readPayloads(deps, messages),

@@ -89,7 +89,8 @@ export interface HistoryStore {
   /**
    * One stream's messages in order of `seq`, or in reverse order. Null if there is no such stream. Rows that are
    * appended or dropped between two pages neither repeat nor hide other rows. In the order `newest_first`, messages
-   * appended after the first page appear on no later page.
+   * appended after the first page appear on no later page. A page may end early, with its position, after
+   * PAGE_READ_BYTES of payloads.
    */
   messages(
     userId: string,

@@ -1,3 +1,4 @@
+import { ChurnMap } from '../churn.ts';
 import type { Command } from '../delivery/command.ts';
 import type { Reply, WaitFor } from '../delivery/waiter.ts';
 import type { Metrics } from '../metrics.ts';
@@ -42,7 +43,7 @@ export class Expected {
 
 /** Resolves this node's waiters: each at most once, by the first reply. */
 export class Correlator {
-  readonly #waiting = new Map<string, Expected>();
+  readonly #waiting = new ChurnMap<string, Expected>();
   readonly #metrics: Metrics;
   #released = false;
 

@@ -1,7 +1,7 @@
 import { requireScope, type Caller } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Invocation, InvokeRequest, Requester } from '../core.ts';
-import { isTerminal, type Command } from '../delivery/command.ts';
+import { isTerminal, type Command, type CommandCaller } from '../delivery/command.ts';
 import type { AdmitResult } from '../delivery/commands.ts';
 import { satisfied } from '../delivery/waiter.ts';
 import { CallboardError, notFound } from '../errors.ts';
@@ -35,6 +35,8 @@ export function invoke(parts: InvokeParts, requester: Requester, request: Invoke
 export type CheckedCall = {
   /** The principal that the policy is evaluated for. */
   readonly caller: Caller;
+  /** Who is recorded as the command's caller; by default the principal. */
+  readonly recordedAs?: CommandCaller;
   readonly userId: string;
   readonly checked: CheckedInvoke;
   readonly wait: CallerSide;
@@ -43,13 +45,13 @@ export type CheckedCall = {
 /** As `invoke`, after ownership and input have been checked: policy, target and capacity are left. */
 export function invokeChecked(
   parts: InvokeParts,
-  { caller, userId, checked, wait }: CheckedCall,
+  { caller, recordedAs = callerOf(caller), userId, checked, wait }: CheckedCall,
 ): MaybePromise<Invocation> {
   const { deps } = parts;
   const commandId = checked.commandId ?? deps.crypto.randomId();
   const key = { userId, clientId: checked.clientId, commandId };
   return thenDo(preflight(parts, { caller, key, checked }), (refusal) => {
-    if (!refusal) return admit(parts, { caller, key, checked, wait });
+    if (!refusal) return admit(parts, { caller, recordedAs, key, checked, wait });
     deps.metrics.count('commands_refused', refusal.code);
     return { ...refusal, commandId: checked.commandId };
   });
@@ -88,6 +90,7 @@ function refuseTarget({ isDraining }: InvokeParts, checked: CheckedInvoke, live:
 
 type Admission = {
   readonly caller: Caller;
+  readonly recordedAs: CommandCaller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
   readonly wait: CallerSide;
@@ -111,11 +114,11 @@ function admit(parts: InvokeParts, admission: Admission): MaybePromise<Invocatio
 
 function admitKept(parts: InvokeParts, admitting: Admitting): MaybePromise<Invocation> {
   const { deps, correlator } = parts;
-  const { key, checked, kept, rpcId } = admitting;
+  const { key, recordedAs, checked, kept, rpcId } = admitting;
   const { id: scopeId, limit: scopeLimit } = deps.policy.scopeOf(key.userId);
   const waiter = { rpcId, callerNodeId: deps.nodeId, waitFor: checked.waitFor, withinMs: null };
   const chosenId = checked.commandId !== null;
-  const request = { ...checked, ...key, chosenId, kept, scopeId, scopeLimit, waiter };
+  const request = { ...checked, ...key, caller: recordedAs, chosenId, kept, scopeId, scopeLimit, waiter };
   const admitted = orElse(
     () => deps.backend.commands.admit(request),
     (error) => {
@@ -172,6 +175,10 @@ function keepParams(
       return refused(error.code, 'capacity', error.message, more);
     },
   );
+}
+
+function callerOf(caller: Caller): CommandCaller {
+  return { kind: caller.kind, name: caller.kind === 'admin' ? caller.name : caller.userId };
 }
 
 export function invocation(command: Command, rpcId: string | null, result: JsonText | null): Invocation {

@@ -21,6 +21,8 @@ export type CheckedInvoke = {
   readonly respondWithinMs: number;
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
+  readonly traceFlags: string | null;
+  readonly traceState: string | null;
   readonly digest: string;
 };
 
@@ -51,6 +53,8 @@ export function checkInvoke(crypto: Crypto, request: InvokeRequest, site: SitePa
     respondWithinMs: check(() => within('respond_within_ms', request.respondWithinMs, RESPOND_WITHIN_MS)) ?? 0,
     traceId: check(() => optional(request.traceId, (text) => trace('trace_id', text))) ?? null,
     parentSpanId: check(() => optional(request.parentSpanId, (text) => trace('parent_span_id', text))) ?? null,
+    traceFlags: null,
+    traceState: null,
   };
   check(() => request.params === null || isObjectText(request.params) || invalid('params', 'expected an object'));
   throwIfAny();

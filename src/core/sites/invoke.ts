@@ -27,7 +27,9 @@ export async function invokeSite(
   // The command is bound to the connector's instance: if another instance takes over before the command is written, it
   // is not meant for that one.
   const bound = { ...checked, namedInstanceId: checked.namedInstanceId ?? connector?.instanceId ?? null };
-  return invokeChecked(parts, { caller: ownerOf(userId), userId, checked: bound, wait: { signal: request.signal } });
+  const recordedAs = { kind: 'grant', name: grant.grantId } as const;
+  const wait = { signal: request.signal };
+  return invokeChecked(parts, { caller: ownerOf(userId), recordedAs, userId, checked: bound, wait });
 }
 
 function siteRefusal(

@@ -32,11 +32,11 @@ export const PHONE_ACTIONS: readonly Action[] = [
 
 /** The person who holds the phone: takes a moment to decide, and refuses every third photo. */
 export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
-  let asked = 0;
+  let requests = 0;
   return async ({ signal }) => {
-    asked++;
+    requests++;
     await pause(roughly(700), signal);
-    return asked % 3 === 0 ? { allow: false, message: 'Not now, please.' } : true;
+    return requests % 3 === 0 ? { allow: false, message: 'Not now, please.' } : true;
   };
 }
 

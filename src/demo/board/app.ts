@@ -3,7 +3,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { announce, defineSite, type Control } from './control.ts';
-import { readTold, type Open, type Said, type Viewers } from './messages.ts';
+import { readMessageToBoard, type Open, type MessageFromBoard, type Viewers } from './messages.ts';
 import { startBoardServer } from './server.ts';
 import { createTasks } from './tasks.ts';
 
@@ -13,7 +13,7 @@ const tasks = createTasks();
 let opened: Open | null = null;
 let viewers: Viewers | null = null;
 
-function say(message: Said): void {
+function send(message: MessageFromBoard): void {
   if (process.connected) process.send?.(message);
 }
 
@@ -24,7 +24,7 @@ function changed(reason: string, id: string): void {
 
 async function define(control: Control): Promise<void> {
   while (!(await defineSite(control))) await sleep(RETRY_MS);
-  say({ type: 'defined' });
+  send({ type: 'defined' });
 }
 
 async function live(everyMs: number): Promise<void> {
@@ -43,18 +43,18 @@ const { port, key } = await startBoardServer({
 });
 
 process.on('message', (message) => {
-  const told = readTold(message);
-  if (told?.type === 'open') {
-    opened = told;
-    void define(told.control);
-    if (told.everyMs !== null) void live(told.everyMs);
-  } else if (told?.type === 'viewers') {
-    viewers = told;
-    say({ type: 'showing' });
-  } else if (told?.type === 'stop') process.exit(0);
+  const command = readMessageToBoard(message);
+  if (command?.type === 'open') {
+    opened = command;
+    void define(command.control);
+    if (command.everyMs !== null) void live(command.everyMs);
+  } else if (command?.type === 'viewers') {
+    viewers = command;
+    send({ type: 'showing' });
+  } else if (command?.type === 'stop') process.exit(0);
 });
 // The demo has ended.
 process.on('disconnect', () => process.exit(0));
 // Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each process itself.
 process.on('SIGINT', () => {});
-say({ type: 'listening', port, key });
+send({ type: 'listening', port, key });

@@ -1,3 +1,4 @@
+/** Connects the task board with the relay: a runtime, and the control server that the board calls. */
 import { randomBytes } from 'node:crypto';
 import { startCooperativeSiteControlServer, type ControlServer } from '../../clients/host/index.ts';
 import { ActionError, createRuntime, type Runtime } from '../../clients/runtime/index.ts';

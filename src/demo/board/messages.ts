@@ -1,9 +1,10 @@
+/** The messages between the demo and the process of the task board, and their checks. */
 import { z } from 'zod';
 
 const VIEWER = z.object({ name: z.string(), may: z.string(), sessionId: z.string(), token: z.string() });
 
 /** Messages to the board's process. `open`: the control server. `viewers`: the viewers and their relay. */
-const TOLD = z.discriminatedUnion('type', [
+const TO_BOARD = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('open'),
     control: z.object({ url: z.string(), token: z.string() }),
@@ -17,24 +18,24 @@ const TOLD = z.discriminatedUnion('type', [
 ]);
 
 /** Messages from the board's process: its page is served, its site is defined, its viewers are admitted. */
-const SAID = z.discriminatedUnion('type', [
+const FROM_BOARD = z.discriminatedUnion('type', [
   z.object({ type: z.literal('listening'), port: z.number(), key: z.string() }),
   z.object({ type: z.literal('defined') }),
   z.object({ type: z.literal('showing') }),
 ]);
 
 export type Viewer = z.infer<typeof VIEWER>;
-export type Told = z.infer<typeof TOLD>;
-export type Said = z.infer<typeof SAID>;
-export type Open = Extract<Told, { type: 'open' }>;
-export type Viewers = Extract<Told, { type: 'viewers' }>;
+export type MessageToBoard = z.infer<typeof TO_BOARD>;
+export type MessageFromBoard = z.infer<typeof FROM_BOARD>;
+export type Open = Extract<MessageToBoard, { type: 'open' }>;
+export type Viewers = Extract<MessageToBoard, { type: 'viewers' }>;
 
 /** Null for an unknown message. */
-export function readTold(message: unknown): Told | null {
-  return TOLD.safeParse(message).data ?? null;
+export function readMessageToBoard(message: unknown): MessageToBoard | null {
+  return TO_BOARD.safeParse(message).data ?? null;
 }
 
 /** Null for an unknown message. */
-export function readSaid(message: unknown): Said | null {
-  return SAID.safeParse(message).data ?? null;
+export function readMessageFromBoard(message: unknown): MessageFromBoard | null {
+  return FROM_BOARD.safeParse(message).data ?? null;
 }

@@ -1,39 +1,40 @@
+/** Starts and stops the process of the task board. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import type { Log } from '../../core/log.ts';
-import { readSaid, type Said, type Told } from './messages.ts';
+import { readMessageFromBoard, type MessageFromBoard, type MessageToBoard } from './messages.ts';
 
 export type AppProcess = AsyncDisposable & {
-  tell(message: Told): void;
+  send(message: MessageToBoard): void;
   /** Resolves with the first message of this type. Rejects if the process ends without sending one. */
-  heard<T extends Said['type']>(type: T): Promise<Extract<Said, { type: T }>>;
+  firstMessage<T extends MessageFromBoard['type']>(type: T): Promise<Extract<MessageFromBoard, { type: T }>>;
 };
 
 /** The extension is that of this file: TypeScript in the development tree, JavaScript in the package. */
 const PROGRAM = new URL(`./app${extname(import.meta.filename)}`, import.meta.url);
-const LEAVE_MS = 3_000;
-const LAST_WORDS = 4_000;
+const EXIT_MS = 3_000;
+const STDERR_CHARS = 4_000;
 
 /** Starts the board's application in a separate process. */
 export function startApp({ env, log }: { readonly env: NodeJS.ProcessEnv; readonly log: Log }): AppProcess {
   const child = fork(PROGRAM, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-  const said: Said[] = [];
+  const received: MessageFromBoard[] = [];
   const listeners = new Set<() => void>();
-  child.on('message', (message) => {
-    const heard = readSaid(message);
-    if (heard) said.push(heard);
+  child.on('message', (raw) => {
+    const message = readMessageFromBoard(raw);
+    if (message) received.push(message);
     for (const listener of listeners) listener();
   });
   const ended = endOf(child, log);
-  const tell = (message: Told): void => {
+  const send = (message: MessageToBoard): void => {
     if (child.connected) child.send(message, () => {});
   };
   return {
-    tell,
-    heard(type) {
-      const { promise, resolve, reject } = Promise.withResolvers<Extract<Said, { type: typeof type }>>();
+    send,
+    firstMessage(type) {
+      const { promise, resolve, reject } = Promise.withResolvers<Extract<MessageFromBoard, { type: typeof type }>>();
       const look = (): void => {
-        const found = said.find((message) => isOf(message, type));
+        const found = received.find((message) => isOf(message, type));
         if (found && isOf(found, type)) resolve(found);
       };
       listeners.add(look);
@@ -42,8 +43,8 @@ export function startApp({ env, log }: { readonly env: NodeJS.ProcessEnv; readon
       return promise.finally(() => listeners.delete(look));
     },
     async [Symbol.asyncDispose]() {
-      tell({ type: 'stop' });
-      const timer = setTimeout(() => child.kill('SIGKILL'), LEAVE_MS);
+      send({ type: 'stop' });
+      const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
       await ended;
       clearTimeout(timer);
     },
@@ -51,17 +52,20 @@ export function startApp({ env, log }: { readonly env: NodeJS.ProcessEnv; readon
 }
 
 function endOf(child: ChildProcess, log: Log): Promise<void> {
-  let words = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (words = (words + text).slice(-LAST_WORDS)));
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-STDERR_CHARS)));
   const { promise, resolve } = Promise.withResolvers<void>();
   child.once('error', (error) => log.warn({ error }, 'the board of the demo cannot be started'));
   child.once('close', () => {
-    if (words !== '') log.warn({ words }, 'the board of the demo failed');
+    if (stderr !== '') log.warn({ stderr }, 'the board of the demo failed');
     resolve();
   });
   return promise;
 }
 
-function isOf<T extends Said['type']>(message: Said, type: T): message is Extract<Said, { type: T }> {
+function isOf<T extends MessageFromBoard['type']>(
+  message: MessageFromBoard,
+  type: T,
+): message is Extract<MessageFromBoard, { type: T }> {
   return message.type === type;
 }

@@ -1,3 +1,4 @@
+/** Starts the task board and connects it with the relay. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Log } from '../../core/log.ts';
@@ -39,7 +40,7 @@ const VIEWERS = [
 export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<Board> {
   await using starting = new AsyncDisposableStack();
   const app = starting.use(startApp({ env, log }));
-  const { port, key } = await app.heard('listening');
+  const { port, key } = await app.firstMessage('listening');
   const origin = `http://127.0.0.1:${port}`;
   const parts = starting.move();
   return {
@@ -48,11 +49,11 @@ export async function startBoard({ env, log, everyMs }: BoardOptions): Promise<B
       const apiToken = randomBytes(24).toString('base64url');
       const host = parts.use(await startBoardHost({ relay, appUrl: origin, apiToken }));
       await host.runtime.ready();
-      app.tell({ type: 'open', control: host.control, apiToken, everyMs });
-      await app.heard('defined');
+      app.send({ type: 'open', control: host.control, apiToken, everyMs });
+      await app.firstMessage('defined');
       const viewers = await Promise.all(VIEWERS.map((viewer) => openSession(relay, viewer)));
-      app.tell({ type: 'viewers', relayUrl: relay.url, viewers });
-      await app.heard('showing');
+      app.send({ type: 'viewers', relayUrl: relay.url, viewers });
+      await app.firstMessage('showing');
       return ['all', ...viewers.map(({ name }) => name)].map((name) => ({ name, url: `${origin}/${key}/${name}` }));
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),

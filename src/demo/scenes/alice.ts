@@ -1,3 +1,4 @@
+/** The scenes in which alice calls: one scene is a short story of invocations. */
 import { pick, target, type Program, type Scene } from './scene.ts';
 
 const ops = (action: string) => target('alice', 'ops-console', action);
@@ -55,7 +56,7 @@ const photo: Scene = ({ caller, signal }) =>
   );
 
 /** Parked while the phone sleeps, and cancelled before it wakes. */
-const thoughtBetter: Scene = async ({ caller, pause, signal }) => {
+const changeOfMind: Scene = async ({ caller, pause, signal }) => {
   const parked = await caller('alice').invoke(
     phone('photo.take'),
     { subject: 'the moon' },
@@ -78,5 +79,5 @@ export const ALICE: Program = [
   [1, locateNow],
   [1, locateSoon],
   [1, photo],
-  [1, thoughtBetter],
+  [1, changeOfMind],
 ];

@@ -1,3 +1,4 @@
+/** The scenes in which bob calls, and the events that are ingested for him. */
 import type { DemoEvent } from '../ingest.ts';
 import { pick, target, type Program, type Scene } from './scene.ts';
 

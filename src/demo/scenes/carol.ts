@@ -1,3 +1,4 @@
+/** The scenes in which carol calls. */
 import { pick, target, type Program, type Scene } from './scene.ts';
 
 const page = (action: string) => target('carol', 'page', action);

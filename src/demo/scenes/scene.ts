@@ -1,3 +1,4 @@
+/** What a scene of the demo is, and what it may use. */
 import type { Caller, Target } from '../../clients/caller/index.ts';
 import type { DemoEvent } from '../ingest.ts';
 import type { Pause } from '../pause.ts';

@@ -80,7 +80,7 @@ export function createSharedSubscriptions({ schema, ...encoding }: SharedSubscri
       const { coerced } = args.variableValues;
       const besides = sharing.besides.map((name) => (name in coerced ? [coerced[name]] : []));
       const key = JSON.stringify([sharing.number, shared.key, besides]);
-      return { shared: { ...shared, key }, face: () => createFace(args, encoding) };
+      return { shared: { ...shared, key }, encoder: () => createFace(args, encoding) };
     },
   };
 }

@@ -46,7 +46,7 @@ class SseOperation implements StreamMember, Running {
 
   constructor(options: OperationOptions) {
     this.#options = options;
-    options.wire.admit(this);
+    options.wire.addMember(this);
   }
 
   async run(asked: Asked | readonly GraphQLError[]): Promise<void> {
@@ -87,8 +87,8 @@ class SseOperation implements StreamMember, Running {
   #join(joining: Joining<unknown>): void {
     const { groups, wire, id, onEnd } = this.#options;
     if (this.#ended) return joining.shared.lifetime.close();
-    wire.dismiss(this);
-    this.#member = groups.join(joining, { wire, id, onEnd });
+    wire.removeMember(this);
+    this.#member = groups.join(joining, { stream: wire, id, onEnd });
   }
 
   async #pump(source: Results): Promise<void> {
@@ -112,7 +112,7 @@ class SseOperation implements StreamMember, Running {
     this.#ended = true;
     const { wire, id, onEnd } = this.#options;
     if (tell) wire.send(completeFrame(id));
-    wire.dismiss(this);
+    wire.removeMember(this);
     this.#hangUp.abort();
     this.#results?.return();
     if (id === null) wire.end();

@@ -75,7 +75,7 @@ export function createStreams({ documents, executor, clock, fastPath }: StreamsO
     },
   };
   const plain = (res: ServerResponse, terms: SseStreamOptions): SseStream => {
-    const wire = new SseStream(res, { house, terms });
+    const wire = new SseStream(res, { host: house, options: terms });
     wires.add(wire);
     expiries.add(wire);
     return wire;
@@ -87,7 +87,7 @@ export function createStreams({ documents, executor, clock, fastPath }: StreamsO
       return takePlace(held, requester);
     },
     open({ res, requester }, onClose) {
-      const wire = plain(res, { onClose, expiresAt: requester.expiresAt, farewell: null });
+      const wire = plain(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
       return { wire, run: (asked, options) => run(asked, { ...options, wire, requester, executor, groups, clock }) };
     },
     plain,
@@ -96,7 +96,7 @@ export function createStreams({ documents, executor, clock, fastPath }: StreamsO
       closing = true;
       stopPings();
       for (const wire of [...wires]) {
-        if (wire.terms.farewell) wire.write(wire.terms.farewell);
+        if (wire.options.lastChunk) wire.write(wire.options.lastChunk);
         wire.end();
       }
     },

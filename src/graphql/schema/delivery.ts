@@ -1,4 +1,4 @@
-import type { Command, ExecutionEvidence, Outcome, Stage } from '../../core/delivery/command.ts';
+import type { Command, CommandCaller, ExecutionEvidence, Outcome, Stage } from '../../core/delivery/command.ts';
 import { builder } from './builder.ts';
 import { ConnectionSnapshot } from './connections.ts';
 import { wireEnum } from './enums.ts';
@@ -35,6 +35,27 @@ export const ExecutionEvidenceEnum = wireEnum<ExecutionEvidence>(
   },
 );
 
+const CommandCallerKind = wireEnum<CommandCaller['kind']>(
+  'CommandCallerKind',
+  'What kind of requester invoked a command.',
+  {
+    admin: 'An administrator.',
+    user: 'A user, for one of their own clients.',
+    grant: 'A viewer of a site, through a grant of the session’s owner.',
+  },
+);
+
+const CommandCallerType = builder.objectRef<CommandCaller>('CommandCaller').implement({
+  description: 'Who invoked a command.',
+  fields: (t) => ({
+    kind: t.expose('kind', { type: CommandCallerKind, description: 'The kind of requester.' }),
+    name: t.exposeString('name', {
+      description:
+        'The administrator’s name, the user’s id, or the grant’s id. It stays the same when a token is renewed.',
+    }),
+  }),
+});
+
 export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').implement({
   description:
     'What the relay can prove about the delivery of one command. It holds no payload, and no field of it ever means that an effect outside the client is complete.',
@@ -42,6 +63,11 @@ export const DeliveryRecord = builder.objectRef<Command>('DeliveryRecord').imple
     userId: t.exposeID('userId', { description: 'The id of the user that the target client belongs to.' }),
     clientId: t.exposeID('clientId', { description: 'The id of the target client.' }),
     commandId: t.exposeID('commandId', { description: 'The command’s id.' }),
+    action: t.exposeString('action', { description: 'The name of the requested action.' }),
+    caller: t.expose('caller', {
+      type: CommandCallerType,
+      description: 'Who invoked the command first. A repeated invocation of the same id does not change it.',
+    }),
     scopeId: t.exposeID('scopeId', { description: 'The admission scope whose capacity the command counts against.' }),
     stage: t.expose('stage', {
       type: StageEnum,

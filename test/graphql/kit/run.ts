@@ -8,7 +8,7 @@ import { schema } from '../../../src/graphql/schema/schema.ts';
 export const admin: Principal = { kind: 'admin', name: 'root', expiresAt: null };
 export const ann: Principal = { kind: 'user', userId: 'ann', scopes: new Set(['invoke']), expiresAt: null };
 
-export type Asked = {
+export type Execution = {
   readonly core: Core;
   readonly requester?: Principal | null;
   readonly variables?: Readonly<Record<string, unknown>>;
@@ -18,7 +18,10 @@ export type Asked = {
   readonly signal?: AbortSignal;
 };
 
-function prepare(document: string, { core, requester = admin, variables, schema: of = schema, audit, signal }: Asked) {
+function prepare(
+  document: string,
+  { core, requester = admin, variables, schema: of = schema, audit, signal }: Execution,
+) {
   const parsed = parse(document);
   const faults = validate(of, parsed);
   if (faults.length > 0) throw new AggregateError(faults, faults.map(({ message }) => message).join('; '));
@@ -28,19 +31,19 @@ function prepare(document: string, { core, requester = admin, variables, schema:
 }
 
 /** Validates and runs a document with graphql-js. Throws on an invalid one. */
-export async function ask(document: string, asked: Asked): Promise<ExecutionResult> {
+export async function ask(document: string, asked: Execution): Promise<ExecutionResult> {
   return execute(prepare(document, asked));
 }
 
 /** The data of an answer, as plain JSON; throws when there is any error. */
-export async function dataOf(document: string, asked: Asked): Promise<Record<string, unknown>> {
+export async function dataOf(document: string, asked: Execution): Promise<Record<string, unknown>> {
   const { data, errors } = await ask(document, asked);
   if (errors?.[0]) throw errors[0];
   return JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
 }
 
 /** The code of the first error, where it is one of ours; else its message. */
-export async function codeOf(document: string, asked: Asked): Promise<unknown> {
+export async function codeOf(document: string, asked: Execution): Promise<unknown> {
   const { errors } = await ask(document, asked);
   const error = errors?.[0];
   const origin: unknown = error?.originalError;
@@ -48,7 +51,7 @@ export async function codeOf(document: string, asked: Asked): Promise<unknown> {
 }
 
 /** Subscribes and hands out each event's data. Throws when subscribing is refused. */
-export async function listen(document: string, asked: Asked): Promise<AsyncIterableIterator<ExecutionResult>> {
+export async function listen(document: string, asked: Execution): Promise<AsyncIterableIterator<ExecutionResult>> {
   const answer = await subscribe(prepare(document, asked));
   if ('errors' in answer) throw answer.errors?.[0] ?? new Error('refused');
   if (!(Symbol.asyncIterator in answer)) throw new Error('no events');

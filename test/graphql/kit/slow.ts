@@ -1,5 +1,5 @@
 import { request, type IncomingMessage } from 'node:http';
-import type { TestDoor } from './door.ts';
+import type { GraphqlServer } from './graphql-server.ts';
 
 /** A reader that takes nothing until it is told to. */
 export type SlowReader = {
@@ -13,7 +13,10 @@ export type SlowReader = {
   destroy(): void;
 };
 
-export async function openPaused(door: TestDoor, body: { query: string; variables?: unknown }): Promise<SlowReader> {
+export async function openPaused(
+  door: GraphqlServer,
+  body: { query: string; variables?: unknown },
+): Promise<SlowReader> {
   const response = await openResponse(door, JSON.stringify(body));
   const { socket } = response;
   let text = '';
@@ -43,7 +46,7 @@ export async function openPaused(door: TestDoor, body: { query: string; variable
   };
 }
 
-function openResponse(door: TestDoor, body: string): Promise<IncomingMessage> {
+function openResponse(door: GraphqlServer, body: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { accept: 'text/event-stream', 'content-type': 'application/json', authorization: 'Bearer alice' };
     request(door.url, { method: 'POST', headers, agent: false }, resolve).on('error', reject).end(body);

@@ -1,0 +1,71 @@
+import { ACTS_OF_REDIS } from './redis.ts';
+import { ACTS_OF_RELAYS } from './relays.ts';
+import { ACTS_OF_SPILL } from './spill.ts';
+import type { Act } from './act.ts';
+import type { Proxy } from '../processes/proxy.ts';
+import { given, sleep } from './waiting.ts';
+import type { Fault, FaultKind } from '../plan/plan.ts';
+import type { World } from '../world.ts';
+
+export const ACTS: Readonly<Record<FaultKind, Act>> = {
+  ...ACTS_OF_RELAYS,
+  ...ACTS_OF_REDIS,
+  ...ACTS_OF_SPILL,
+  async hole(world, fault) {
+    await weather(world, fault, { kind: 'black-hole' });
+  },
+  async 'all-holes'({ ways }, { holdMs }) {
+    for (const way of ways) way.set({ kind: 'black-hole' });
+    await sleep(holdMs);
+    for (const way of ways) way.set({ kind: 'pass' });
+  },
+  async slow(world, fault) {
+    await weather(world, fault, { kind: 'delay', ms: 100 });
+  },
+  async slices(world, fault) {
+    await weather(world, fault, { kind: 'slice', bytes: 7 });
+  },
+  async reset(world, fault) {
+    wayOf(world, fault).reset();
+  },
+  async 'half-open'(world, fault) {
+    wayOf(world, fault).halfOpen();
+    await sleep(fault.holdMs);
+  },
+  async 'drop-reply'(world, fault) {
+    const way = wayOf(world, fault);
+    const before = way.dropped;
+    way.dropReply();
+    const end = performance.now() + fault.holdMs;
+    while (way.dropped === before && performance.now() < end) await sleep(10);
+  },
+  async 'links-reset'({ front }) {
+    front.reset();
+  },
+  async 'links-late'({ front }, { holdMs }) {
+    const tell = front.breakNear();
+    await sleep(holdMs);
+    tell();
+  },
+  async 'clients-forge'({ clients }, { target }) {
+    const process = clients[target % clients.length];
+    await process?.proc.kill();
+    await process?.restart({ forging: true });
+  },
+  async 'clients-kill'({ clients }, { target }) {
+    const process = clients[target % clients.length];
+    await process?.proc.kill();
+    await process?.restart();
+  },
+};
+
+async function weather(world: World, fault: Fault, set: Parameters<Proxy['set']>[0]): Promise<void> {
+  const way = wayOf(world, fault);
+  way.set(set);
+  await sleep(fault.holdMs);
+  way.set({ kind: 'pass' });
+}
+
+function wayOf({ ways }: World, { target }: Fault): Proxy {
+  return given(ways[target % ways.length]);
+}

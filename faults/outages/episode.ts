@@ -1,0 +1,173 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sleep, until } from './acts/waiting.ts';
+import { check, type Report } from './judge/checker.ts';
+import { readComplaints } from './log/complaints.ts';
+import { createDriver } from './processes/driver.ts';
+import { mergeLogs, openLog, readLogs, type FaultLog } from './log/log.ts';
+import { createNemesis } from './acts/nemesis.ts';
+import { memoryOf, socketsOf } from './processes/processes.ts';
+import { createReader, type Reader } from './log/reader.ts';
+import { leftovers } from './log/leftovers.ts';
+import type { Fault, FaultKind, Plan } from './plan/plan.ts';
+import { scheduleOf } from './plan/schedule.ts';
+import { startWorld, type World } from './world.ts';
+
+export type EpisodeOptions = {
+  readonly plan: Plan;
+  readonly seed: number;
+  readonly commands: number;
+  readonly perSecond: number;
+  readonly faults: number;
+  readonly direct: boolean;
+  /** Where the relays' sources lie, if not here. */
+  readonly source?: string | undefined;
+};
+
+export type Episode = {
+  readonly report: Report;
+  /** Faults that were done. */
+  readonly faults: number;
+  readonly seconds: number;
+  /** Where its logs lie. */
+  readonly folder: string;
+};
+
+/** How long a fault takes beyond its hold, about: a lease and a start, or a failover. */
+const MENDS_MS: Partial<Record<FaultKind, number>> = {
+  'relay-kill': 10_000,
+  'relay-drain': 5_000,
+  'relay-twin': 3_000,
+  'relay-swap': 25_000,
+  'redis-failover': 10_000,
+};
+/** A relay that does not stand among the nodes. */
+const UNHEARD = { waiters: -1, unfinished: -1 } as const;
+const SAMPLE_MS = 1_000;
+const COUNT_MS = 1_500;
+/** More records are not all read again and again. */
+const COUNTED_MAX = 2_000;
+const QUIET_MS = 60_000;
+const LEAVE_MS = 20_000;
+const AFTERMATH_MS = 5_000;
+
+/** One plan from beginning to end: load under faults, quiet, the last reading, everybody leaves, judgement. */
+export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
+  const { plan, seed, faults } = options;
+  const folder = mkdtempSync(join(tmpdir(), `callboard-faults-${plan.name}-`));
+  const log = openLog({ folder, proc: 'driver', boot: '1' });
+  const from = performance.now();
+  let done = 0;
+  {
+    await using world = await startWorld({ ...options, folder });
+    const schedule = scheduleOf({ seed, plan, faults, targets: world.relays.length });
+    const nemesis = createNemesis(world, log, schedule);
+    const relay = () => world.relays.find(({ proc }) => proc.alive) ?? missing();
+    const reader = createReader({ log, relay, bytes: plan.bytes });
+    const sampling = setInterval(() => sample(world, log), SAMPLE_MS);
+    await load({ ...options, perSecond: paceOf(options, schedule) }, { world, log, nemesis, reader });
+    done = nemesis.done;
+    await judgeable(world, log, reader);
+    clearInterval(sampling);
+  }
+  log.close();
+  const events = mergeLogs(readLogs(folder).events, readComplaints(folder));
+  const report = check(events, { loss: plan.loss, promises: ['prompt', ...plan.promises] });
+  return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
+}
+
+/** Slow enough that the load outlasts the schedule: a fault that nobody suffers from shows nothing. */
+function paceOf({ commands, perSecond }: EpisodeOptions, schedule: readonly Fault[]): number {
+  const last = schedule.at(-1);
+  if (!last) return perSecond;
+  const mending = schedule.reduce((sum, { kind }) => sum + (MENDS_MS[kind] ?? 0), 0);
+  const seconds = (last.atMs + last.holdMs + mending + AFTERMATH_MS) / 1000;
+  return Math.min(perSecond, commands / seconds);
+}
+
+type Loading = {
+  readonly world: World;
+  readonly log: FaultLog;
+  readonly nemesis: ReturnType<typeof createNemesis>;
+  readonly reader: Reader;
+};
+
+async function load(options: EpisodeOptions, { world, log, nemesis, reader }: Loading): Promise<void> {
+  const { seed, commands, perSecond, plan } = options;
+  await using driver = createDriver({
+    log,
+    seed,
+    commands,
+    perSecond,
+    relays: world.relays,
+    clients: world.who.slice(0, plan.clients),
+    doubled: plan.doubled,
+    workMs: plan.workMs,
+    respondMs: plan.respondMs,
+    bytes: plan.bytes,
+    again: plan.again,
+  });
+  log.write({ event: 'phase', phase: 'load' });
+  await using _counting = commands > COUNTED_MAX ? null : countAgain(reader);
+  sample(world, log);
+  const suffering = nemesis.run();
+  await driver.run();
+  nemesis.stop();
+  await suffering;
+  if (plan.again) await driver.again();
+  log.write({ event: 'phase', phase: 'quiet' });
+  await until(async () => (await reader.waiting()) === 0, QUIET_MS);
+}
+
+/** Under load and faults; what cannot be read then is read the next time. */
+function countAgain(reader: Reader): AsyncDisposable {
+  let ended = false;
+  const counting = (async () => {
+    while (!ended) {
+      await sleep(COUNT_MS);
+      await reader.census().catch(() => {});
+    }
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      ended = true;
+      await counting;
+    },
+  };
+}
+
+/** Everything that the judge needs, read twice: what was read once may not change any more. */
+async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
+  await reader.records();
+  log.write({ event: 'phase', phase: 'read' });
+  await reader.records();
+  await reader.history(world.who);
+  await reader.bounds();
+  const storeUrl = await world.storeUrl();
+  for (const key of storeUrl === null ? [] : await leftovers(storeUrl)) log.write({ event: 'leftover', key });
+  await Promise.all(world.clients.map(({ proc }) => proc.stop()));
+  for (const { proc, name, baseline } of world.relays) {
+    await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
+    const sockets = socketsOf(proc.pid);
+    // It reports with its beat.
+    await until(async () => isIdle(await reader.node(name)), LEAVE_MS);
+    const node = await reader.node(name);
+    log.write({ event: 'idle', of: name, ...(node ?? UNHEARD), sockets, baseline });
+  }
+}
+
+function isIdle(node: Awaited<ReturnType<Reader['node']>>): boolean {
+  return node?.waiters === 0 && node.unfinished === 0;
+}
+
+function sample({ relays }: World, log: FaultLog): void {
+  for (const { name, proc } of relays) {
+    const bytes = memoryOf(proc.pid);
+    if (bytes !== null) log.write({ event: 'memory', of: `${name}.${proc.boot}`, bytes });
+  }
+}
+
+function missing(): never {
+  throw new Error('no relay is alive');
+}

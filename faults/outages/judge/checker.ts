@@ -1,0 +1,63 @@
+import { gather } from './evidence.ts';
+import type { Logged } from '../log/events.ts';
+import type { Finding, Judged } from './finding.ts';
+import type { Expectation } from './expectation.ts';
+import { INVARIANTS } from './invariants.ts';
+import { PROMISES } from './promises.ts';
+import { setsOf, type Sets } from './sets.ts';
+
+export type Violation = Finding & { readonly invariant: string };
+
+export type Report = {
+  /** Nothing was violated, and every invariant had something to be judged by. */
+  readonly green: boolean;
+  readonly violations: readonly Violation[];
+  /** Invariants that the logs hold nothing about. */
+  readonly unproven: readonly string[];
+  /** Sizes of Jepsen's sets. */
+  readonly counts: Readonly<Record<keyof Sets, number>>;
+  /** Records at the end, by how they ended; `live`: not at all. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** Figures, one line each. */
+  readonly says: readonly string[];
+  /** What each invariant was judged by. */
+  readonly looked: Readonly<Record<string, number>>;
+};
+
+/** Judges the merged logs of one run, in order of time. Pure. */
+export function check(events: readonly Logged[], expected: Expectation = { loss: false }): Report {
+  const evidence = gather(events);
+  const sets = setsOf(evidence);
+  const promises = PROMISES.filter(({ name }) => expected.promises?.includes(name));
+  const judged: readonly (Judged & { readonly name: string })[] = [...INVARIANTS, ...promises].map(
+    ({ name, judge }) => ({ name, ...judge(evidence, expected) }),
+  );
+  const violations = judged.flatMap(({ name, findings }) => findings.map((found) => ({ invariant: name, ...found })));
+  const unproven = judged.filter(({ looked }) => looked === 0).map(({ name }) => name);
+  const outcomes: Record<string, number> = {};
+  for (const one of evidence.cases.values()) {
+    const record = evidence.final(one);
+    if (!record) continue;
+    const outcome = record.outcome ?? 'live';
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  }
+  return {
+    green: violations.length === 0 && unproven.length === 0,
+    violations,
+    unproven,
+    counts: {
+      attempts: sets.attempts.length,
+      ok: sets.ok.length,
+      lost: sets.lost.length,
+      unexpected: sets.unexpected.length,
+      recovered: sets.recovered.length,
+      unknown: sets.unknown.length,
+      refused: sets.refused.length,
+      late: sets.late.length,
+      duplicates: sets.duplicates.length,
+    },
+    outcomes,
+    says: judged.flatMap(({ name, says }) => (says === undefined ? [] : [`${name}: ${says}`])),
+    looked: Object.fromEntries(judged.map(({ name, looked }) => [name, looked])),
+  };
+}

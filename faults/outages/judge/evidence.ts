@@ -1,0 +1,153 @@
+import { keyText, type Key, type Logged } from '../log/events.ts';
+
+type Of<E extends Logged['event']> = Extract<Logged, { event: E }>;
+export type Attempt = Of<'attempt'>;
+export type WaitEnd = Of<'answer'> | Of<'refused'> | Of<'broken'>;
+export type Wait = { readonly attempt: Attempt; readonly ends: readonly WaitEnd[] };
+export type Run = Of<'run-begin'>;
+export type RecordRead = Of<'record'>;
+
+/** All that the logs say of one command. */
+export type Case = {
+  readonly key: Key;
+  readonly text: string;
+  readonly waits: Wait[];
+  /** What nobody asked for: ends of waits that were never logged as attempts. */
+  readonly strayEnds: WaitEnd[];
+  readonly runs: Run[];
+  readonly runEnds: Of<'run-end'>[];
+  /** In the order read; the last one is of the end of the run, if `final`. */
+  readonly records: RecordRead[];
+  readonly ends: Of<'ends'>[];
+};
+
+export type Evidence = {
+  readonly events: readonly Logged[];
+  readonly cases: ReadonlyMap<string, Case>;
+  of<E extends Logged['event']>(event: E): readonly Of<E>[];
+  /** The record at the end of the run; null when the last reading did not hold it. */
+  final(one: Case): RecordRead | null;
+  /** When the record says that it was admitted; -Infinity where that cannot be known. */
+  admittedAt(one: Case): number;
+  /** Was any fault on, or healed less than `graceMs` before? */
+  disturbed(fromNs: number, toNs: number): boolean;
+  /** Since when, before this, no fault was on and none healed less than RECOVERY_MS before; -Infinity: ever. */
+  calmSince(ns: number): number;
+  /** When the last reading began; Infinity when there was none. */
+  readonly readAt: number;
+  /** Faults of these kinds, in order; `to` is when one was healed, Infinity when it never was. */
+  faults(...kinds: readonly string[]): readonly FaultTime[];
+};
+
+export type FaultTime = {
+  readonly kind: string;
+  readonly target: string;
+  readonly from: number;
+  readonly to: number;
+  /** When it began by the clock of the machine, epoch milliseconds; NaN where that was not noted. */
+  readonly wall: number;
+};
+
+export const MS = 1e6;
+/** How long what a fault did may take to mend after the fault is over. */
+export const RECOVERY_MS = 15_000;
+
+export function gather(events: readonly Logged[]): Evidence {
+  const byKind = new Map<string, Logged[]>();
+  for (const event of events) {
+    const list = byKind.get(event.event);
+    if (list) list.push(event);
+    else byKind.set(event.event, [event]);
+  }
+  const of = <E extends Logged['event']>(event: E): readonly Of<E>[] => (byKind.get(event) ?? []) as Of<E>[];
+  const readAt = of('phase').findLast(({ phase }) => phase === 'read')?.at ?? Infinity;
+  const faults = faultTimes(of('fault'), of('heal'));
+  const final = (one: Case): RecordRead | null => one.records.findLast(({ at }) => at >= readAt) ?? null;
+  return {
+    events,
+    cases: gatherCases(events),
+    of,
+    final,
+    admittedAt(one) {
+      // Records tell the time of the machine, logs that of no clock at all: a fault was noted by both.
+      const both = faults.find(({ wall }) => !Number.isNaN(wall));
+      const { admittedAt = Number.NaN } = final(one) ?? {};
+      return both && !Number.isNaN(admittedAt) ? both.from + (admittedAt - both.wall) * MS : -Infinity;
+    },
+    disturbed: (from, to) => faults.some((fault) => fault.from <= to && fault.to + RECOVERY_MS * MS >= from),
+    calmSince: (ns) =>
+      Math.max(...faults.filter(({ from }) => from <= ns).map(({ to }) => to + RECOVERY_MS * MS), -Infinity),
+    readAt,
+    faults: (...kinds) => faults.filter(({ kind }) => kinds.includes(kind)),
+  };
+}
+
+function faultTimes(faults: readonly Of<'fault'>[], heals: readonly Of<'heal'>[]): readonly FaultTime[] {
+  const healed = new Map(heals.map(({ id, at }) => [id, at]));
+  return faults.map(({ id, kind, target, at, wall = Number.NaN }) => {
+    return { kind, target, from: at, to: healed.get(id) ?? Infinity, wall };
+  });
+}
+
+function gatherCases(events: readonly Logged[]): ReadonlyMap<string, Case> {
+  const cases = new Map<string, Case>();
+  const ends = new Map<string, WaitEnd[]>();
+  for (const event of events) {
+    if (!('command' in event)) continue;
+    const one = caseOf(cases, event);
+    switch (event.event) {
+      case 'attempt': {
+        const own: WaitEnd[] = ends.get(event.wait) ?? [];
+        ends.set(event.wait, own);
+        one.waits.push({ attempt: event, ends: own });
+        break;
+      }
+      case 'answer':
+      case 'refused':
+      case 'broken':
+        (ends.get(event.wait) ?? one.strayEnds).push(event);
+        break;
+      case 'run-begin':
+        one.runs.push(event);
+        break;
+      case 'run-end':
+        one.runEnds.push(event);
+        break;
+      case 'record':
+        one.records.push(event);
+        break;
+      case 'ends':
+        one.ends.push(event);
+    }
+  }
+  return cases;
+}
+
+function caseOf(cases: Map<string, Case>, { user, client, command }: Key): Case {
+  const key = { user, client, command };
+  const text = keyText(key);
+  const known = cases.get(text);
+  if (known) return known;
+  const one: Case = { key, text, waits: [], strayEnds: [], runs: [], runEnds: [], records: [], ends: [] };
+  cases.set(text, one);
+  return one;
+}
+
+export function answersOf(one: Case): readonly Of<'answer'>[] {
+  return [...one.waits.flatMap(({ ends }) => ends), ...one.strayEnds].filter((end) => end.event === 'answer');
+}
+
+/** Ends that say what became of the command for good. */
+export function verdictsOf(one: Case): readonly Of<'answer'>[] {
+  return answersOf(one).filter(({ outcome }) => outcome !== 'pending');
+}
+
+/** Every invocation was refused for certain, and nothing told of an admission. */
+export function wasRefused(one: Case): boolean {
+  const invokes = one.waits.filter(({ attempt }) => attempt.how === 'invoke');
+  return (
+    invokes.length > 0 &&
+    answersOf(one).length === 0 &&
+    invokes.every(({ ends }) => ends.length > 0 && ends.every(({ event }) => event === 'refused'))
+  );
+}

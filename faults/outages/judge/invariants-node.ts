@@ -1,0 +1,102 @@
+import type { Evidence } from './evidence.ts';
+import type { Logged } from '../log/events.ts';
+import { find, type Judged } from './finding.ts';
+
+/** Commands that one link may have in flight. */
+const WINDOW = 32;
+const MIB = 1024 * 1024;
+const RSS_MAX = 512 * MIB;
+const SLOPE_MAX_PER_MINUTE = MIB;
+const MINUTE = 60e9;
+
+type Memory = Extract<Logged, { event: 'memory' }>;
+
+export function judgeCaps({ of, events }: Evidence): Judged {
+  const caps = of('cap');
+  const over = caps.filter(({ value, max }) => value > max);
+  const most = mostAtOnce(events);
+  const wide = [...most].filter(([, count]) => count > WINDOW);
+  return {
+    looked: caps.length + most.size,
+    findings: [
+      ...find(
+        'a bound that was passed',
+        over.map(({ name, value, max }) => ({ text: `${name}: ${value} of ${max}` })),
+      ),
+      ...find(
+        'more in flight than the window holds',
+        wide.map(([of, count]) => ({ text: `${of}: ${count}` })),
+      ),
+    ],
+  };
+}
+
+/** Handlers that ran at once, by instance. */
+function mostAtOnce(events: readonly Logged[]): ReadonlyMap<string, number> {
+  const now = new Map<string, number>();
+  const most = new Map<string, number>();
+  for (const event of events) {
+    if (event.event !== 'run-begin' && event.event !== 'run-end') continue;
+    const name = `${event.user}/${event.client}/${event.instance}`;
+    const count = (now.get(name) ?? 0) + (event.event === 'run-begin' ? 1 : -1);
+    now.set(name, count);
+    most.set(name, Math.max(most.get(name) ?? 0, count));
+  }
+  return most;
+}
+
+export function judgeMemory({ of }: Evidence): Judged {
+  const samples = Map.groupBy(of('memory'), (sample) => sample.of);
+  const large = [...samples].filter(([, list]) => list.some(({ bytes }) => bytes > RSS_MAX));
+  const growing = [...samples].filter(([, list]) => grows(list));
+  return {
+    looked: of('memory').length,
+    findings: [
+      ...find(
+        'more memory than allowed',
+        large.map(([name]) => ({ text: name })),
+      ),
+      ...find(
+        'memory that grows',
+        growing.map(([name]) => ({ text: name })),
+      ),
+      ...find(
+        'a key without an expiry',
+        of('leftover').map(({ key }) => ({ text: key })),
+      ),
+    ],
+  };
+}
+
+/** By the least squares over the last third, when that is at least a minute: before, what a heap does is no trend. */
+function grows(samples: readonly Memory[]): boolean {
+  const first = samples[0];
+  const last = samples.at(-1);
+  if (!first || !last) return false;
+  const from = last.at - (last.at - first.at) / 3;
+  if (last.at - from < MINUTE) return false;
+  const rest = samples.filter(({ at }) => at >= from);
+  return slope(rest.map(({ at, bytes }) => [(at - from) / MINUTE, bytes])) >= SLOPE_MAX_PER_MINUTE;
+}
+
+function slope(points: readonly (readonly [number, number])[]): number {
+  const mean = (pick: 0 | 1): number => points.reduce((sum, point) => sum + point[pick], 0) / points.length;
+  const [mx, my] = [mean(0), mean(1)];
+  const xy = points.reduce((sum, [x, y]) => sum + (x - mx) * (y - my), 0);
+  const xx = points.reduce((sum, [x]) => sum + (x - mx) ** 2, 0);
+  return xx === 0 ? 0 : xy / xx;
+}
+
+export function judgeIdle({ of }: Evidence): Judged {
+  const idle = of('idle');
+  const named = (rows: typeof idle) => rows.map((row) => ({ text: row.of }));
+  return {
+    looked: idle.length,
+    findings: [
+      ...find('a relay that is not among the nodes', named(idle.filter(({ waiters }) => waiters < 0))),
+      ...find('waiters left', named(idle.filter(({ waiters }) => waiters > 0))),
+      ...find('commands left on a node', named(idle.filter(({ unfinished }) => unfinished > 0))),
+      ...find('sockets left', named(idle.filter(({ sockets, baseline }) => sockets > baseline))),
+    ],
+  };
+}

@@ -1,0 +1,225 @@
+import {
+  answersOf,
+  MS,
+  RECOVERY_MS,
+  verdictsOf,
+  wasRefused,
+  type Case,
+  type Evidence,
+  type RecordRead,
+} from './evidence.ts';
+import { canaryOf } from '../log/events.ts';
+import type { Expectation } from './expectation.ts';
+import { find, type Judged } from './finding.ts';
+import { judgeCaps, judgeIdle, judgeMemory } from './invariants-node.ts';
+import { judgeWaits } from './invariants-waits.ts';
+import { setsOf } from './sets.ts';
+
+export type Invariant = {
+  readonly name: string;
+  readonly says: string;
+  readonly judge: (evidence: Evidence, expected: Expectation) => Judged;
+};
+
+/** What was mended in the last moment may be told of a little later. */
+const MEND_MARGIN_MS = 1_000;
+/** The client does the work; what it proves it proves about one instance. */
+const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
+
+export const INVARIANTS: readonly Invariant[] = [
+  { name: 'I1', says: 'every admitted command ends, and in time', judge: judgeEnding },
+  { name: 'I2', says: 'nothing admitted is lost, nothing appears by itself', judge: judgeSets },
+  { name: 'I3', says: 'a record ends exactly once', judge: judgeOnce },
+  { name: 'I4', says: 'each wait is answered once, as the record says', judge: judgeWaits },
+  { name: 'I5', says: 'an honest client runs a command at most once', judge: judgeRuns },
+  { name: 'I6', says: 'reservations are the live records, none at the end', judge: judgeReservations },
+  { name: 'I7', says: 'only the bound instance ends a command', judge: judgeInstances },
+  { name: 'I8', says: 'what is proven not to have run did not run, and the other way round', judge: judgeProof },
+  { name: 'I9', says: "nobody sees another user's payload", judge: judgeCanaries },
+  { name: 'I10', says: 'bounds hold', judge: judgeCaps },
+  { name: 'I11', says: 'memory and keys are bounded', judge: judgeMemory },
+  { name: 'I12', says: 'nothing is left once everybody went', judge: judgeIdle },
+];
+
+function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
+  const { cases, final, disturbed } = evidence;
+  const all = [...cases.values()];
+  const admitted = all.filter((one) => answersOf(one).length > 0 || final(one));
+  const live = admitted.filter((one) => {
+    const record = final(one);
+    return record ? record.stage !== 'terminal' : !loss && verdictsOf(one).length === 0;
+  });
+  const slow = all.filter((one) => {
+    const first = one.waits.find(({ ends }) => ends.every(({ event }) => event !== 'refused'))?.attempt;
+    const told = verdictsOf(one)[0];
+    // Its time began when it was admitted: a relay that was down takes what is asked of it once it is back.
+    const since = Math.max(first?.at ?? 0, evidence.admittedAt(one));
+    return first && told && told.at - since > (first.budgetMs + RECOVERY_MS) * MS;
+  });
+  const stranded = all.filter((one) => {
+    const attempt = one.waits[0]?.attempt;
+    if (!attempt || !isStranded(one, evidence) || !wasUp(evidence, one)) return false;
+    return !disturbed(attempt.at, attempt.at + attempt.budgetMs * MS) || hadTime(evidence, one);
+  });
+  return {
+    looked: admitted.length,
+    findings: [
+      ...find('admitted and never ended', live),
+      ...find('ended too late', slow),
+      ...find('not brought to a client that was connected all the time', stranded),
+    ],
+  };
+}
+
+function isStranded(one: Case, { final }: Evidence): boolean {
+  const refusal = one.waits
+    .flatMap(({ ends }) => ends)
+    .some((end) => end.event === 'refused' && end.code === 'not_connected');
+  return refusal || final(one)?.outcome === 'expired';
+}
+
+/** It expired when nothing was left of any fault: all that one did should have been mended by then. */
+function hadTime(evidence: Evidence, one: Case): boolean {
+  const told = verdictsOf(one)[0];
+  return told?.outcome === 'expired' && told.at - evidence.calmSince(told.at) > MEND_MARGIN_MS * MS;
+}
+
+/** Its client's link was up from before the first attempt until the last of its waits ended. */
+function wasUp({ of }: Evidence, { key, waits }: Case): boolean {
+  const links = of('link').filter(({ user, client }) => user === key.user && client === key.client);
+  const from = (waits[0]?.attempt.at ?? 0) - 1000 * MS;
+  const to = Math.max(...waits.flatMap(({ attempt, ends }) => [attempt.at, ...ends.map(({ at }) => at)]));
+  const before = links.findLast(({ at }) => at <= from);
+  return before?.up === true && !links.some(({ at }) => at > from && at <= to);
+}
+
+function judgeSets(evidence: Evidence, { loss }: Expectation): Judged {
+  const { attempts, lost, unexpected } = setsOf(evidence);
+  return {
+    looked: evidence.readAt === Infinity ? 0 : attempts.length,
+    findings: [...find('lost', loss ? [] : lost), ...find('unexpected', unexpected)],
+  };
+}
+
+/** Who has run it once reports one end, however often that comes. */
+function countsItsOwn({ runs }: Case, record: RecordRead | null): boolean {
+  return (
+    record?.execution === 'reported_by_client' &&
+    record.late > 0 &&
+    runs.length === 1 &&
+    runs[0]?.instance === record.bound
+  );
+}
+
+function judgeOnce({ cases, of, final }: Evidence): Judged {
+  const all = [...cases.values()];
+  const changed = all.filter(({ records }) => {
+    const ended = records.findIndex(({ stage }) => stage === 'terminal');
+    if (ended < 0) return false;
+    const first = records[ended];
+    return records.slice(ended).some(({ stage, outcome }) => stage !== 'terminal' || outcome !== first?.outcome);
+  });
+  const twice = all.filter(({ ends }) => ends.some(({ rows }) => rows > 1));
+  return {
+    looked: of('ends').length,
+    findings: [
+      ...find('an end that changed', changed),
+      ...find('more than one end in its history', twice),
+      ...find(
+        'its only end is counted as another one too',
+        all.filter((one) => countsItsOwn(one, final(one))),
+      ),
+    ],
+  };
+}
+
+function judgeRuns(evidence: Evidence): Judged {
+  const { duplicates } = setsOf(evidence);
+  return { looked: evidence.of('run-begin').length, findings: find('ran more than once', duplicates) };
+}
+
+function judgeReservations({ cases, of, final }: Evidence): Judged {
+  const reserved = new Map(of('reservation').map((row) => [row.scope, row.reserved]));
+  const live = new Map<string, number>();
+  for (const one of cases.values()) {
+    const record = final(one);
+    if (record && record.stage !== 'terminal') live.set(record.scope, (live.get(record.scope) ?? 0) + 1);
+  }
+  const scopes = [...new Set([...reserved.keys(), ...live.keys()])];
+  const wrong = (scope: string): boolean => (reserved.get(scope) ?? 0) !== (live.get(scope) ?? 0);
+  const named = (scope: string) => ({
+    text: `${scope}: ${reserved.get(scope) ?? 0} reserved, ${live.get(scope) ?? 0} live`,
+  });
+  const counted = of('count').filter((row) => row.live !== row.reserved);
+  return {
+    looked: of('reservations-read').length,
+    findings: [
+      ...find('reservations that are not the live records', scopes.filter(wrong).map(named)),
+      ...find(
+        'reservations that were not the live records',
+        counted.map((row) => ({ text: `${row.scope}: ${row.reserved} reserved, ${row.live} live` })),
+      ),
+    ],
+  };
+}
+
+function judgeInstances({ cases, final }: Evidence): Judged {
+  const bound = [...cases.values()].filter((one) => final(one)?.bound);
+  const foreign = bound.filter((one) => {
+    const instance = final(one)?.bound;
+    return verdictsOf(one).some(({ by }) => by !== null && by !== instance);
+  });
+  const elsewhere = bound.filter((one) => {
+    const record = final(one);
+    const reported = record?.execution === 'reported_by_client' && FROM_CLIENT.has(record.outcome ?? '');
+    return reported && one.runs.length > 0 && !one.runs.some(({ instance }) => instance === record?.bound);
+  });
+  return {
+    looked: bound.length,
+    findings: [...find('a result of another instance', foreign), ...find('bound to one that never ran it', elsewhere)],
+  };
+}
+
+/** A store that lost the mark proves nothing by its absence, and says so: the outcome is unknown. */
+function judgeProof({ cases, final }: Evidence, { loss }: Expectation): Judged {
+  const all = [...cases.values()].filter((one) => final(one) || wasRefused(one));
+  const ran = all.filter((one) => one.runs.length > 0);
+  const denied = ran.filter((one) => {
+    const record = final(one);
+    return record ? record.execution === 'not_written' || record.execution === 'refused_by_client' : true;
+  });
+  const invented = all.filter((one) => final(one)?.outcome === 'completed' && one.runs.length === 0);
+  const forgotten = (one: Case): boolean => loss && final(one)?.outcome === 'outcome_unknown';
+  const unmarked = ran.filter((one) => final(one)?.dispatched === false && !forgotten(one));
+  return {
+    looked: all.length,
+    findings: [
+      ...find('ran though it is proven not to have', denied),
+      ...find('completed though no client ran it', invented),
+      ...find(
+        'ran without a dispatch on record',
+        unmarked.filter((one) => !denied.includes(one)),
+      ),
+    ],
+  };
+}
+
+function judgeCanaries({ cases, of }: Evidence): Judged {
+  const all = [...cases.values()];
+  const swapped = all.filter((one) => {
+    const own = canaryOf(one.key);
+    const seen = [...answersOf(one), ...one.runs].map(({ canary }) => canary);
+    return seen.some((canary) => canary !== null && canary !== own);
+  });
+  const shown = of('seen').filter(({ user, canary }) => !canary.startsWith(canaryOf({ user, command: '' })));
+  return {
+    looked: all.flatMap((one) => [...answersOf(one), ...one.runs]).length + of('seen').length,
+    findings: [
+      ...find('a payload of another command', swapped),
+      ...find(
+        "another user's payload",
+        shown.map(({ user, face, canary }) => ({ text: `${user} by ${face}: ${canary}` })),
+      ),
+    ],
+  };
+}

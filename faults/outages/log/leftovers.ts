@@ -1,0 +1,28 @@
+import { Redis } from 'ioredis';
+import { KINDS } from '../../../src/backends/redis/keys.ts';
+
+/** Kinds that may stand without an expiry: they end with what they hold, with their node, or never. */
+const ALLOWED: ReadonlySet<string> = new Set(
+  Object.entries(KINDS)
+    .filter(([, { ends }]) => ends !== 'ttl')
+    .map(([kind]) => kind),
+);
+const SCAN = 1000;
+
+/** Keys of a Redis that nothing will ever remove though they should go, or that are of no kind. */
+export async function leftovers(url: string): Promise<readonly string[]> {
+  const redis = new Redis(url);
+  const found: string[] = [];
+  try {
+    let cursor = '0';
+    do {
+      const [next, keys] = await redis.scan(cursor, 'COUNT', SCAN);
+      const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
+      found.push(...keys.filter((key, index) => ttls[index] === -1 && !ALLOWED.has(key.split(':')[3] ?? '')));
+      cursor = next;
+    } while (cursor !== '0');
+  } finally {
+    redis.disconnect();
+  }
+  return found;
+}

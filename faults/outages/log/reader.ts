@@ -1,0 +1,170 @@
+import { canaryOf, fillerOf, type Key } from './events.ts';
+import { readScopes } from './census.ts';
+import type { FaultLog } from './log.ts';
+import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+const PAGE = 1000;
+/** An answer holds no more than 16 MiB of large payloads. */
+const LARGE_PAGE = 100;
+const READ_MS = 10_000;
+/** Rows of history that are an end of a command: the end that its client reported, or the one that the relay wrote. */
+const END = /^(?<command>[^:]+):(?:(?:result|error|cancelled):.+|end)$/;
+const LATE = 'late_result';
+
+/** Reads what the relays hold, as their administrator. */
+export type Reader = {
+  /** Every record, into the log. */
+  records(): Promise<void>;
+  /** Ends in the history of each client, and whose payloads its rows show. */
+  history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
+  /** Reservations and what is bounded. */
+  bounds(): Promise<void>;
+  /** In the middle of the load: what is live, and for each scope in which nothing moves meanwhile how much of it is reserved. */
+  census(): Promise<void>;
+  /** Waiters of callers that are left, on all nodes. */
+  waiting(): Promise<number>;
+  /** What a relay holds by its own report; null when it does not say. */
+  node(name: string): Promise<{ readonly waiters: number; readonly unfinished: number } | null>;
+};
+
+export type ReaderOptions = {
+  readonly log: FaultLog;
+  /** Any that answers. */
+  readonly relay: () => Pick<Relay, 'url'>;
+  /** Characters that payloads hold beside their canary. */
+  readonly bytes: number;
+};
+
+export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
+  const ask = async (path: string): Promise<Row> => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
+    const answer = await fetch(`${relay().url}${path}`, { headers, signal: AbortSignal.timeout(READ_MS) });
+    // A client that was never asked for anything has no stream.
+    if (answer.status === 404 && path.startsWith('/history/')) return { items: [], next_cursor: null };
+    if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
+    return answer.json();
+  };
+  const each = async (path: string, take: (row: Row) => void): Promise<void> => {
+    let cursor: unknown = null;
+    do {
+      const more = typeof cursor === 'string' ? `&cursor=${encodeURIComponent(cursor)}` : '';
+      const page = await ask(`${path}${path.includes('?') ? '&' : '?'}limit=${bytes > 0 ? LARGE_PAGE : PAGE}${more}`);
+      for (const row of rowsOf(page['items'])) take(row);
+      cursor = page['next_cursor'];
+    } while (typeof cursor === 'string');
+  };
+  return {
+    records: () => each('/delivery/commands', (row) => logRecord(log, row)),
+    async history(clients) {
+      for (const who of clients) {
+        const stream = encodeURIComponent(`${who.user}/clients/${who.client}`);
+        const count = countEnds(log, who);
+        await each(`/history/messages?stream=${stream}&include_payload=true`, (row) => {
+          count.take(row);
+          if (bytes > 0) logPayload(log, { ...who, row, bytes });
+        });
+        count.tell();
+      }
+    },
+    async bounds() {
+      let scopes = 0;
+      await each('/delivery/tenants', (row) => {
+        scopes++;
+        logReservation(log, row);
+      });
+      log.write({ event: 'reservations-read', scopes });
+      const summary = await ask('/delivery/summary');
+      log.write({ event: 'cap', name: 'sample of the summary', value: Number(summary['sample_size']), max: 1000 });
+    },
+    async census() {
+      const since = Number(process.hrtime.bigint());
+      const before = await readScopes((take) => each('/delivery/commands', take));
+      for (const key of [...before.values()].flatMap(({ live }) => live)) log.write({ event: 'live', ...key, since });
+      const reserved = new Map<string, number>();
+      await each('/delivery/tenants', (row) => reserved.set(String(row['scope_id']), Number(row['reserved_commands'])));
+      const after = await readScopes((take) => each('/delivery/commands', take));
+      for (const [scope, { live, text }] of before) {
+        if (text !== after.get(scope)?.text) continue;
+        log.write({ event: 'count', scope, live: live.length, reserved: reserved.get(scope) ?? 0 });
+      }
+    },
+    waiting: async () => Number((await ask('/rpc/pending/count'))['count']),
+    async node(name) {
+      let found: Row | null = null;
+      await each('/delivery/nodes', (row) => {
+        if (row['node_id'] === name) found = row;
+      });
+      return (
+        found && { waiters: Number(found['connection_waiters']), unfinished: Number(found['unfinished_commands']) }
+      );
+    },
+  };
+}
+
+function rowsOf(items: unknown): readonly Row[] {
+  if (!Array.isArray(items)) throw new Error('a page without items');
+  return items;
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function logRecord(log: FaultLog, row: Row): void {
+  log.write({
+    event: 'record',
+    user: String(row['user_id']),
+    client: String(row['client_id']),
+    command: String(row['command_id']),
+    scope: String(row['scope_id']),
+    stage: String(row['stage']),
+    outcome: text(row['outcome']),
+    execution: String(row['execution']),
+    dispatched: row['dispatched_at'] !== null,
+    bound: text(row['bound_instance_id']),
+    late: Number(row['late_results']),
+    admittedAt: Date.parse(String(row['admitted_at'])),
+  });
+}
+
+function logReservation(log: FaultLog, row: Row): void {
+  const scope = String(row['scope_id']);
+  const reserved = Number(row['reserved_commands']);
+  log.write({ event: 'reservation', scope, reserved });
+  log.write({ event: 'cap', name: `reservations of ${scope}`, value: reserved, max: Number(row['limit']) });
+}
+
+type Shown = Pick<Key, 'user' | 'client'> & { readonly row: Row; readonly bytes: number };
+
+function logPayload(log: FaultLog, { user, client, row, bytes }: Shown): void {
+  const command = text(row['command_id']);
+  const shown = text(row['payload_state']);
+  if (command === null || shown === 'none') return;
+  const key = { user, client, command };
+  const filler = JSON.stringify(row['payload'] ?? null).match(/"filler":"([^"]*)"/)?.[1];
+  const missing = shown === 'unavailable' && row['payload'] === null;
+  const state = missing ? 'unavailable' : filler === fillerOf(key, bytes) ? 'whole' : 'wrong';
+  log.write({ event: 'payload', ...key, kind: String(row['kind']), state });
+}
+
+/** Ends by command, and the first canary that is not its own user's; if none is, one that is, so that the look is on record. */
+function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>) {
+  const ends = new Map<string, number>();
+  const own = canaryOf({ user, command: '' });
+  let seen: string | null = null;
+  return {
+    take(row: Row): void {
+      const canary = JSON.stringify(row['payload'] ?? null).match(/canary\/[^"]*/)?.[0];
+      if (canary !== undefined && !canary.startsWith(own)) log.write({ event: 'seen', user, face: 'history', canary });
+      seen ??= canary ?? null;
+      const command = row['kind'] === LATE ? undefined : String(row['message_id']).match(END)?.groups?.['command'];
+      if (command !== undefined) ends.set(command, (ends.get(command) ?? 0) + 1);
+    },
+    tell(): void {
+      if (seen !== null) log.write({ event: 'seen', user, face: 'history', canary: seen });
+      for (const [command, rows] of ends) log.write({ event: 'ends', user, client, command, rows });
+    },
+  };
+}

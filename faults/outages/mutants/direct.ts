@@ -1,0 +1,80 @@
+import type { Mistake } from './mutant.ts';
+
+/** Mistakes in the memory backend, and in what both share. */
+export const DIRECT_MUTANTS: readonly Mistake[] = [
+  {
+    name: 'leak',
+    says: 'an end leaves its reservation',
+    file: 'backends/memory/ledger.ts',
+    find: 'holders?.delete(entry);',
+    replace: '',
+    plan: 'F0',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'early-release',
+    says: 'some ends leave everything in place that only live commands have',
+    file: 'backends/memory/commands-acts.ts',
+    find: 'acts.ledger.end(entry);',
+    replace: 'if (command.commandId.endsWith("7")) acts.ledger.end(entry);',
+    plan: 'F0',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'waiter-by-command',
+    says: 'waiters are kept by command, so that the second takes the place of the first',
+    file: 'backends/memory/waiters.ts',
+    find: 'entry.waiters = [...entry.waiters, row];',
+    replace: 'entry.waiters = [row];',
+    plan: 'F12',
+    caughtBy: ['I4'],
+  },
+  {
+    name: 'swapped-result',
+    says: 'a waiter gets the result of the command before',
+    file: 'backends/memory/waiters.ts',
+    find: 'reply: { rpcId, command, result: entry.result },',
+    replace:
+      'reply: { rpcId, command, result: [Reflect.get(this, "last") ?? entry.result, Reflect.set(this, "last", entry.result)][0] as never },',
+    plan: 'F0',
+    caughtBy: ['I9'],
+  },
+  {
+    name: 'wide-window',
+    says: 'a link is written to without a bound',
+    file: 'core/delivery/dispatcher.ts',
+    find: 'linkQueue.window.size >= IN_FLIGHT ||',
+    replace: '',
+    plan: 'window',
+    caughtBy: ['I10'],
+  },
+  {
+    name: 'false-proof',
+    says: 'a command that was written is told to have expired',
+    file: 'backends/memory/commands-settle.ts',
+    find: "execution: unknown ? 'may_have_run' : 'not_written',",
+    replace: "execution: 'not_written',",
+    plan: 'F13',
+    caughtBy: ['I8'],
+  },
+  {
+    name: 'run-again',
+    says: 'what another instance was given is given to the new one too',
+    file: 'backends/memory/commands-rebind.ts',
+    find: 'else orphaned.push(entry.command);',
+    replace:
+      "else { move(entry, { stage: 'queued' }); client.running.delete(entry); client.waiting.add(entry); acts.mailboxes.post(told.nodeId, { kind: 'command', key: keyOf(entry.command) }); }",
+    plan: 'F13',
+    caughtBy: ['I5', 'I9'],
+  },
+  {
+    name: 'two-ends',
+    says: 'the end that a client reports is kept twice',
+    file: 'backends/memory/commands-finish.ts',
+    find: 'const command = conclude(',
+    replace:
+      'acts.keep(row(entry, { id: `${commandId}:end`, kind: ROW_KIND[end.kind], kept: end.kept }));\n  const command = conclude(',
+    plan: 'F0',
+    caughtBy: ['I3'],
+  },
+];

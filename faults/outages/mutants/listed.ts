@@ -1,0 +1,128 @@
+import type { Mistake } from './mutant.ts';
+
+/** Mistakes that a relay over a shared store is known for: each in the form that it would take here. */
+export const LISTED_MUTANTS: readonly Mistake[] = [
+  {
+    name: 'send-before-mark',
+    says: 'a command is written first, and marked when its client answers',
+    file: 'backends/redis/commands/acts.ts',
+    find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
+    replace: `  const at = store.partitionOfUser(of.userId);
+  const later: Map<unknown, Args> = Reflect.get(store, 'later') ?? new Map();
+  Reflect.set(store, 'later', later);
+  if (name === 'commands-dispatch') {
+    const kh = String(args[0]);
+    const [found = null, params = null] = await store.read([['GET', store.key(at, 'cmd', kh)], ['GET', store.key(at, 'params', kh)]]);
+    if (String(found).split('\\0')[1] !== 'queued') return ['skip'];
+    later.set(kh, args);
+    return ['dispatch', found, params, '30000'];
+  }
+  const mark = name === 'commands-finish' ? later.get(args[0]) : undefined;
+  if (mark) await store.act(at, 'commands-dispatch', mark);
+  return listOf(await store.act(at, name, args));`,
+    plan: 'F13',
+    caughtBy: ['I5', 'I8'],
+  },
+  {
+    name: 'release-twice',
+    says: 'an end releases by counting: its own reservation, and when its command falls due once more',
+    file: 'backends/redis/commands/lib-commands.lua',
+    find: "drop(key('reserved', rec.sh), name)",
+    replace: "call('ZREM', key('reserved', rec.sh), name) call('ZPOPMIN', key('reserved', rec.sh))",
+    plan: 'slow',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'release-early',
+    says: 'the mark releases already what the end releases',
+    file: 'backends/redis/commands/dispatch.lua',
+    find: "drop(key('waiting', ch), rec.kh)",
+    replace: "drop(key('waiting', ch), rec.kh) drop(key('reserved', rec.sh), lib.commands_name(rec))",
+    plan: 'slow',
+    caughtBy: ['I6'],
+  },
+  {
+    name: 'no-instance-fence',
+    says: 'an end is taken from any instance of the client',
+    file: 'backends/redis/commands/finish.lua',
+    find: "if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then",
+    replace: "if rec.stage == 'terminal' then",
+    plan: 'F13f',
+    caughtBy: ['I7'],
+  },
+  {
+    name: 'no-epoch',
+    says: 'the close of an old link unbinds the new one',
+    file: 'backends/redis/commands/rebind.lua',
+    find: "if a[5] ~= 'up' and told ~= epoch then return false end",
+    replace: '',
+    also: [
+      {
+        file: 'core/delivery/links.ts',
+        find: 'if (!connection || dispatcher.find(client)) return;',
+        replace: 'if (dispatcher.find(client)) return;',
+      },
+    ],
+    plan: 'F14l',
+    caughtBy: ['I1', 'I4'],
+  },
+  {
+    name: 'left-unread',
+    says: 'after a break a mailbox is read from what comes, without what came before and was not taken',
+    file: 'backends/redis/nodes/mailbox.ts',
+    find: '  reading.client = client;\n',
+    replace: "  reading.client = client;\n  if (reading.cursor !== '0-0') reading.cursor = reading.trimmed = '$';\n",
+    plan: 'F8d',
+    caughtBy: ['I1', 'I4'],
+  },
+  {
+    name: 'reply-before-record',
+    says: 'callers are told the end, and then it is put on record',
+    file: 'backends/redis/commands/acts.ts',
+    find: '  return listOf(await store.act(store.partitionOfUser(of.userId), name, args));',
+    replace: `  const at = store.partitionOfUser(of.userId);
+  if (name === 'commands-finish') {
+    const kh = String(args[0]);
+    const [found, waits] = await store.read([['GET', store.key(at, 'cmd', kh)], ['HGETALL', store.key(at, 'waiters', kh)]]);
+    const [version, , proven, , , , ...rest] = String(found).split('\\0');
+    const ended = [version, 'terminal', proven, 'completed', 'reported_by_client', String(Date.now())];
+    const record = [...ended, ...rest].join('\\0');
+    for (const [rpcId, row] of Object.entries(waits ?? {})) {
+      const fields = ['rpcId', rpcId, 'kh', kh, 'record', record, 'result', args[3] ?? null];
+      await store.act(at, 'nodes-post', [JSON.parse(row).callerNodeId, 'reply', ...fields]);
+    }
+    await new Promise((done) => setTimeout(done, 300));
+  }
+  return listOf(await store.act(at, name, args));`,
+    plan: 'F0',
+    caughtBy: ['I4'],
+  },
+  {
+    name: 'counted-again',
+    says: 'an end that is sent again for want of an answer is counted as another one',
+    file: 'backends/redis/commands/finish.lua',
+    find: 'if sighting.messageId == a[10] then',
+    replace: 'if false then',
+    plan: 'F8d',
+    caughtBy: ['I3'],
+  },
+  {
+    name: 'no-amnesty',
+    says: 'whoever is first to reach the store again ends all others',
+    file: 'backends/redis/nodes/beat.lua',
+    find: 'if now - since < lease then return { lapsed } end',
+    replace: '',
+    plan: 'F6h',
+    caughtBy: ['amnesty'],
+  },
+  {
+    name: 'reference-before-file',
+    says: 'a payload that is kept apart is referred to before it is written',
+    file: 'backends/spill/directory.ts',
+    find: 'await files.writeObject(root, ref, bytes).catch((error: unknown) => {',
+    replace:
+      'void new Promise((done) => setTimeout(done, 300)).then(() => files.writeObject(root, ref, bytes)).catch((error: unknown) => {',
+    plan: 'F17k',
+    caughtBy: ['payloads'],
+  },
+];

@@ -1,0 +1,43 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { Edit, Plant } from './mutant.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+
+export function editsOf({ file, find, replace, also = [] }: Plant): readonly Edit[] {
+  return [{ file, find, replace }, ...also];
+}
+
+/** The file with the mistake in it. Throws unless what it replaces stands there exactly once. */
+export function mutate({ file, find, replace }: Edit, source: string = join(ROOT, 'src')): string {
+  const parts = readFileSync(join(source, file), 'utf8').split(find);
+  if (parts.length !== 2) throw new Error(`${file} holds what is replaced ${parts.length - 1} times: ${find}`);
+  return parts.join(replace);
+}
+
+/** A copy of the sources; removed when disposed of. */
+export type SourceCopy = AsyncDisposable & { readonly source: string; readonly folder: string };
+
+export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
+  const folder = mkdtempSync(join(tmpdir(), 'callboard-mutant-'));
+  const source = join(folder, 'src');
+  cpSync(from, source, { recursive: true });
+  for (const name of ['node_modules', 'package.json', 'dist', 'schema.graphql'])
+    symlinkSync(join(ROOT, name), join(folder, name));
+  return {
+    source,
+    folder,
+    async [Symbol.asyncDispose]() {
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A copy of the sources with one mistake in it. */
+export function plantMutant(mutant: Plant, from?: string): SourceCopy {
+  const copy = copySources(from);
+  for (const edit of editsOf(mutant)) writeFileSync(join(copy.source, edit.file), mutate(edit, copy.source));
+  return copy;
+}

@@ -1,0 +1,59 @@
+import type { PlanRow } from './plan.ts';
+
+/** More than a row of history holds itself. */
+export const LARGE_BYTES = 24 * 1024;
+
+/** Each of one fault, in a short time: what a seeded mistake needs to show, and a good relay must stand as well. */
+export const NARROW_PLANS: readonly PlanRow[] = [
+  { name: 'slow', says: 'handlers that take their time', kinds: [], faults: 0, workMs: 4_000 },
+  {
+    name: 'window',
+    says: 'two clients, with more than their windows hold',
+    kinds: [],
+    faults: 0,
+    clients: 2,
+    workMs: 4_000,
+  },
+  {
+    name: 'F6h',
+    says: 'the way to Redis lost for all relays at once, for longer than a lease',
+    kinds: ['all-holes'],
+    gap: [9_000, 10_000],
+    hold: [12_000, 12_000],
+    faults: 1,
+    promises: ['amnesty'],
+  },
+  {
+    name: 'F8d',
+    says: 'replies of Redis dropped, one after the other',
+    kinds: ['drop-reply'],
+    gap: [2_000, 2_500],
+    hold: [500, 500],
+    faults: 12,
+  },
+  {
+    name: 'F13f',
+    says: 'clients killed; others report what those ran',
+    kinds: ['clients-forge'],
+    gap: [2_000, 3_000],
+    faults: 2,
+    workMs: 500,
+  },
+  {
+    name: 'F14l',
+    says: "clients' connections broken, which the relays hear of late",
+    kinds: ['links-late'],
+    gap: [1_000, 3_000],
+    hold: [1_500, 1_500],
+    faults: 2,
+  },
+  {
+    name: 'F17k',
+    says: 'kill -9 of a relay beside payloads that are kept apart, and nothing that could remove one',
+    kinds: ['relay-kill'],
+    gap: [2_000, 3_000],
+    faults: 2,
+    bytes: LARGE_BYTES,
+    promises: ['payloads'],
+  },
+];

@@ -1,0 +1,213 @@
+import {
+  createHttpCaller,
+  createLinkCaller,
+  CallerError,
+  type Caller,
+  type Invocation,
+} from '../../../src/clients/caller/index.ts';
+import { signToken } from '../../../src/http/token.ts';
+import { canaryOf, fillerOf, type Key } from '../log/events.ts';
+import type { FaultLog } from '../log/log.ts';
+import { between, pick, seeded } from '../random.ts';
+import { SECRET } from './relays.ts';
+
+export type Load = {
+  readonly log: FaultLog;
+  readonly seed: number;
+  readonly commands: number;
+  readonly perSecond: number;
+  readonly relays: readonly { readonly name: string; readonly url: string }[];
+  readonly clients: readonly { readonly user: string; readonly client: string }[];
+  /** Share of commands that a second caller invokes at the same time under the same id. */
+  readonly doubled: number;
+  /** How long a handler works at most, milliseconds. */
+  readonly workMs: number;
+  /** How long a client has to answer, milliseconds. */
+  readonly respondMs: number;
+  /** Characters that params and result hold beside their canary. */
+  readonly bytes: number;
+  /** Whether `again` will be called. */
+  readonly again: boolean;
+};
+
+export type Driver = AsyncDisposable & {
+  /** Resolves when every command was told to somebody, or given up. */
+  run(): Promise<void>;
+  /** Asks every relay once more for the end of each command. */
+  again(): Promise<void>;
+  readonly begun: number;
+};
+
+const CONNECT_MS = 15_000;
+/** More at once are not begun: a relay that hangs must not be answered with more load than it had. */
+const OPEN_MAX = 1_000;
+const AGAIN_AT_ONCE = 20;
+const TICK_MS = 20;
+const TRIES = 60;
+/** After a refusal or no word; doubles each time up to the second, which is what a refusal asks for and more. */
+const PAUSE_MS = { first: 250, most: 2_000 } as const;
+/** What proves that the command was not admitted by this very request; anything else proves nothing. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'not_connected',
+  'instance_mismatch',
+  'capacity_exceeded',
+  'queue_full',
+  'draining',
+  'rate_limited',
+  'command_conflict',
+  'not_found',
+  'store_full',
+]);
+
+/** Callers of several users over several relays, half of them over HTTP, half over links. */
+export function createDriver(load: Load): Driver {
+  const { commands, perSecond } = load;
+  const random = seeded(load.seed);
+  const callers = createCallers(load);
+  const open = new Set<Promise<void>>();
+  const all: Command[] = [];
+  let begun = 0;
+  const begin = (): void => {
+    const command = newCommand(load, random, ++begun);
+    if (load.again) all.push(command);
+    const one = drive(load, callers, command);
+    open.add(one);
+    void one.finally(() => open.delete(one));
+  };
+  return {
+    get begun() {
+      return begun;
+    },
+    async run() {
+      const from = performance.now();
+      while (begun < commands) {
+        const due = Math.min(commands, Math.ceil(((performance.now() - from) / 1000) * perSecond));
+        while (begun < due && open.size < OPEN_MAX) begin();
+        await sleep(TICK_MS);
+      }
+      await Promise.all(open);
+    },
+    async again() {
+      for (let from = 0; from < all.length; from += AGAIN_AT_ONCE) {
+        const some = all.slice(from, from + AGAIN_AT_ONCE);
+        const asked = some.flatMap((command) => load.relays.map(({ name }, n) => askingAnew(command, name, n)));
+        await Promise.all(asked.map((once) => askOnce(load, callers, once)));
+      }
+    },
+    [Symbol.asyncDispose]: () => callers[Symbol.asyncDispose](),
+  };
+}
+
+type Callers = AsyncDisposable & { get(relay: string, user: string, over: 'http' | 'link'): Caller };
+
+function createCallers({ relays }: Load): Callers {
+  const made = new Map<string, Caller>();
+  const make = (name: string, user: string, over: 'http' | 'link'): Caller => {
+    const url = relays.find((relay) => relay.name === name)?.url ?? '';
+    const token = () => signToken({ secret: SECRET, user, scopes: ['invoke'], ttlSeconds: 86_400, now: Date.now() });
+    if (over === 'http') return createHttpCaller({ url, token, retries: 0 });
+    return createLinkCaller({ url: `${url.replace('http', 'ws')}/connect`, token, random: () => Math.random() / 10 });
+  };
+  return {
+    get(relay, user, over) {
+      const name = `${relay} ${user} ${over}`;
+      const caller = made.get(name) ?? make(relay, user, over);
+      made.set(name, caller);
+      return caller;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(Array.from(made.values(), (caller) => caller.close()));
+    },
+  };
+}
+
+type Command = { readonly key: Key; readonly workMs: number; readonly doubled: boolean; readonly random: () => number };
+
+function newCommand({ clients, doubled, workMs }: Load, random: () => number, n: number): Command {
+  const key = { ...pick(random, clients), command: `c${n}` };
+  // Its own numbers, so that what another command meets does not change what this one does.
+  const own = seeded(Math.floor(random() * 2 ** 32));
+  return { key, workMs: between(own, 0, workMs), doubled: own() < doubled, random: own };
+}
+
+async function drive(load: Load, callers: Callers, command: Command): Promise<void> {
+  const second = command.doubled ? [insist(load, callers, { command, caller: 'b' })] : [];
+  await Promise.all([insist(load, callers, { command, caller: 'a' }), ...second]);
+}
+
+type Told = 'ended' | 'admitted' | 'refused' | 'nothing';
+type Ask = { readonly command: Command; readonly caller: string };
+
+/** Asks one relay after another until it is told how the command ended. */
+async function insist(load: Load, callers: Callers, { command, caller }: Ask): Promise<void> {
+  let admitted = false;
+  for (let turn = 1; turn <= TRIES; turn++) {
+    const wait = `${command.key.command}.${caller}${turn}`;
+    const told = await askOnce(load, callers, { command, wait, how: admitted ? 'attach' : 'invoke' });
+    if (told === 'ended' || (told === 'refused' && admitted)) return;
+    admitted ||= told === 'admitted';
+    if (told !== 'admitted') await sleep(Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** (turn - 1)));
+  }
+}
+
+type Once = {
+  readonly command: Command;
+  readonly wait: string;
+  readonly how: 'invoke' | 'attach';
+  /** Any, when absent. */
+  readonly of?: string;
+};
+
+function askingAnew(command: Command, of: string, n: number): Once {
+  return { command, wait: `${command.key.command}.again${n + 1}`, how: 'attach', of };
+}
+
+async function askOnce(load: Load, callers: Callers, { command, wait, how, of }: Once): Promise<Told> {
+  const { log, relays } = load;
+  const budgetMs = CONNECT_MS + load.respondMs;
+  const { key, random } = command;
+  const relay = of ?? pick(random, relays).name;
+  const caller = callers.get(relay, key.user, random() < 0.5 ? 'http' : 'link');
+  log.write({ event: 'attempt', ...key, wait, relay, how, budgetMs });
+  try {
+    const invocation = await (how === 'invoke' ? invoke(load, caller, command) : attach(caller, key, budgetMs));
+    const { canary, by } = resultOf(invocation, fillerOf(key, load.bytes));
+    const { outcome, execution } = invocation;
+    log.write({ event: 'answer', ...key, wait, outcome, execution, canary, by });
+    return outcome === 'pending' ? 'admitted' : 'ended';
+  } catch (error) {
+    const code = error instanceof CallerError ? error.code : String(error);
+    const refused = REFUSALS.has(code);
+    log.write({ event: refused ? 'refused' : 'broken', ...key, wait, code });
+    return refused ? 'refused' : 'nothing';
+  }
+}
+
+function invoke({ bytes, respondMs }: Load, caller: Caller, { key, workMs }: Command): Promise<Invocation> {
+  const budget = { connectWithinMs: CONNECT_MS, respondWithinMs: respondMs };
+  const target = { userId: key.user, clientId: key.client, action: 'work' };
+  const params = { canary: canaryOf(key), workMs, ...(bytes > 0 && { filler: fillerOf(key, bytes) }) };
+  return caller.invoke(target, params, { commandId: key.command, ...budget });
+}
+
+function attach(caller: Caller, { user, client, command }: Key, withinMs: number): Promise<Invocation> {
+  return caller.await({ userId: user, clientId: client, commandId: command }, { withinMs });
+}
+
+type Result = { readonly canary: string | null; readonly by: string | null };
+
+/** A canary only where all that was sent came back. */
+function resultOf(invocation: Invocation, filler: string): Result {
+  const result = invocation.outcome === 'completed' ? invocation.result : null;
+  if (typeof result !== 'object' || result === null) return { canary: null, by: null };
+  const text = (name: string): string | null => {
+    const value: unknown = Reflect.get(result, name);
+    return typeof value === 'string' ? value : null;
+  };
+  const whole = (text('filler') ?? '') === filler;
+  return { canary: whole ? text('canary') : 'other bytes', by: text('by') };
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, ms));
+}

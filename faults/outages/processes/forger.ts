@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { signToken } from '../../../src/http/token.ts';
+import type { ClientOrder } from './client-order.ts';
+import { canaryOf, type Logged } from '../log/events.ts';
+import { parseLog } from '../log/log.ts';
+
+type Who = ClientOrder['clients'][number];
+type Begun = Extract<Logged, { event: 'run-begin' }>;
+
+const ANSWER_MS = 3_000;
+/** Until what it has sent is dealt with. */
+const STAY_MS = 300;
+const TOKEN_SECONDS = 3_600;
+
+/**
+ * What the boot before had begun and not ended is reported as done by instances that were never given it, each over a link of its own that
+ * ends then. No honest client does so: that a relay takes an end from the bound instance alone shows only where somebody else sends one.
+ */
+export async function forgeEnds(order: ClientOrder): Promise<void> {
+  const begun = begunBefore(order);
+  await Promise.all(
+    order.clients.map((who) =>
+      forge(
+        order,
+        who,
+        begun.filter(({ user, client }) => user === who.user && client === who.client),
+      ),
+    ),
+  );
+}
+
+function begunBefore({ folder, proc, boot }: ClientOrder): readonly Begun[] {
+  const name = `${proc}.${Number(boot) - 1}.ndjson`;
+  const { events } = parseLog(readFileSync(join(folder, name), 'utf8'), name);
+  const ended = new Set(events.flatMap((event) => (event.event === 'run-end' ? [event.command] : [])));
+  return events.filter((event) => event.event === 'run-begin').filter(({ command }) => !ended.has(command));
+}
+
+async function forge({ link, secret }: ClientOrder, { user, client }: Who, begun: readonly Begun[]): Promise<void> {
+  if (begun.length === 0) return;
+  const instance = `forger-${Math.random().toString(36).slice(2)}`;
+  const token = await signToken({
+    secret,
+    user,
+    scopes: ['connect'],
+    ttlSeconds: TOKEN_SECONDS,
+    now: Date.now(),
+  });
+  const socket = new WebSocket(link, 'callboard.v1');
+  const wait = (name: string): Promise<void> =>
+    new Promise((done) => {
+      socket.addEventListener(name, () => done(), { once: true });
+      setTimeout(done, ANSWER_MS).unref();
+    });
+  await wait('open');
+  const ids = { client_id: client, instance_id: instance, client_type: 'console' };
+  const welcomed = wait('message');
+  socket.send(JSON.stringify({ type: 'hello', token, ...ids }));
+  await welcomed;
+  for (const key of begun) {
+    const result = JSON.stringify({ canary: canaryOf(key), by: instance });
+    socket.send(`${JSON.stringify({ type: 'result', command_id: key.command })}\n${result}`);
+  }
+  await new Promise((done) => setTimeout(done, STAY_MS));
+  socket.close();
+}

@@ -1,0 +1,130 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** One process of a run, which can be ended, held and started again. Only its own id is ever signalled. */
+export type Proc = {
+  readonly name: string;
+  /** Counts its starts, from 1. */
+  readonly boot: number;
+  readonly pid: number;
+  readonly alive: boolean;
+  /** The end of what it wrote to stderr. */
+  complaint(): string;
+  kill(): Promise<void>;
+  pause(): void;
+  resume(): void;
+  /** Asks it to stop, and waits until it has. */
+  stop(): Promise<void>;
+};
+
+export type Start = {
+  readonly name: string;
+  readonly boot: number;
+  readonly folder: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+export type Started = { readonly proc: Proc; readonly firstLine: string };
+
+/** Those that run: nothing of a run outlives it, however it ends. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+const START_MS = 20_000;
+const COMPLAINT_CHARS = 2_000;
+
+/** Starts this same Node on `args`; resolves with the first line that it says. What it complains of lies in `<name>.<boot>.err`. */
+export async function start({ name, boot, folder, args, env }: Start): Promise<Started> {
+  const complaints = join(folder, `${name}.${boot}.err`);
+  const errors = openSync(complaints, 'a');
+  const child = spawn(process.execPath, [...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['pipe', 'pipe', errors],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  child.stdin?.on('error', () => {});
+  const firstLine = await lineOf(child);
+  closeSync(errors);
+  if (firstLine === null)
+    throw new Error(`${name} ended before it was ready: ${read(complaints)?.slice(-COMPLAINT_CHARS)}`);
+  const complaint = (): string => read(complaints)?.slice(-COMPLAINT_CHARS).trim() ?? '';
+  return { proc: handleOf(child, { name, boot, complaint }), firstLine };
+}
+
+async function lineOf(child: ChildProcess): Promise<string | null> {
+  if (!child.stdout) throw new Error('no output');
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      child.stdout.resume();
+      return line;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return null;
+}
+
+function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'name' | 'boot' | 'complaint'>): Proc {
+  const alive = (): boolean => child.exitCode === null && child.signalCode === null;
+  const end = async (act: () => void): Promise<void> => {
+    if (!alive()) return;
+    const ended = once(child, 'exit');
+    act();
+    await ended;
+  };
+  return {
+    name,
+    boot,
+    complaint,
+    pid: child.pid ?? -1,
+    get alive() {
+      return alive();
+    },
+    kill: () => end(() => child.kill('SIGKILL')),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    stop: () =>
+      end(() => {
+        child.stdin?.end();
+        child.kill('SIGTERM');
+      }),
+  };
+}
+
+/** Bytes of memory that a process holds; null once it is gone. Linux. */
+export function memoryOf(pid: number): number | null {
+  const line = read(`/proc/${pid}/status`)?.match(/^VmRSS:\s+(\d+) kB$/m);
+  return line?.[1] === undefined ? null : Number(line[1]) * 1024;
+}
+
+/** Sockets that a process holds open. Linux. */
+export function socketsOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(folder).filter((name) => linkOf(join(folder, name)).startsWith('socket:')).length;
+  } catch {
+    return 0;
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { freePort } from '../../../test/kit/redis.ts';
+import { socketsOf, start, type Proc } from './processes.ts';
+
+export const SECRET = 'a secret of the fault runs, long enough for HS256';
+export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
+/** Their boots are told from the node's own by their number. */
+const TWINS = 1_000;
+const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
+/** One relay of the run: the same node and port through all its boots. */
+export type Relay = {
+  readonly name: string;
+  readonly port: number;
+  readonly url: string;
+  /** The present process; it may be dead. */
+  readonly proc: Proc;
+  /** Sockets that it held when it was ready and nobody had connected. */
+  readonly baseline: number;
+  /** Starts a new process in the place of one that ended. */
+  restart(): Promise<void>;
+  /** Starts another process of the same node, on a port that nobody knows. Rejects when that is refused. */
+  twin(): Promise<Proc>;
+};
+
+export type RelayOptions = {
+  readonly name: string;
+  readonly folder: string;
+  /** Its way to Redis; null: direct mode. */
+  readonly redisUrl: string | null;
+  readonly namespace: string;
+  /** Where its sources lie, if not here: a mutant's. */
+  readonly source?: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The size of V8's old space, in MiB; by default V8 chooses it by the machine's memory. The relay ends if it needs more. */
+  readonly heapMiB?: number;
+};
+
+export async function startRelay(options: RelayOptions): Promise<Relay> {
+  const { name } = options;
+  const port = await freePort();
+  let proc = await boot(options, port, 1);
+  let baseline = socketsOf(proc.pid);
+  let twins = 0;
+  return {
+    name,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    get proc() {
+      return proc;
+    },
+    get baseline() {
+      return baseline;
+    },
+    async restart() {
+      if (proc.alive) throw new Error(`${name} still runs`);
+      proc = await boot(options, port, proc.boot + 1);
+      baseline = socketsOf(proc.pid);
+    },
+    twin: async () => boot(options, await freePort(), TWINS + ++twins),
+  };
+}
+
+/** Its connections to sentinels come up beside its readiness. */
+const SENTINELS_MS = 500;
+
+async function boot(options: RelayOptions, port: number, count: number) {
+  const { name, folder, redisUrl, namespace, source, env, heapMiB } = options;
+  const { proc } = await start({
+    name,
+    boot: count,
+    folder,
+    args: [
+      ...(heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`]),
+      join(source ?? SOURCE, 'bin.ts'),
+      'serve',
+      '--json',
+      '--port',
+      String(port),
+    ],
+    env: {
+      CALLBOARD_NODE_ID: name,
+      CALLBOARD_NAMESPACE: namespace,
+      CALLBOARD_SECRET: SECRET,
+      CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN,
+      ...(redisUrl === null ? {} : { CALLBOARD_REDIS_URL: redisUrl }),
+      ...env,
+    },
+  });
+  if (redisUrl?.includes('+sentinel:')) await new Promise((done) => setTimeout(done, SENTINELS_MS));
+  return proc;
+}

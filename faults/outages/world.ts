@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
+import { startRedisSentinel, type RedisSentinel } from '../../test/kit/redis-sentinel.ts';
+import { start, type Proc } from './processes/processes.ts';
+import { startProxy, type Proxy } from './processes/proxy.ts';
+import { SECRET, startRelay, type Relay } from './processes/relays.ts';
+import type { Plan } from './plan/plan.ts';
+import { makeSpillFolder, type SpillFolder } from './processes/spill-folder.ts';
+
+export type Who = { readonly user: string; readonly client: string };
+
+/** A process of clients: the same clients through all its boots, each time as new instances. */
+export type ClientProcess = {
+  readonly proc: Proc;
+  /** `forging`: what the boot before had not ended is reported by instances that were not given it, before the honest ones come. */
+  restart(how?: { readonly forging: boolean }): Promise<void>;
+};
+
+/** All that a run consists of, beside its driver. */
+export type World = AsyncDisposable & {
+  readonly folder: string;
+  readonly relays: readonly Relay[];
+  readonly who: readonly Who[];
+  readonly clients: readonly ClientProcess[];
+  /** What the clients connect through: it goes to any relay that takes a connection. */
+  readonly front: Proxy;
+  /** Null in direct mode, and under a sentinel. */
+  readonly redis: RedisServer | null;
+  readonly sentinel: RedisSentinel | null;
+  /** Of the Redis that is written to now; null in direct mode. */
+  storeUrl(): Promise<string | null>;
+  /** The way of each relay to Redis, in their order; empty in direct mode, and under a sentinel. */
+  readonly ways: readonly Proxy[];
+  /** Where large payloads lie; null when the plan has none. */
+  readonly spill: SpillFolder | null;
+};
+
+export type WorldOptions = {
+  readonly folder: string;
+  readonly direct: boolean;
+  readonly plan: Plan;
+  readonly commands: number;
+  readonly source?: string | undefined;
+};
+
+const NAMES = ['north', 'east', 'west'];
+const USERS = ['ann', 'ben', 'cleo', 'dan', 'eve', 'fay'];
+const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
+const CLIENT_PROCESSES = 2;
+
+/**
+ * Left alone, V8 collects promoted garbage the later the more memory a machine has, and what a process holds says little
+ * of what it needs: with payloads of 24 KiB there were 150 MiB of garbage. About 60 MiB of a relay's heap outlive a
+ * collection where Redis holds the records.
+ */
+const HEAP_MIB = 256;
+
+export async function startWorld({ folder, direct, plan, commands, source }: WorldOptions): Promise<World> {
+  await using ends = new AsyncDisposableStack();
+  const { redis, sentinel } = direct ? NO_STORE : await startStore(ends, plan);
+  // Params and result of each.
+  const spill = plan.bytes > 0 ? ends.use(makeSpillFolder(2 * commands * plan.bytes)) : null;
+  const relays: Relay[] = [];
+  const ways: Proxy[] = [];
+  for (const name of direct ? NAMES.slice(0, 1) : NAMES) {
+    const way = redis && ends.use(await startProxy(() => [redis.port]));
+    if (way) ways.push(way);
+    const redisUrl = way ? `redis://127.0.0.1:${way.port}` : addressOf(sentinel);
+    const env: Record<string, string> = {
+      ...(redisUrl !== null && { CALLBOARD_DURABILITY: plan.durability }),
+      ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
+    };
+    const heap = redisUrl === null ? {} : { heapMiB: HEAP_MIB };
+    const options = { name, folder, redisUrl, namespace: 'faults', source, env, ...heap };
+    relays.push(ends.adopt(await startRelay(options), end));
+  }
+  const front = ends.use(await startFront(relays, plan));
+  const who = USERS.flatMap((user) => CLIENTS.map((client) => ({ user, client })));
+  const clients: ClientProcess[] = [];
+  for (let n = 0; n < CLIENT_PROCESSES; n++) {
+    const own = who.filter((_, index) => index % CLIENT_PROCESSES === n);
+    const options = { name: `clients-${n + 1}`, folder, port: front.port, who: own };
+    clients.push(ends.adopt(await startClients(options), end));
+  }
+  const all = ends.move();
+  const storeUrl = async (): Promise<string | null> =>
+    sentinel ? `redis://127.0.0.1:${await sentinel.master()}` : (redis?.url ?? null);
+  const stop = (): Promise<void> => all.disposeAsync();
+  return { folder, relays, who, clients, front, redis, sentinel, storeUrl, ways, spill, [Symbol.asyncDispose]: stop };
+}
+
+type StoreServers = Pick<World, 'redis' | 'sentinel'>;
+const NO_STORE: StoreServers = { redis: null, sentinel: null };
+
+async function startStore(ends: AsyncDisposableStack, plan: Plan): Promise<StoreServers> {
+  if (!plan.sentinel) {
+    const redis = ends.adopt(await startRedis(plan.redis), (server) => server.stop());
+    onExit(ends, () => redis.process.kill('SIGKILL'));
+    return { redis, sentinel: null };
+  }
+  const sentinel = ends.adopt(await startRedisSentinel({ args: plan.redis }), (servers) => servers.stop());
+  onExit(ends, () => sentinel.servers.forEach((server) => server.process.kill('SIGKILL')));
+  return { redis: null, sentinel };
+}
+
+/** Should the run end in the middle, by whatever it is. */
+function onExit(ends: AsyncDisposableStack, kill: () => void): void {
+  process.once('exit', kill);
+  ends.defer(() => void process.off('exit', kill));
+}
+
+function addressOf(sentinel: RedisSentinel | null): string | null {
+  return sentinel && `redis+sentinel://${new URL(sentinel.url).host}/${sentinel.name}`;
+}
+
+async function end({ proc }: { readonly proc: Proc }): Promise<void> {
+  proc.resume();
+  await proc.kill();
+}
+
+function startFront(relays: readonly Relay[], plan: Plan): Promise<Proxy> {
+  let turn = 0;
+  const open = plan.callersOnly && relays.length > 1 ? relays.slice(0, -1) : relays;
+  return startProxy(() => {
+    turn++;
+    return open.map((_, index) => open[(index + turn) % open.length]?.port ?? 0);
+  });
+}
+
+type ClientsOptions = {
+  readonly name: string;
+  readonly folder: string;
+  readonly port: number;
+  readonly who: readonly Who[];
+};
+
+async function startClients(options: ClientsOptions): Promise<ClientProcess> {
+  let proc = await bootClients(options, { boot: 1, forging: false });
+  return {
+    get proc() {
+      return proc;
+    },
+    async restart(how) {
+      proc = await bootClients(options, { boot: proc.boot + 1, forging: how?.forging ?? false });
+    },
+  };
+}
+
+type Boot = { readonly boot: number; readonly forging: boolean };
+
+async function bootClients(options: ClientsOptions, { boot, forging }: Boot): Promise<Proc> {
+  const { name, folder, port, who } = options;
+  const link = `ws://127.0.0.1:${port}/connect`;
+  const order = { proc: name, boot: String(boot), folder, link, secret: SECRET, clients: who, forging };
+  const args = [join(import.meta.dirname, 'processes', 'client.ts'), JSON.stringify(order)];
+  return (await start({ name, boot, folder, args })).proc;
+}

@@ -1,0 +1,185 @@
+import type { Command, CommandCaller } from '../../core/delivery/command.ts';
+import { endMessageId, type Binding } from '../../core/delivery/commands.ts';
+import type { TraceIds } from './commands-message.ts';
+
+/** What a packed record shares with its entry. */
+export type Shared = {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly commandId: string;
+  readonly trace: TraceIds;
+};
+
+/** A time that is null. */
+const NEVER = -1;
+/**
+ * `admittedAt` is kept relative to this, and the other times relative to `admittedAt`, so that all of them are small
+ * integers. A time in epoch milliseconds would be an object of its own.
+ */
+const ORIGIN = Date.now();
+
+/**
+ * The record of a command that ended as nearly all do: its client acknowledged it or not, and reported one result. It
+ * takes a third of the memory of the whole record, and most such records are never read.
+ */
+export class PackedCommand {
+  resultExpired: boolean;
+  readonly #action: string;
+  readonly #caller: CommandCaller;
+  readonly #digest: string;
+  readonly #scopeId: string;
+  readonly #bound: Binding;
+  readonly #version: number;
+  readonly #admitted: number;
+  readonly #queued: number;
+  readonly #dispatched: number;
+  readonly #acknowledged: number;
+  readonly #terminal: number;
+  readonly #connectBy: number;
+  readonly #deadline: number;
+
+  private constructor(command: Command, bound: Binding) {
+    const { admittedAt } = command;
+    this.resultExpired = command.resultExpired;
+    this.#action = command.action;
+    this.#caller = command.caller;
+    this.#digest = command.digest;
+    this.#scopeId = command.scopeId;
+    this.#bound = bound;
+    this.#version = command.version;
+    this.#admitted = admittedAt - ORIGIN;
+    this.#queued = since(admittedAt, command.queuedAt);
+    this.#dispatched = since(admittedAt, command.dispatchedAt);
+    this.#acknowledged = since(admittedAt, command.acknowledgedAt);
+    this.#terminal = since(admittedAt, command.terminalAt);
+    this.#connectBy = since(admittedAt, command.connectDeadline);
+    this.#deadline = since(admittedAt, command.deadline);
+  }
+
+  /** Null if the record holds more than can be packed. `bound`: the link that the client is bound to. */
+  static of(command: Command, bound: Binding | null): PackedCommand | null {
+    return bound !== null && isPlain(command, bound) && hasPlainTimes(command)
+      ? new PackedCommand(command, bound)
+      : null;
+  }
+
+  get digest(): string {
+    return this.#digest;
+  }
+
+  get terminalAt(): number {
+    return this.#admittedAt + this.#terminal;
+  }
+
+  /** The record, as a new object. */
+  unpack({ userId, clientId, commandId, trace }: Shared): Command {
+    const admittedAt = this.#admittedAt;
+    const { nodeId, instanceId } = this.#bound;
+    const { terminalAt } = this;
+    const acknowledgedAt = this.#acknowledged === NEVER ? null : admittedAt + this.#acknowledged;
+    const messageId = endMessageId(commandId, { kind: 'result', instanceId });
+    return {
+      userId,
+      clientId,
+      commandId,
+      action: this.#action,
+      digest: this.#digest,
+      scopeId: this.#scopeId,
+      namedInstanceId: null,
+      caller: this.#caller,
+      ...trace,
+      version: this.#version,
+      stage: 'terminal',
+      lastProvenStage: acknowledgedAt === null ? 'dispatched' : 'acknowledged',
+      outcome: 'completed',
+      execution: 'reported_by_client',
+      error: null,
+      reason: null,
+      attempts: 1,
+      expectedInstanceId: instanceId,
+      boundInstanceId: instanceId,
+      nodeId,
+      recoveredFromNodeId: null,
+      admittedAt,
+      queuedAt: admittedAt + this.#queued,
+      dispatchedAt: admittedAt + this.#dispatched,
+      acknowledgedAt,
+      terminalAt,
+      cancelRequestedAt: null,
+      connectDeadline: admittedAt + this.#connectBy,
+      deadline: admittedAt + this.#deadline,
+      lateResults: 0,
+      firstLate: null,
+      resultExpired: this.resultExpired,
+      sightings: [{ messageId, firstSeenAt: terminalAt, lastSeenAt: terminalAt, count: 1 }],
+    };
+  }
+
+  get #admittedAt(): number {
+    return ORIGIN + this.#admitted;
+  }
+}
+
+function since(admittedAt: number, at: number | null): number {
+  return at === null ? NEVER : at - admittedAt;
+}
+
+/** Whether every member that is not packed has the value that `unpack` gives it; times are checked elsewhere. */
+function isPlain(command: Command, { nodeId, instanceId }: Binding): boolean {
+  return (
+    command.stage === 'terminal' &&
+    command.outcome === 'completed' &&
+    command.execution === 'reported_by_client' &&
+    command.error === null &&
+    command.reason === null &&
+    command.attempts === 1 &&
+    command.namedInstanceId === null &&
+    command.boundInstanceId === instanceId &&
+    command.expectedInstanceId === instanceId &&
+    command.nodeId === nodeId &&
+    command.recoveredFromNodeId === null &&
+    command.cancelRequestedAt === null &&
+    command.lateResults === 0 &&
+    command.firstLate === null &&
+    command.lastProvenStage === (command.acknowledgedAt === null ? 'dispatched' : 'acknowledged') &&
+    isSeenOnce(command, instanceId)
+  );
+}
+
+function isSeenOnce({ commandId, sightings, terminalAt }: Command, instanceId: string): boolean {
+  const [seen] = sightings;
+  return (
+    sightings.length === 1 &&
+    seen !== undefined &&
+    seen.count === 1 &&
+    seen.firstSeenAt === terminalAt &&
+    seen.lastSeenAt === terminalAt &&
+    isResultId(seen.messageId, commandId, instanceId)
+  );
+}
+
+/** Whether the text is `endMessageId` of a result, without building that text. */
+function isResultId(messageId: string, commandId: string, instanceId: string): boolean {
+  return (
+    messageId.length === commandId.length + RESULT_PART.length + instanceId.length &&
+    messageId.startsWith(commandId) &&
+    messageId.startsWith(RESULT_PART, commandId.length) &&
+    messageId.endsWith(instanceId)
+  );
+}
+
+const RESULT_PART = ':result:';
+
+/** Whether all times are whole milliseconds that follow `admittedAt`. If the wall clock was set back, they may not. */
+function hasPlainTimes({ admittedAt, queuedAt, dispatchedAt, acknowledgedAt, terminalAt, ...by }: Command): boolean {
+  const follows = (at: number | null): boolean => at !== null && at >= admittedAt && Number.isSafeInteger(at);
+  return (
+    Number.isSafeInteger(admittedAt) &&
+    follows(queuedAt) &&
+    follows(dispatchedAt) &&
+    follows(terminalAt) &&
+    (acknowledgedAt === null || follows(acknowledgedAt)) &&
+    follows(by.connectDeadline) &&
+    follows(by.deadline)
+  );
+}

@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import type { Bus } from '../../../core/bus.ts';
+import type { CommandKey } from '../../../core/ids.ts';
+import type { Log } from '../../../core/log.ts';
+import type { RedisParts } from '../parts.ts';
+import { createListeners, type Listeners } from './listeners.ts';
+import { createProbe } from './probe.ts';
+import { createSubscriber } from './subscriber.ts';
+import { commandOf, decodeMessage, encodeMessage, placeOf, placeOfCommand, type Place } from './topics.ts';
+import type { Store } from '../store/store.ts';
+
+/** How often a message of our own goes through every channel. */
+const PROBE_MS = 5_000;
+
+/**
+ * core's Bus over Redis. Listeners of this node hear an event before `publish` returns, as in memory; those of the others hear it in the
+ * order published, once it went through the channel of its user's partition. A command has a channel of its own, which is listened to as
+ * long as somebody here listens: when that begins, and after each interruption, its listeners get a hint without progress ('look again').
+ */
+export type RedisBus = Bus & {
+  /** Resolves when events of other nodes are heard, now or once Redis is back; rejects when the bus is closed. */
+  ready(): Promise<void>;
+  close(): void;
+};
+
+export function createRedisBus(parts: RedisParts): RedisBus {
+  const { store, log, system, connect } = parts;
+  const origin = randomUUID();
+  const send = createSender(parts, origin);
+  const commands = createCommandChannels(store);
+  const listeners = createListeners(log, (topic) => {
+    const channel = commands.changed(topic, listeners.has(topic));
+    if (channel !== null) subscriber.want(channel, listeners.has(topic));
+  });
+  const subscriber = createSubscriber({
+    connect: () => connect('bus'),
+    fixed: Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'bus')),
+    log,
+    onMessage: createReceiver({ log, origin, listeners, own: (topic) => probe.heard(topic) }),
+    onHeld(channels) {
+      for (const { topic, key } of commands.among(channels)) listeners.hear(topic, { key, progress: null });
+    },
+  });
+  const probe = createProbe({
+    partitions: store.partitions,
+    publish: (partition, topic) => send({ partition, kind: 'bus', hash: null }, topic, ''),
+    detached() {
+      log.warn({}, 'the subscriber of the bus hears nothing: it is replaced');
+      subscriber.renew();
+    },
+  });
+  const stop = system.every(PROBE_MS, () => {
+    subscriber.retry();
+    probe.turn();
+  });
+  return {
+    publish(topic, event) {
+      listeners.hear(topic, event);
+      // At most once: whoever could not be told looks again by itself.
+      send(placeOf(store, topic, event), topic, JSON.stringify(event)).catch(() => undefined);
+    },
+    hears: () => true,
+    subscribe: (topic, listener) => listeners.add(topic, listener),
+    ready: () => subscriber.ready(),
+    close() {
+      stop();
+      subscriber.close();
+    },
+  };
+}
+
+type CommandTopic = { readonly topic: string; readonly key: CommandKey };
+
+/** The commands that somebody here listens to, by their channels. */
+function createCommandChannels(store: Store) {
+  const topics = new Map<string, CommandTopic>();
+  return {
+    /** The command's channel; null where the topic is another's. */
+    changed(topic: string, wanted: boolean): string | null {
+      const key = commandOf(topic);
+      if (!key) return null;
+      const { partition, kind, hash } = placeOfCommand(store, key);
+      const channel = store.key(partition, kind, hash);
+      if (wanted) topics.set(channel, { topic, key });
+      else topics.delete(channel);
+      return channel;
+    },
+    among: (channels: readonly string[]): readonly CommandTopic[] =>
+      channels.map((channel) => topics.get(channel)).filter((found) => found !== undefined),
+  };
+}
+
+type ReceiverOptions = {
+  readonly log: Log;
+  readonly origin: string;
+  readonly listeners: Listeners;
+  /** Of a message of our own, which was heard here when it was published. */
+  readonly own: (topic: string) => void;
+};
+
+/** Takes what comes from the channels; an event that nobody here listens to is not even read. */
+function createReceiver({ log, origin, listeners, own }: ReceiverOptions): (text: string) => void {
+  return (text) => {
+    const message = decodeMessage(text);
+    if (!message) return log.warn({ characters: text.length }, 'a message on the bus cannot be read');
+    const { topic, json } = message;
+    if (message.origin === origin) return own(topic);
+    if (!listeners.has(topic)) return;
+    const event = parsed(json);
+    if (event === undefined) log.warn({ topic, characters: json.length }, 'an event on the bus cannot be read');
+    else listeners.hear(topic, event);
+  };
+}
+
+type Send = (place: Place, topic: string, json: string) => Promise<void>;
+
+/** Messages that go with one act at most. */
+const MOST = 32;
+
+/**
+ * Publishes through the partition's own acts, and so after what was done there before; what is sent in one tick goes together. Says once that it
+ * cannot, until it can again.
+ */
+function createSender({ store, log }: RedisParts, origin: string): Send {
+  let failing = false;
+  const gathered = new Map<number, { readonly args: (string | null)[]; readonly sent: PromiseWithResolvers<void> }>();
+  const flush = (partition: number): void => {
+    const batch = gathered.get(partition);
+    gathered.delete(partition);
+    if (!batch) return;
+    store.act(partition, 'bus-publish', batch.args).then(
+      () => {
+        failing = false;
+        batch.sent.resolve();
+      },
+      (error: unknown) => {
+        if (!failing) log.warn({ err: error }, 'events do not reach other nodes');
+        failing = true;
+        batch.sent.reject(error);
+      },
+    );
+  };
+  return ({ partition, kind, hash }, topic, json) => {
+    let batch = gathered.get(partition);
+    if (!batch) {
+      batch = { args: [], sent: Promise.withResolvers() };
+      gathered.set(partition, batch);
+      setImmediate(flush, partition);
+    }
+    batch.args.push(kind, hash, encodeMessage({ origin, topic, json }));
+    if (batch.args.length === 3 * MOST) flush(partition);
+    return batch.sent.promise;
+  };
+}
+
+/** Undefined where the text is not JSON. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return undefined;
+  }
+}

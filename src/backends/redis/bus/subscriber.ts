@@ -1,0 +1,190 @@
+import type { Log } from '../../../core/log.ts';
+import { unavailable, type Client } from '../types.ts';
+
+/** Channels of one SUBSCRIBE. */
+const TOGETHER = 500;
+
+export type SubscriberOptions = {
+  readonly connect: () => Client;
+  /** Channels that are always listened to. */
+  readonly fixed: readonly string[];
+  readonly onMessage: (text: string) => void;
+  /** These are confirmed: what was published before may have been missed. Also told after each interruption. */
+  readonly onHeld: (channels: readonly string[]) => void;
+  readonly log: Log;
+};
+
+/** One connection that subscribes, and what it listens to. */
+export type Subscriber = {
+  /** From now on the channel is listened to, or not: asked of Redis with the others of the tick. */
+  want(channel: string, wanted: boolean): void;
+  /** Resolves when the fixed channels are listened to, now or after the interruption; rejects when it is closed. */
+  ready(): Promise<void>;
+  /** Asks again for what was refused. */
+  retry(): void;
+  /** Goes on with a new connection. */
+  renew(): void;
+  close(): void;
+};
+
+/** Begins at once; while Redis is away it goes on by itself. */
+export function createSubscriber(options: SubscriberOptions): Subscriber {
+  return new RedisSubscriber(options);
+}
+
+class RedisSubscriber implements Subscriber {
+  readonly #options: SubscriberOptions;
+  readonly #wanted: Set<string>;
+  /** What the connection was asked for, whether it is confirmed or not. */
+  #held = new Set<string>();
+  /** Where what is wanted may differ from what is held. */
+  readonly #changed = new Set<string>();
+  #unconfirmed: Set<string>;
+  #ready = pending();
+  #client: Client;
+  #connected = false;
+  #scheduled = false;
+  #closed = false;
+
+  constructor(options: SubscriberOptions) {
+    this.#options = options;
+    this.#wanted = new Set(options.fixed);
+    this.#unconfirmed = new Set(options.fixed);
+    this.#client = this.#begin();
+  }
+
+  want(channel: string, wanted: boolean): void {
+    if (wanted) this.#wanted.add(channel);
+    else this.#wanted.delete(channel);
+    this.#changed.add(channel);
+    this.#schedule();
+  }
+
+  ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  retry(): void {
+    this.#schedule();
+  }
+
+  renew(): void {
+    if (this.#closed) return;
+    const old = this.#client;
+    this.#interrupted();
+    this.#held = new Set();
+    this.#client = this.#begin();
+    old.disconnect();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#connected = false;
+    this.#ready.reject(unavailable(new Error('the subscriber is closed')));
+    this.#client.disconnect();
+  }
+
+  #begin(): Client {
+    const client = this.#options.connect();
+    const asCurrent = (run: () => void) => () => {
+      if (client === this.#client && !this.#closed) run();
+    };
+    client.on(
+      'ready',
+      asCurrent(() => this.#resume()),
+    );
+    client.on(
+      'close',
+      asCurrent(() => this.#interrupted()),
+    );
+    client.on('message', (_channel: string, text: string) => asCurrent(() => this.#options.onMessage(text))());
+    // It tries again by itself.
+    client.connect().catch(() => undefined);
+    return client;
+  }
+
+  #interrupted(): void {
+    if (this.#unconfirmed.size === 0) this.#ready = pending();
+    this.#unconfirmed = new Set(this.#options.fixed);
+    this.#connected = false;
+  }
+
+  /** All is asked for again: a new connection holds nothing yet, and for one that came back the answer tells that it listens. */
+  #resume(): void {
+    this.#connected = true;
+    for (const channel of this.#wanted) {
+      this.#changed.add(channel);
+      this.#held.delete(channel);
+    }
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (this.#connected && !this.#closed) this.#reconcile();
+    });
+  }
+
+  #reconcile(): void {
+    const more: string[] = [];
+    const less: string[] = [];
+    for (const channel of this.#changed) {
+      const held = this.#held.has(channel);
+      if (this.#wanted.has(channel) === held) continue;
+      if (held) less.push(channel);
+      else more.push(channel);
+    }
+    this.#changed.clear();
+    for (let at = 0; at < more.length; at += TOGETHER) void this.#subscribe(more.slice(at, at + TOGETHER));
+    if (less.length > 0) void this.#unsubscribe(less);
+  }
+
+  async #subscribe(channels: readonly string[]): Promise<void> {
+    const client = this.#client;
+    for (const channel of channels) this.#held.add(channel);
+    try {
+      await client.subscribe(...channels);
+    } catch (error) {
+      this.#options.log.debug({ err: error, channels: channels.length }, 'channels are not listened to yet');
+      if (client === this.#client) this.#revert(channels);
+      return;
+    }
+    if (client === this.#client && !this.#closed) this.#confirm(channels);
+  }
+
+  async #unsubscribe(channels: readonly string[]): Promise<void> {
+    const client = this.#client;
+    for (const channel of channels) this.#held.delete(channel);
+    try {
+      await client.unsubscribe(...channels);
+    } catch (error) {
+      this.#options.log.debug({ err: error, channels: channels.length }, 'channels are still listened to');
+      if (client !== this.#client) return;
+      for (const channel of channels) if (!this.#wanted.has(channel)) this.#held.add(channel);
+      for (const channel of channels) this.#changed.add(channel);
+    }
+  }
+
+  #revert(channels: readonly string[]): void {
+    for (const channel of channels) {
+      this.#held.delete(channel);
+      this.#changed.add(channel);
+    }
+  }
+
+  #confirm(channels: readonly string[]): void {
+    for (const channel of channels) this.#unconfirmed.delete(channel);
+    if (this.#unconfirmed.size === 0 && this.#connected) this.#ready.resolve();
+    this.#options.onHeld(channels);
+  }
+}
+
+function pending(): PromiseWithResolvers<void> {
+  const made = Promise.withResolvers<void>();
+  // That nobody waits is no fault.
+  made.promise.catch(() => undefined);
+  return made;
+}

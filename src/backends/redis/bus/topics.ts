@@ -1,0 +1,55 @@
+import type { ConnectionEvent } from '../../../core/bus.ts';
+import type { CommandKey } from '../../../core/ids.ts';
+import { partitionOfId } from '../sites/prefix.ts';
+import type { Store } from '../store/store.ts';
+
+const COMMAND = 'command:';
+const SITE = 'site:';
+const SESSION = 'session:';
+const TICKET = 'ticket:';
+
+/** Where a topic's events go: the channel of a partition, or that of one command. */
+export type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readonly hash: string | null };
+
+type CommandPlace = Place & { readonly hash: string };
+
+/** The place of an event of this topic: events of one user go one way, and so in order. */
+export function placeOf(store: Store, topic: string, event: unknown): Place {
+  const command = commandOf(topic);
+  if (command) return placeOfCommand(store, command);
+  return { partition: partitionOf(store, topic, event), kind: 'bus', hash: null };
+}
+
+export function placeOfCommand(store: Store, { userId, clientId, commandId }: CommandKey): CommandPlace {
+  return { partition: store.partitionOfUser(userId), kind: 'hint', hash: store.hash(userId, clientId, commandId) };
+}
+
+/** The command of a command's topic; null where it is another's. */
+export function commandOf(topic: string): CommandKey | null {
+  if (!topic.startsWith(COMMAND)) return null;
+  const [userId = '', clientId = '', commandId = ''] = topic.slice(COMMAND.length).split('/');
+  return { userId, clientId, commandId };
+}
+
+/** Every node listens to every partition's channel, so for an id that is led by none any will do. */
+function partitionOf(store: Store, topic: string, event: unknown): number {
+  if (topic === 'connections') return store.partitionOfUser((event as ConnectionEvent).connection.userId);
+  if (topic.startsWith(SITE)) return store.partitionOfUser(topic.slice(SITE.length).split('/')[0] ?? '');
+  const id = topic.startsWith(TICKET) ? topic.slice(TICKET.length) : topic.slice(SESSION.length);
+  return partitionOfId(id, store.partitions) ?? 0;
+}
+
+/** A message on a channel: who sent it, the topic, a line break, the event as JSON. Neither of the first two holds a line break. */
+export type Message = { readonly origin: string; readonly topic: string; readonly json: string };
+
+export function encodeMessage({ origin, topic, json }: Message): string {
+  return `${origin} ${topic}\n${json}`;
+}
+
+/** Null where the text is none of ours. The JSON is not looked into. */
+export function decodeMessage(text: string): Message | null {
+  const space = text.indexOf(' ');
+  const line = text.indexOf('\n');
+  if (space < 1 || line < space) return null;
+  return { origin: text.slice(0, space), topic: text.slice(space + 1, line), json: text.slice(line + 1) };
+}

@@ -1,0 +1,73 @@
+-- The end that a client reported: recorded once, from the bound instance only; all else is counted, or kept as evidence.
+-- a: 1 command's hash, 2 instance, 3 'result', 'error' or 'cancelled', 4 payload; 5 payload for history, 6 its spill (JSON), 7 the spill's
+--    bytes; 8 error (JSON), 9 '1' where the client refused; 10 id of the message, 11 hash of its mark, 12 the asker's word for it (see
+--    dedup_see); 13 digest of the end, 14 most sightings that are kept, 15 settings.
+-- Returns {'finished' | 'duplicate' | 'late' | 'fenced', record}, or {'unknown'}.
+-- class: allow_oom
+-- needs: lib-commands, lib-dedup, lib-record
+-- grouped: yes
+lib.commands_outcomes = { result = 'completed', error = 'failed', cancelled = 'cancelled' }
+lib.commands_row_kinds = { result = 'result', error = 'error', cancelled = 'cancel' }
+
+lib.commands_sightings = function(rec)
+  return rec.sightings and cjson.decode(rec.sightings) or {}
+end
+
+lib.commands_see = function(sightings, messageId, most)
+  if #sightings < most then
+    sightings[#sightings + 1] = { messageId = messageId, firstSeenAt = now, lastSeenAt = now, count = 1 }
+  end
+  return cjson.encode(sightings)
+end
+
+-- Evidence beside the record: it resolves nothing. The first is kept on the record, each that is new as one history row.
+lib.commands_late = function(rec, sightings, a)
+  if #sightings < tonumber(a[14]) then
+    lib.commands_retain(rec, {
+      id = a[10] .. ':late', kind = 'late_result', instanceId = a[2],
+      payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]), error = given(a[8]),
+    })
+  end
+  local late = { at = now, instanceId = a[2], kind = a[3], digest = a[13] }
+  lib.commands_move(rec, {
+    lateResults = text(tonumber(rec.lateResults) + 1),
+    firstLate = rec.firstLate or cjson.encode(late),
+    sightings = lib.commands_see(sightings, a[10], tonumber(a[14])),
+  })
+end
+
+lib.commands_reported = function(rec, sightings, a)
+  lib.commands_retain(rec, {
+    id = a[10], kind = lib.commands_row_kinds[a[3]], live = now <= tonumber(rec.deadline) and 'yet' or nil,
+    payload = given(a[5]), spill = given(a[6]), bytes = given(a[7]), error = given(a[8]),
+  })
+  local problem = given(a[8])
+  lib.commands_conclude(rec, {
+    outcome = lib.commands_outcomes[a[3]],
+    execution = a[9] == '1' and 'refused_by_client' or 'reported_by_client',
+    error = problem,
+    reason = problem and cjson.decode(problem).code,
+    sightings = lib.commands_see(sightings, a[10], tonumber(a[14])),
+  }, given(a[4]))
+end
+
+acts['commands-finish'] = function(a)
+  lib.commands_use(a[15])
+  local rec = lib.commands_load(a[1])
+  if not rec then return { 'unknown' } end
+  lib.dedup_see(a[11], a[12])
+  local sightings = lib.commands_sightings(rec)
+  for _, sighting in ipairs(sightings) do
+    if sighting.messageId == a[10] then
+      sighting.lastSeenAt, sighting.count = now, sighting.count + 1
+      lib.commands_move(rec, { sightings = cjson.encode(sightings) })
+      return { 'duplicate', lib.commands_text(rec) }
+    end
+  end
+  if rec.stage == 'terminal' or rec.boundInstanceId ~= a[2] then
+    lib.commands_late(rec, sightings, a)
+    return { rec.stage == 'terminal' and 'late' or 'fenced', lib.commands_text(rec) }
+  end
+  lib.commands_reported(rec, sightings, a)
+  return { 'finished', lib.commands_text(rec) }
+end

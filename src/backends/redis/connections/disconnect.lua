@@ -1,0 +1,11 @@
+-- Marks a link as down, only under this epoch; one that is down already stays as it is.
+-- a: 1 client hash, 2 epoch, 3 cause
+-- Returns the row as a flat list; null where there is none, or another epoch's, or the reaper of its node had marked it.
+-- class: allow_oom
+-- needs: lib-connections
+acts['connections-disconnect'] = function(a)
+  lib.connections_lose(a[1], a[2], a[3])
+  local row = lib.connections_load(a[1])
+  if not row or row.epoch ~= a[2] or row.reaped then return false end
+  return flat(row)
+end

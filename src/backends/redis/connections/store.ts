@@ -1,0 +1,181 @@
+import { connectionStatus, type Connection } from '../../../core/connections/connection.ts';
+import type {
+  ConnectionFilter,
+  ConnectionStore,
+  ConnectRequest,
+  ConnectResult,
+  UserRow,
+} from '../../../core/connections/store.ts';
+import type { ClientKey } from '../../../core/ids.ts';
+import type { PageRequest, Position, Scan } from '../../../core/page.ts';
+import type { RedisParts } from '../parts.ts';
+import { getConnections } from './get.ts';
+import { createKnown } from './known.ts';
+import { createLooker, partOf, type Looker } from './look.ts';
+import { decodeConnection, predecessorsOf } from './rows.ts';
+import { mergedMembers, scanPage, type Listing } from './scan.ts';
+import { listOf, type Fields } from '../replies.ts';
+import type { Store } from '../store/store.ts';
+
+type Context = { readonly store: Store; readonly looker: Looker; readonly rowsOf: ConnectionsOf };
+type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connection | null)[]>;
+
+/**
+ * core's ConnectionStore over Redis. A row whose node's lease is over reads as lost then, until the node beats again or its links were
+ * marked; a sign of life from the node itself is taken all the same.
+ */
+export function createRedisConnections({ store }: RedisParts): ConnectionStore {
+  const known = createKnown();
+  const revisionOf = createRevisions(store);
+  const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known, revisionOf }, keys);
+  const context = { store, looker: createLooker(store), rowsOf };
+  const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
+    store.act(store.partitionOfUser(key.userId), name, [hashOf(store, key), ...args]);
+  const connectionOf = (fields: Fields): Connection | null => known.note(decodeConnection(fields));
+  return {
+    async connect(request) {
+      const result = connected(request, await act('connections-connect', request, connectArgs(request, revisionOf)));
+      known.note(result.connection);
+      return result;
+    },
+    async touch(key, epoch) {
+      const before = known.of(key, epoch);
+      const revision = before ? revisionOf(before.actions) : '';
+      const reply = await act('connections-touch', key, [epoch, revision]);
+      if (typeof reply === 'string' && before) return { ...before, lastSeenAt: Number(reply) };
+      if (reply === null) known.forget(key, epoch);
+      return connectionOf(reply);
+    },
+    async advertise(key, epoch, actions) {
+      const reply = await act('connections-advertise', key, [epoch, JSON.stringify(actions), revisionOf(actions)]);
+      return connectionOf(reply);
+    },
+    async disconnect(key, epoch, cause) {
+      known.forget(key, epoch);
+      return decodeConnection(await act('connections-disconnect', key, [epoch, cause]));
+    },
+    get: rowsOf,
+    list: (filter, page) => list(context, filter, page),
+    ofUsers: (userIds, first) => ofUsers(context, userIds, first),
+    users: (page) => users(context, page),
+  };
+}
+
+function connectArgs(request: ConnectRequest, revisionOf: RevisionOf): string[] {
+  const { userId, clientId, instanceId, nodeId, clientType, host, metadata, actions } = request;
+  const said = [host ? '1' : '', metadata ?? '', JSON.stringify(actions), revisionOf(actions)];
+  return [userId, clientId, instanceId, nodeId, clientType, ...said];
+}
+
+function connected(request: ConnectRequest, reply: Fields): ConnectResult {
+  const [epoch, now, replacedInstanceId, replacedAt, before, predecessors] = Array.isArray(reply) ? listOf(reply) : [];
+  const previous = decodeConnection(before ?? null);
+  const resumed = previous?.instanceId === request.instanceId;
+  const connection: Connection = {
+    userId: request.userId,
+    clientId: request.clientId,
+    instanceId: request.instanceId,
+    nodeId: request.nodeId,
+    clientType: request.clientType,
+    host: request.host,
+    metadata: request.metadata,
+    actions: request.actions,
+    epoch: Number(epoch),
+    connectedAt: Number(now),
+    lastSeenAt: Number(now),
+    disconnectedAt: null,
+    disconnectCause: null,
+    replacedInstanceId: typeof replacedInstanceId === 'string' ? replacedInstanceId : null,
+    replacedAt: typeof replacedAt === 'string' ? Number(replacedAt) : null,
+    predecessors: predecessorsOf(predecessors),
+  };
+  return { kind: !previous ? 'connected' : resumed ? 'resumed' : 'replaced', connection, previous };
+}
+
+type RevisionOf = (actions: Connection['actions']) => string;
+
+/** One hash for the same actions in the same order. */
+function createRevisions(store: Store): RevisionOf {
+  const known = new WeakMap<Connection['actions'], string>();
+  return (actions) => {
+    const revision = known.get(actions) ?? store.hash(JSON.stringify(actions));
+    known.set(actions, revision);
+    return revision;
+  };
+}
+
+function hashOf(store: Store, { userId, clientId }: ClientKey): string {
+  return store.hash(userId, clientId);
+}
+
+/** However many users are asked for: a look into each partition concerned, and a reading of the rows of all. */
+async function ofUsers({ store, looker, rowsOf }: Context, userIds: readonly string[], first: number) {
+  const looks = userIds.map((userId) => {
+    const part = { ...partOf('conns', { prefix: [userId], after: null }, first), counted: true };
+    return looker.look(store.partitionOfUser(userId), part);
+  });
+  const looked = await Promise.all(looks);
+  const keys = looked.map(({ members }, i) =>
+    members.map((member) => ({ userId: userIds[i] ?? '', clientId: member.split('\0')[1] ?? '' })),
+  );
+  const found = await rowsOf(keys.flat());
+  let at = 0;
+  return looked.map(({ count }, i) => {
+    const own = found.slice(at, (at += keys[i]?.length ?? 0));
+    const rows = own.filter((row) => row !== null);
+    return { total: count - (own.length - rows.length), rows };
+  });
+}
+
+async function list(
+  { store, looker, rowsOf }: Context,
+  { userId, nodeId, status }: ConnectionFilter,
+  page: PageRequest,
+): Promise<Scan<Connection>> {
+  type Row = { readonly connection: Connection; readonly now: number };
+  const listing: Listing<Row> = {
+    kind: 'conns',
+    prefix: userId === null ? [] : [userId],
+    partitions: partitionsOf(store, userId),
+    plain: nodeId === null && status === null,
+    wanted: () => true,
+    async load(members) {
+      const found = await rowsOf(
+        members.map(({ position: [user = '', clientId = ''] }) => ({ userId: user, clientId })),
+      );
+      return members.map(({ standing }, i) => {
+        const connection = found[i];
+        return connection ? { connection, now: standing.now } : null;
+      });
+    },
+    keep: ({ connection, now }) =>
+      (nodeId === null || connection.nodeId === nodeId) &&
+      (status === null || connectionStatus(connection, now) === status),
+  };
+  const scan = await scanPage(looker, listing, page);
+  return { ...scan, rows: scan.rows.map(({ row, position }) => ({ row: row.connection, position })) };
+}
+
+async function users({ store, looker }: Context, page: PageRequest): Promise<Scan<UserRow>> {
+  const partitions = partitionsOf(store, null);
+  const part = partOf('connusers', { prefix: [], after: page.after }, page.first + 1);
+  const looks = await Promise.all(partitions.map((partition) => looker.look(partition, part)));
+  const members = mergedMembers(looks, partitions);
+  const shown = members.slice(0, page.first);
+  const rows = await Promise.all(
+    shown.map(async ({ position, partition }) => {
+      const userId = position[0] ?? '';
+      const { min, max } = partOf('conns', { prefix: [userId], after: null }, 0);
+      const count = await looker.read(['ZLEXCOUNT', store.key(partition, 'conns'), min, max]);
+      return { row: { userId, count: Number(count) }, position };
+    }),
+  );
+  const next: Position | null = members.length > shown.length ? (shown.at(-1)?.position ?? null) : null;
+  return { rows: rows.filter(({ row }) => row.count > 0), next, gaps: [] };
+}
+
+export function partitionsOf(store: Store, userId: string | null): readonly number[] {
+  return userId === null
+    ? Array.from({ length: store.partitions }, (_, partition) => partition)
+    : [store.partitionOfUser(userId)];
+}

@@ -1,0 +1,18 @@
+-- Forgets rows that are due, a bounded number, and then answers parts of indexes by name, so that no answer counts what is past its time.
+-- a: 1 how many rows to forget at most; then, for each part: kind of the index, lower bound, upper bound, how many members, '1' to count
+-- Returns {now, '1' when more is due, nodes whose lease is over with its end, {members, count or -1} of each part}
+-- class: allow_oom
+-- needs: lib-connections
+acts['connections-sweep'] = function(a)
+  local more = lib.connections_sweep(tonumber(a[1]))
+  local over = call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'WITHSCORES')
+  local reply = { text(now), more and '1' or '', over }
+  for i = 2, #a, 5 do
+    local name = key(a[i])
+    local members = call('ZRANGEBYLEX', name, a[i + 1], a[i + 2], 'LIMIT', 0, a[i + 3])
+    local count = -1
+    if a[i + 4] == '1' then count = call('ZLEXCOUNT', name, a[i + 1], a[i + 2]) end
+    reply[#reply + 1] = { members, count }
+  end
+  return reply
+end

@@ -1,0 +1,111 @@
+-- What a client reported is kept as `<reported at>|<task assigned at>|<place>|<task>|<row>`; task and place as contexts-report has them,
+-- without a bar.
+-- needs: lib-connections
+
+-- A part of a report, read: `before` holds what is kept of the ids that it names, `size` how many rows the client would hold.
+lib.contexts_part = function(json, at)
+  local part = cjson.decode(json)
+  part.name = key(at.kind, at.ch)
+  part.at = at
+  part.before = {}
+  local held = 0
+  lib.contexts_slices(#part.ids, function(from, to)
+    local values = call('HMGET', part.name, unpack(part.ids, from, to))
+    for i, value in ipairs(values) do
+      part.before[part.ids[from + i - 1]] = value
+      if value then held = held + 1 end
+    end
+  end)
+  if part.snapshot then
+    part.size = #part.ids
+    return part
+  end
+  lib.contexts_slices(#part.removed, function(from, to)
+    local values = call('HMGET', part.name, unpack(part.removed, from, to))
+    for i, value in ipairs(values) do
+      part.before[part.removed[from + i - 1]] = value
+      if value then held = held + 1 end
+    end
+  end)
+  part.size = call('HLEN', part.name) - held + #part.ids
+  return part
+end
+
+-- Runs over 1 to `count` in slices that fit into one call.
+lib.contexts_slices = function(count, run)
+  for from = 1, count, 500 do run(from, math.min(count, from + 499)) end
+end
+
+-- Counts the workers of each window anew, by what the part changes.
+lib.contexts_tally = function(part)
+  local name = key('ctxwin', part.at.ch)
+  local workers, busy = {}, {}
+  if not part.snapshot then
+    for window, counts in pairs(hash(name) or {}) do
+      local all, taken = string.match(counts, '^(%d+):(%d+)$')
+      workers[window], busy[window] = tonumber(all), tonumber(taken)
+    end
+  end
+  local function count(place, by)
+    if place == '' then return end
+    local window = string.sub(place, 2)
+    workers[window] = (workers[window] or 0) + by
+    busy[window] = (busy[window] or 0) + by * tonumber(string.sub(place, 1, 1))
+  end
+  if not part.snapshot then
+    for _, value in pairs(part.before) do
+      if value then count(lib.contexts_header(value).place, -1) end
+    end
+  end
+  for _, place in ipairs(part.places) do count(place, 1) end
+  call('UNLINK', name)
+  for window, all in pairs(workers) do
+    if all > 0 then call('HSET', name, window, text(all) .. ':' .. text(busy[window])) end
+  end
+  call('PEXPIRE', name, lib.connections_ttl)
+end
+
+lib.contexts_header = function(value)
+  local assignedAt, place, task = string.match(value, '^%d+|(%d*)|([^|]*)|([^|]*)|')
+  return { assignedAt = assignedAt, place = place, task = task }
+end
+
+-- An assignment is as old as the first report of it; another task, or the same one after a time without, is a new one.
+lib.contexts_value = function(part, i)
+  local task = part.tasks[i]
+  local assignedAt = ''
+  if task ~= '' then
+    local before = part.before[part.ids[i]]
+    local header = before and lib.contexts_header(before)
+    assignedAt = header and header.task == task and header.assignedAt or text(now)
+  end
+  return table.concat({ text(now), assignedAt, part.places[i], task, part.rows[i] }, '|')
+end
+
+-- Writes a part that fits.
+lib.contexts_take = function(part)
+  local index = key(part.at.index)
+  local owner = part.at.owner
+  if part.snapshot then
+    call('UNLINK', part.name)
+    call('ZREMRANGEBYLEX', index, '[' .. owner, '(' .. string.sub(owner, 1, -2) .. '\1')
+  end
+  lib.contexts_slices(#part.removed, function(from, to)
+    local members = {}
+    for i = from, to do members[#members + 1] = owner .. part.removed[i] end
+    call('HDEL', part.name, unpack(part.removed, from, to))
+    call('ZREM', index, unpack(members))
+  end)
+  lib.contexts_slices(#part.ids, function(from, to)
+    local values, members = {}, {}
+    for i = from, to do
+      values[#values + 1] = part.ids[i]
+      values[#values + 1] = lib.contexts_value(part, i)
+      members[#members + 1] = 0
+      members[#members + 1] = owner .. part.ids[i]
+    end
+    call('HSET', part.name, unpack(values))
+    call('ZADD', index, unpack(members))
+  end)
+  call('PEXPIRE', part.name, lib.connections_ttl)
+end

@@ -1,0 +1,24 @@
+-- Takes a report of a client's contexts and windows, whole or not at all, over the link that is up under this epoch.
+-- a: 1 client hash, 2 epoch, 3 most contexts, 4 most windows, 5 contexts and 6 windows: '' where nothing is said, or JSON:
+--    {snapshot, ids, rows, removed, tasks, places}: `rows` are texts kept as they are, `tasks` each context's task or '', `places` the
+--    window in which it counts as a worker or '', led by '1' where it has a task and '0' where not; neither with a bar in it
+-- Returns 'taken', 'full' or 'fenced'.
+-- class: grow
+-- needs: lib-connections, lib-contexts
+acts['contexts-report'] = function(a)
+  local ch = a[1]
+  local row = lib.connections_up(ch, a[2], {})
+  if not row then return 'fenced' end
+  local owner = row.userId .. '\0' .. row.clientId .. '\0'
+  local contexts = given(a[5]) and lib.contexts_part(a[5], { kind = 'ctx', index = 'ctxs', ch = ch, owner = owner })
+  local windows = given(a[6]) and lib.contexts_part(a[6], { kind = 'win', index = 'wins', ch = ch, owner = owner })
+  if contexts and contexts.size > tonumber(a[3]) then return 'full' end
+  if windows and windows.size > tonumber(a[4]) then return 'full' end
+  if contexts then
+    lib.contexts_tally(contexts)
+    call('HSET', key('conn', ch), 'reportsContexts', '1')
+    lib.contexts_take(contexts)
+  end
+  if windows then lib.contexts_take(windows) end
+  return 'taken'
+end

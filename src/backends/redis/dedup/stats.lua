@@ -1,0 +1,12 @@
+-- Counters of the last buckets, the present one included. a: 1 how many buckets. Returns {seen, unique, duplicates}.
+-- class: allow_oom
+-- needs: lib-dedup
+acts['dedup-stats'] = function(a)
+  local present = math.floor(now / lib.dedup_grain)
+  local sums = { 0, 0, 0 }
+  for bucket = present - tonumber(a[1]) + 1, present do
+    local counted = call('HMGET', key('seen', text(bucket)), 'seen', 'unique', 'duplicates')
+    for i = 1, 3 do sums[i] = sums[i] + tonumber(counted[i] or 0) end
+  end
+  return { text(sums[1]), text(sums[2]), text(sums[3]) }
+end

@@ -1,0 +1,28 @@
+import type { DedupStore } from '../../../core/dedup/store.ts';
+import { DEDUP_GRAIN_MS, DEDUP_TTL_MS } from '../../../core/limits.ts';
+import { listOf } from '../replies.ts';
+import type { Store } from '../store/store.ts';
+
+/** The deduplicator over Redis, whose marks the acts set that ingest and that record ends. No mark goes early, so its counters are exact. */
+export function createRedisDedup({ store }: { readonly store: Store }): DedupStore {
+  return {
+    async stats(windowSeconds) {
+      const buckets = Math.ceil((windowSeconds * 1000) / DEDUP_GRAIN_MS);
+      const counts = await Promise.all(
+        Array.from({ length: store.partitions }, (_, partition) => store.act(partition, 'dedup-stats', [buckets])),
+      );
+      const sum = (at: number): number => counts.reduce<number>((all, count) => all + Number(listOf(count)[at]), 0);
+      return {
+        windowSeconds,
+        seen: sum(0),
+        unique: sum(1),
+        duplicates: sum(2),
+        exact: true,
+        grainSeconds: DEDUP_GRAIN_MS / 1000,
+        // Redis counts its keys by no kind.
+        liveKeys: null,
+      };
+    },
+    backend: () => ({ implementation: 'redis', ttlSeconds: DEDUP_TTL_MS / 1000, namespace: store.namespace }),
+  };
+}

@@ -1,0 +1,141 @@
+import type { HistoryStore, StreamSummary } from '../../../core/history/store.ts';
+import { scanSorted, type PageRequest } from '../../../core/page.ts';
+import { gapsOf, placeOf, streamHash, type HistoryParts } from './rows.ts';
+import { listOf } from '../replies.ts';
+import type { ReadCommand, Reply } from '../types.ts';
+
+type Listings = Pick<HistoryStore, 'streams' | 'ofUsers' | 'users'>;
+type Summaries = Awaited<ReturnType<HistoryStore['ofUsers']>>[number];
+
+/** Which streams there are. An index is read by one act, which first forgets what is due; the streams' rows by one list of reads. */
+export function createStreamListings(parts: HistoryParts): Listings {
+  return {
+    async streams(userId, prefix, page) {
+      const bounds = boundsOf(prefix, page.after?.[0] ?? null);
+      const [found] = await listStreams(parts, [{ userId, ...bounds }], page.first + 1);
+      return { ...scanSorted(found?.rows ?? [], page, ({ suffix }) => [suffix]), gaps: found?.gaps ?? [] };
+    },
+    ofUsers(userIds, first) {
+      const all = boundsOf(null, null);
+      return listStreams(
+        parts,
+        userIds.map((userId) => ({ userId, ...all })),
+        first,
+      );
+    },
+    users: (page) => listUsers(parts, page),
+  };
+}
+
+type Asked = { readonly userId: string; readonly min: string; readonly max: string };
+
+/** Above every text that begins as this one. */
+const LAST = '\u{10ffff}';
+
+function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min' | 'max'> {
+  const max = prefix === null ? '+' : `(${prefix}${LAST}`;
+  if (after === null) return { min: prefix === null ? '-' : `[${prefix}`, max };
+  const beyond = prefix !== null && compareBytes(after, prefix) < 0;
+  return { min: beyond ? `[${prefix}` : `(${after}`, max };
+}
+
+/** One answer for each that was asked, in that order. */
+async function listStreams(parts: HistoryParts, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
+  const { store } = parts;
+  const partitions = Map.groupBy(asked.entries(), ([, { userId }]) => store.partitionOfUser(userId));
+  const answers: Summaries[] = [];
+  const listOne = async (partition: number, some: readonly (readonly [number, Asked])[]): Promise<void> => {
+    const found = await listPartition(
+      parts,
+      partition,
+      some.map(([, one]) => one),
+      first,
+    );
+    some.forEach(([at], i) => (answers[at] = found[i] ?? { total: 0, rows: [], gaps: [] }));
+  };
+  await Promise.all([...partitions].map(([partition, some]) => listOne(partition, some)));
+  return answers;
+}
+
+async function listPartition(
+  parts: HistoryParts,
+  partition: number,
+  asked: readonly Asked[],
+  first: number,
+): Promise<readonly Summaries[]> {
+  const { store, retentionMs } = parts;
+  const triples = asked.flatMap(({ userId, min, max }) => [userId, store.hash(userId), min, max]);
+  const [stamp, ...lists] = await untilSwept(() =>
+    store.act(partition, 'history-streams', [retentionMs, first, ...triples]),
+  );
+  const now = Number(stamp);
+  const named = asked.map(({ userId }, i) => {
+    const [total, droppedAt, ...suffixes] = listOf(lists[i]);
+    const gaps = gapsOf(parts, { source: 'streams', now }, droppedAt);
+    return { total: Number(total), gaps, names: suffixes.map((suffix) => ({ userId, suffix: String(suffix) })) };
+  });
+  const names = named.flatMap((one) => one.names);
+  const oldest = Math.max(0, now - retentionMs + 1);
+  const replies = await store.read(
+    names.flatMap((name): readonly ReadCommand[] => {
+      const hash = streamHash(store, name);
+      return [
+        ['XRANGE', store.key(partition, 'stream', hash), oldest, '+', 'COUNT', 1],
+        ['HMGET', store.key(partition, 'streaminfo', hash), 'seq', 'at'],
+      ];
+    }),
+  );
+  const rows = new Map(names.map((name, i) => [name, summaryOf(name, replies[2 * i], replies[2 * i + 1])]));
+  return named.map(({ total, gaps, names: own }) => ({
+    total,
+    gaps,
+    rows: own.flatMap((name) => rows.get(name) ?? []),
+  }));
+}
+
+/** Null where the stream went since the index was read. The places of a stream have no holes, so that two of them tell how many there are. */
+function summaryOf(
+  name: { readonly userId: string; readonly suffix: string },
+  firstEntry: Reply | undefined,
+  info: Reply | undefined,
+): StreamSummary | null {
+  const [first] = listOf(firstEntry);
+  if (first === undefined) return null;
+  const { at: firstAt, seq } = placeOf(String(listOf(first)[0]));
+  const [lastSeq, lastAt] = listOf(info).map(Number);
+  return { ...name, messageCount: (lastSeq ?? seq) - seq + 1, firstAt, lastAt: lastAt ?? firstAt };
+}
+
+async function listUsers(parts: HistoryParts, page: PageRequest): ReturnType<typeof scanUsers> {
+  const { store, retentionMs } = parts;
+  const after = page.after?.[0] ?? null;
+  const partitions = await Promise.all(
+    Array.from({ length: store.partitions }, (_, partition) =>
+      untilSwept(() => store.act(partition, 'history-users', [retentionMs, page.first + 1, after])),
+    ),
+  );
+  return scanUsers(parts, partitions, page);
+}
+
+async function scanUsers(parts: HistoryParts, partitions: readonly (readonly Reply[])[], page: PageRequest) {
+  const users: { userId: string; count: number }[] = [];
+  for (const [, , ...flat] of partitions)
+    for (let i = 0; i + 1 < flat.length; i += 2) users.push({ userId: String(flat[i]), count: Number(flat[i + 1]) });
+  users.sort((a, b) => compareBytes(a.userId, b.userId));
+  const gaps = partitions.flatMap(([now, droppedAt]) =>
+    gapsOf(parts, { source: 'streams', now: Number(now) }, droppedAt),
+  );
+  return { ...scanSorted(users, page, ({ userId }) => [userId]), gaps: gaps.slice(0, 1) };
+}
+
+/** Asks again while there is more to forget than one act takes. */
+async function untilSwept(ask: () => Promise<Reply>): Promise<readonly Reply[]> {
+  for (;;) {
+    const reply = await ask();
+    if (reply !== null) return listOf(reply);
+  }
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

@@ -1,5 +1,0 @@
--- Forgets ended commands whose time is over. a: 1 at most how many. Returns 1 when there are more.
--- class: settle
-acts['commands-sweep'] = function(a)
-  return lib.commands_sweep(tonumber(a[1])) and 1 or 0
-end

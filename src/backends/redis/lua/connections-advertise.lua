@@ -1,9 +1,0 @@
--- Replaces what a link that is up under this epoch advertises.
--- a: 1 client hash, 2 epoch, 3 actions, 4 their revision
--- Returns the row as a flat list, or null: it is not up.
--- class: grow
-acts['connections-advertise'] = function(a)
-  if not lib.connections_up(a[1], a[2], {}) then return false end
-  call('HSET', key('conn', a[1]), 'actions', a[3], 'rev', a[4])
-  return call('HGETALL', key('conn', a[1]))
-end

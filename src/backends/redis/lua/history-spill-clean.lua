@@ -1,5 +1,0 @@
--- Removes payloads that are past. a: 1 how many at most. Returns how many it were.
--- class: settle
-acts['history-spill-clean'] = function(a)
-  return lib.spill_sweep(tonumber(a[1]))
-end

@@ -1,5 +1,0 @@
--- Takes a payload back. a: 1 name; 2 bytes.
--- class: settle
-acts['history-spill-discard'] = function(a)
-  lib.spill_remove(a[1], a[2])
-end

@@ -1,5 +1,0 @@
--- Forgets streams that are too old. a: 1 retention (ms); 2 how many at most. Returns 1 when there are more, else 0.
--- class: settle
-acts['history-sweep'] = function(a)
-  return lib.history_sweep(tonumber(a[1]), tonumber(a[2])) and 1 or 0
-end

@@ -1,8 +1,0 @@
--- The caller's wait ended, or it hung up. Idempotent.
--- a: command hash; rpc id.
--- Returns nothing.
--- class: settle
-grouped['waiters-remove'] = true
-acts['waiters-remove'] = function(a)
-  lib.waiters_remove(a[1], a[2])
-end

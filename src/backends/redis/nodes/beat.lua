@@ -1,0 +1,23 @@
+-- Renews a node's lease, notes the time so that it never goes back, and forgets what is due to be forgotten.
+-- a: node; boot; lease, ms; report, JSON, or '' where another partition has it; how long history is kept, ms.
+-- Returns false: this boot holds the id no more; or '1' where the lease had run out and holds again, else '', and then the nodes to be reaped. None are named before the beats of this node came without a
+-- gap for as long as a lease: a pause of Redis ends every lease at once, and must not make the first to wake the end of all others.
+-- class: allow_oom
+-- needs: lib-nodes, lib-nodes-reap
+acts['nodes-beat'] = function(a)
+  local node, boot, lease = a[1], a[2], tonumber(a[3])
+  local name = key('node', node)
+  local row = call('HMGET', name, 'boot', 'fenced', 'beatAt', 'since')
+  if row[1] ~= boot or row[2] then return false end
+  local since = tonumber(row[4])
+  if now - tonumber(row[3]) > lease / 2 then since = now end
+  call('HSET', name, 'beatAt', text(now), 'since', text(since))
+  if given(a[4]) then call('HSET', name, 'report', a[4], 'updatedAt', text(now)) end
+  call('PEXPIRE', name, lib.nodes_kept)
+  local lapsed = lib.nodes_alive(node) and '' or '1'
+  call('ZADD', key('nodes'), text(now + lease), node)
+  if tonumber(call('HGET', key('meta'), 'floor') or 0) < now then call('HSET', key('meta'), 'floor', text(now)) end
+  lib.nodes_sweep(tonumber(a[5]))
+  if now - since < lease then return { lapsed } end
+  return { lapsed, unpack(call('ZRANGEBYSCORE', key('nodes'), '-inf', text(now), 'LIMIT', 0, 16)) }
+end

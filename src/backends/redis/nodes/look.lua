@@ -1,0 +1,10 @@
+-- The nodes of the partition.
+-- Returns {now, {node, end of its lease (0: it is cleared away; 1: it leaves), ...}, {node that died and is still listed, ...}}.
+-- class: allow_oom
+acts['nodes-look'] = function()
+  return {
+    text(now),
+    call('ZRANGE', key('nodes'), 0, -1, 'WITHSCORES'),
+    call('ZRANGEBYSCORE', key('nodesgone'), '(' .. text(now), '+inf'),
+  }
+end

@@ -1,0 +1,116 @@
+import type { Clock } from '../../../core/clock.ts';
+import type { RedisParts } from '../parts.ts';
+import { rawRows, type RawRow } from './rows.ts';
+import type { Client } from '../types.ts';
+
+const ROWS = 128;
+const BLOCK_MS = 1_000;
+/** A turn that takes longer hangs, whatever the client says of its state: it gets a new connection. */
+const TURN_MS = BLOCK_MS + 1_500;
+const CONNECT_MS = 3_000;
+const RETRY_MS = { first: 50, most: 1_000 } as const;
+
+export type MailboxOptions = {
+  readonly parts: Pick<RedisParts, 'connect' | 'log' | 'system'>;
+  /** The stream. */
+  readonly key: string;
+  /** Takes the rows one after another, in the order posted, each once. A row that it rejects comes again. */
+  readonly take: (row: RawRow) => Promise<void>;
+};
+
+type Reading = { stopped: boolean; client: Client | null; cursor: string; trimmed: string; wake: () => void };
+
+/**
+ * Reads a mailbox from its beginning until the returned function is called: over a connection of its own, by one blocking read at a time,
+ * trimming what it has taken. Where anything is in doubt it goes on from where it was over a new connection, never over the old one.
+ */
+export function readMailbox(options: MailboxOptions): () => void {
+  const reading: Reading = { stopped: false, client: null, cursor: '0-0', trimmed: '0-0', wake: () => {} };
+  void readOn(options, reading);
+  return () => {
+    reading.stopped = true;
+    reading.client?.disconnect();
+    reading.wake();
+  };
+}
+
+async function readOn(options: MailboxOptions, reading: Reading): Promise<void> {
+  const { log, system } = options.parts;
+  let waitMs: number = RETRY_MS.first;
+  let since: number | null = null;
+  const turned = (): void => {
+    waitMs = RETRY_MS.first;
+    if (since !== null) log.info({ mailbox: options.key, afterMs: system.now() - since }, 'a mailbox is read again');
+    since = null;
+  };
+  while (!reading.stopped) {
+    try {
+      await readOver(options, reading, turned);
+    } catch (error) {
+      if (!reading.stopped && since === null)
+        log.warn({ err: error, mailbox: options.key }, 'a mailbox cannot be read');
+      since ??= system.now();
+    }
+    reading.client?.disconnect();
+    reading.client = null;
+    if (!reading.stopped) await pause(options.parts.system, reading, waitMs);
+    waitMs = Math.min(RETRY_MS.most, waitMs * 2);
+  }
+}
+
+/** Over one connection, as long as it is good for it. */
+async function readOver({ parts, key, take }: MailboxOptions, reading: Reading, turned: () => void): Promise<void> {
+  const client = parts.connect('mailbox');
+  reading.client = client;
+  client.on('error', (error: unknown) => parts.log.debug({ err: error }, 'a mailbox connection failed'));
+  await within(parts.system, CONNECT_MS, client.connect());
+  while (!reading.stopped) {
+    const rows = await within(parts.system, TURN_MS, turn(client, key, reading));
+    turned();
+    for (const row of rows) {
+      if (reading.stopped) return;
+      await take(row);
+      reading.cursor = row.id;
+    }
+  }
+}
+
+/** One round trip: what was taken goes, what has come is read. */
+async function turn(client: Client, key: string, reading: Reading): Promise<readonly RawRow[]> {
+  const { cursor, trimmed } = reading;
+  const pipeline = client.pipeline();
+  if (cursor !== trimmed) pipeline.xtrim(key, 'MINID', after(cursor));
+  pipeline.xread('COUNT', ROWS, 'BLOCK', BLOCK_MS, 'STREAMS', key, cursor);
+  const replies = (await pipeline.exec()) ?? [];
+  for (const [error] of replies) if (error) throw error;
+  reading.trimmed = cursor;
+  const streams = replies.at(-1)?.[1];
+  return Array.isArray(streams) ? streams.flatMap(([, entries]: [string, unknown]) => rawRows(entries)) : [];
+}
+
+/** The id that follows. */
+function after(id: string): string {
+  const [ms, seq] = id.split('-');
+  return `${ms}-${BigInt(seq ?? 0) + 1n}`;
+}
+
+function pause(system: Clock, reading: Reading, ms: number): Promise<void> {
+  return new Promise((done) => {
+    const cancel = system.after(ms, done);
+    reading.wake = () => {
+      cancel();
+      done();
+    };
+  });
+}
+
+async function within<T>(system: Clock, ms: number, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const cancel = system.after(ms, () => reject(new Error(`nothing came within ${ms} ms`)));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    cancel();
+    promise.catch(() => {});
+  }
+}

@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import type { MailboxRow, NodeListener, NodeReport } from '../../../core/delivery/nodes.ts';
+import { CallboardError } from '../../../core/errors.ts';
+import { trustJson } from '../../../core/json.ts';
+import type { RedisParts } from '../parts.ts';
+import { readMailbox } from './mailbox.ts';
+import { createReaper, type Reaper } from './reaper.ts';
+import { decodeRow, encodeReport, type RawRow } from './rows.ts';
+import { listOf } from '../replies.ts';
+import type { Verdict } from '../types.ts';
+
+/** The partition that holds what the nodes say of themselves; they stand in each with their lease and their mailbox. */
+export const HOME = 0;
+const RETRY_MS = 1_000;
+
+export type MemberOptions = {
+  readonly parts: RedisParts;
+  readonly nodeId: string;
+  readonly listener: NodeListener;
+  /** Whether what this backend asks of the store is asked in the name of this node. */
+  readonly speaks: boolean;
+};
+
+type Lost = 'fenced' | 'store_lost';
+
+/** A node that this process holds: in every partition under an epoch, by a lease, with a mailbox. */
+export class Member {
+  readonly #options: MemberOptions;
+  readonly #boot = randomUUID();
+  readonly #partitions: readonly number[];
+  /** By partition; empty until it was attached. */
+  #epochs: readonly number[] = [];
+  #state: 'taking' | 'up' | 'left' = 'taking';
+  #lost: Lost | null = null;
+  /** Its lease ran out, or may have, and was renewed since. */
+  #lapsed = false;
+  #stopReading: (() => void)[] = [];
+  /** Pulses of which not every partition has brought its row. */
+  readonly #pulses = new Map<string, number>();
+  readonly #reaper: Reaper;
+  #wake: () => void = () => {};
+
+  constructor(options: MemberOptions) {
+    this.#options = options;
+    const { parts, listener } = options;
+    this.#reaper = createReaper({ parts, linksLost: (connections) => listener.linksLost(connections) });
+    this.#partitions = Array.from({ length: options.parts.store.partitions }, (_, partition) => partition);
+  }
+
+  get nodeId(): string {
+    return this.#options.nodeId;
+  }
+
+  /** Takes up the id. Throws when another live process holds it. */
+  async attach(): Promise<void> {
+    await this.#take();
+    this.#read();
+  }
+
+  async beat(report: NodeReport): Promise<void> {
+    if (this.#state !== 'up') return;
+    const { parts, nodeId, listener } = this.#options;
+    const text = encodeReport(report);
+    await Promise.all(
+      this.#partitions.map(async (partition) => {
+        const args = [nodeId, this.#boot, parts.leaseMs, partition === HOME ? text : null, parts.retentionMs];
+        const found = await parts.store.act(partition, 'nodes-beat', args);
+        if (found === null) return this.verdict('FENCED');
+        const [lapsed, ...gone] = listOf(found).map(String);
+        if (lapsed === '1') this.#lapsed = true;
+        // Whatever it takes to clear away after others, the next beat does not wait for it.
+        this.#reaper.begin(partition, gone);
+      }),
+    ).catch((error: unknown) => {
+      // It may have been this beat that renewed a lease which had run out, and nobody was told.
+      this.#lapsed = true;
+      throw error;
+    });
+    if (this.#state !== 'up' || !this.#lapsed) return;
+    this.#lapsed = false;
+    listener.revived();
+  }
+
+  /** Gives the id back; the returned promise says when all that it held is cleared away. Never rejects. */
+  async leave(): Promise<void> {
+    if (this.#state === 'left') return;
+    this.#state = 'left';
+    this.#wake();
+    this.#stop();
+    this.#identify(null);
+    try {
+      await Promise.all(this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot)));
+    } catch (error) {
+      this.#options.parts.log.warn({ err: error }, 'a node left without saying so: its lease will end');
+    }
+  }
+
+  /** The store refused what was asked in this node's name. */
+  verdict(verdict: Verdict): void {
+    if (this.#state === 'left') return;
+    if (verdict === 'LOST') this.#lost = 'store_lost';
+    else this.#lost ??= 'fenced';
+    if (this.#state === 'up') void this.#comeBack();
+  }
+
+  /** The listener is told at once, even while the id cannot be had: what it holds is not its own any more. */
+  async #comeBack(): Promise<void> {
+    const { parts, listener } = this.#options;
+    this.#state = 'taking';
+    this.#stop();
+    while (this.#state === 'taking') {
+      this.#identify(null);
+      const held = await this.#take().then(
+        () => true,
+        (error: unknown) => parts.log.error({ err: error }, 'a node could not take up its id again') ?? false,
+      );
+      const cause = this.#lost ?? 'fenced';
+      this.#lost = null;
+      parts.log.error({ node: this.nodeId, cause }, 'this node lost what it held');
+      await listener
+        .lost(cause)
+        .catch((error: unknown) => parts.log.error({ err: error }, 'a loss was not dealt with'));
+      if (held && this.#lost === null) return this.#read();
+      if (!held) await this.#pause();
+    }
+  }
+
+  async #take(): Promise<void> {
+    try {
+      const taken = await Promise.all(this.#partitions.map((partition) => this.#takeIn(partition)));
+      if (this.#isLeft()) return;
+      this.#epochs = taken;
+      this.#identify(taken);
+    } catch (error) {
+      // In the partitions where it did succeed: nobody reads there.
+      const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
+      await Promise.allSettled(freed);
+      throw error;
+    }
+  }
+
+  async #takeIn(partition: number): Promise<number> {
+    const { parts, nodeId } = this.#options;
+    for (;;) {
+      const args = [nodeId, this.#boot, parts.leaseMs, this.#epochs[partition] ?? null];
+      const reply = await parts.store.act(partition, 'nodes-attach', args);
+      const [said, epoch, lost] = listOf(reply);
+      if (said === 'taken') throw new CallboardError('internal', `Another live node is called "${nodeId}".`);
+      if (lost === 1) this.#lost = 'store_lost';
+      if (said === 'attached') return Number(epoch);
+      await this.#reaper.clear(partition, nodeId, this.#boot);
+      await this.#reaper.clear(partition, nodeId, null);
+    }
+  }
+
+  #identify(epochs: readonly number[] | null): void {
+    const { parts, nodeId, speaks } = this.#options;
+    if (!speaks) return;
+    for (const partition of this.#partitions) {
+      const epoch = epochs?.[partition];
+      parts.store.identify(partition, epoch === undefined ? null : { nodeId, epoch });
+    }
+  }
+
+  #read(): void {
+    if (this.#isLeft()) return;
+    this.#state = 'up';
+    const { parts, nodeId } = this.#options;
+    this.#stopReading = this.#partitions.map((partition) =>
+      readMailbox({
+        parts,
+        key: parts.store.key(partition, 'mailbox', `${nodeId}:${this.#epochs[partition]}`),
+        take: (row) => this.#deliver(partition, row),
+      }),
+    );
+  }
+
+  #stop(): void {
+    for (const stop of this.#stopReading.splice(0)) stop();
+  }
+
+  async #deliver(partition: number, { fields }: RawRow): Promise<void> {
+    const { parts } = this.#options;
+    const { store } = parts;
+    if (fields.get('kind') === 'pulse') return this.#pulse(fields.get('token') ?? '');
+    const large = fields.has('large');
+    const [found] = large ? await store.read([['GET', store.key(partition, 'result', fields.get('kh'))]]) : [];
+    const result = large ? found : fields.get('result');
+    this.#hand(decodeRow(fields, typeof result === 'string' ? trustJson(result) : null));
+  }
+
+  /** The rows of a pulse came through every mailbox: all of them are read. */
+  #pulse(token: string): void {
+    const seen = (this.#pulses.get(token) ?? 0) + 1;
+    if (seen < this.#partitions.length) {
+      this.#pulses.set(token, seen);
+      const oldest = this.#pulses.keys().next();
+      if (this.#pulses.size > 64 && !oldest.done) this.#pulses.delete(oldest.value);
+      return;
+    }
+    this.#pulses.delete(token);
+    this.#hand({ kind: 'pulse' });
+  }
+
+  #hand(row: MailboxRow | null): void {
+    const { parts, listener } = this.#options;
+    if (this.#state !== 'up') return;
+    if (!row) return parts.log.warn({}, 'a row of an unknown kind came');
+    try {
+      listener.deliver(row);
+    } catch (error) {
+      parts.log.error({ err: error }, 'a row was not taken');
+    }
+  }
+
+  #isLeft(): boolean {
+    return this.#state === 'left';
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((done) => {
+      const cancel = this.#options.parts.system.after(RETRY_MS, done);
+      this.#wake = () => {
+        cancel();
+        done();
+      };
+    });
+  }
+}

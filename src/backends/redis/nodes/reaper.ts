@@ -1,0 +1,44 @@
+import type { Connection } from '../../../core/connections/connection.ts';
+import { decodeConnection } from '../connections/rows.ts';
+import type { RedisParts } from '../parts.ts';
+import { listOf } from '../replies.ts';
+
+export type ReaperOptions = {
+  readonly parts: Pick<RedisParts, 'store' | 'log'>;
+  /** Told of the links that were found lost, each once in the whole deployment. */
+  readonly linksLost: (connections: readonly Connection[]) => void;
+};
+
+/** Clears away what nodes held that are gone. */
+export interface Reaper {
+  /** All of a node in a partition. `boot` is that of a process of our own; null: only once its lease is over. Throws as acts do. */
+  clear(partition: number, node: string, boot: string | null): Promise<void>;
+  /** Begins to clear away after these, each unless that is under way. What goes wrong is left to the next time. */
+  begin(partition: number, nodes: readonly string[]): void;
+}
+
+export function createReaper({ parts, linksLost }: ReaperOptions): Reaper {
+  const underWay = new Set<string>();
+  const clear = async (partition: number, node: string, boot: string | null): Promise<void> => {
+    for (;;) {
+      const [more, rows] = listOf(await parts.store.act(partition, 'nodes-reap', [node, boot]));
+      const lost = listOf(rows).flatMap((row) => decodeConnection(row) ?? []);
+      if (lost.length > 0) linksLost(lost);
+      if (more !== 1) return;
+    }
+  };
+  return {
+    clear,
+    begin(partition, nodes) {
+      for (const node of nodes) {
+        const place = `${partition} ${node}`;
+        if (underWay.has(place)) continue;
+        underWay.add(place);
+        parts.log.warn({ node, partition }, 'a node is gone: what it held is cleared away');
+        clear(partition, node, null)
+          .catch((error: unknown) => parts.log.warn({ err: error, node, partition }, 'clearing away is put off'))
+          .finally(() => underWay.delete(place));
+      }
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import type { DispatcherNode, MailboxRow, NodeStore } from '../../../core/delivery/nodes.ts';
+import type { CommandKey } from '../../../core/ids.ts';
+import { scanSorted, type PageRequest, type Scan } from '../../../core/page.ts';
+import type { RedisParts } from '../parts.ts';
+import { silentNodes, lookAtNodes } from './look.ts';
+import { HOME, Member } from './member.ts';
+import { decodeNode, encodeRow } from './rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Reply } from '../types.ts';
+
+export type RedisNodes = NodeStore & {
+  /** Gives back every id that is still held. */
+  close(): Promise<void>;
+};
+
+/** core's NodeStore. The first node that it attaches speaks for the whole backend: what it asks of the store is fenced by its epoch. */
+export function createRedisNodes(parts: RedisParts): RedisNodes {
+  const { store } = parts;
+  const members = new Map<string, Member>();
+  const leaving = new Set<Promise<void>>();
+  let speaker: Member | null = null;
+  store.onVerdict((_partition, verdict) => speaker?.verdict(verdict));
+  const leave = (member: Member): void => {
+    if (members.get(member.nodeId) === member) members.delete(member.nodeId);
+    if (speaker === member) speaker = null;
+    const left = member.leave();
+    leaving.add(left);
+    void left.then(() => leaving.delete(left));
+  };
+  return {
+    async attach(nodeId, listener) {
+      const member = new Member({ parts, nodeId, listener, speaks: speaker === null });
+      speaker ??= member;
+      try {
+        await member.attach();
+      } catch (error) {
+        if (speaker === member) speaker = null;
+        throw error;
+      }
+      members.set(nodeId, member);
+      return () => leave(member);
+    },
+    beat: (nodeId, report) => members.get(nodeId)?.beat(report),
+    post: (nodeId, row) => post(store, nodeId, row),
+    due: (limit) => due(store, limit),
+    async get(nodeId) {
+      const [reply = null] = await store.read([reportOf(store, nodeId)]);
+      return decodeNode(nodeId, reply);
+    },
+    list: (page) => list(parts, page),
+    silent: () => silentNodes(parts),
+    async close() {
+      for (const member of members.values()) leave(member);
+      await Promise.all(leaving);
+    },
+  };
+}
+
+async function post(store: Store, nodeId: string, row: MailboxRow): Promise<boolean> {
+  if (row.kind !== 'pulse') {
+    const args = [nodeId, row.kind, ...encodeRow(row)];
+    return (await store.act(partitionOf(store, row), 'nodes-post', args)) === 1;
+  }
+  const token = randomUUID();
+  const told = await Promise.all(
+    partitions(store).map((partition) => store.act(partition, 'nodes-post', [nodeId, 'pulse', 'token', token])),
+  );
+  return told.every((one) => one === 1);
+}
+
+function partitionOf(store: Store, row: Exclude<MailboxRow, { kind: 'pulse' }>): number {
+  if (row.kind === 'drain') return HOME;
+  if (row.kind === 'kick') return store.partitionOfUser(row.client.userId);
+  return store.partitionOfUser(row.kind === 'reply' ? row.reply.command.userId : row.key.userId);
+}
+
+/** The oldest of all partitions first. */
+async function due(store: Store, limit: number): Promise<readonly CommandKey[]> {
+  const found = await Promise.all(partitions(store).map((partition) => store.act(partition, 'nodes-due', [limit])));
+  return found
+    .flatMap((rows) => (Array.isArray(rows) ? (rows as readonly Reply[]).map(texts) : []))
+    .map(([since, userId = '', clientId = '', commandId = '']) => ({ since, key: { userId, clientId, commandId } }))
+    .sort((a, b) => Number(a.since) - Number(b.since))
+    .slice(0, limit)
+    .map(({ key }) => key);
+}
+
+async function list(parts: RedisParts, page: PageRequest): Promise<Scan<DispatcherNode>> {
+  const { store } = parts;
+  const { leases, gone } = await lookAtNodes(parts, HOME);
+  const after = page.after?.[0] ?? '';
+  const ids = [...new Set([...leases.keys(), ...gone])].filter((nodeId) => nodeId > after).sort();
+  const replies = await store.read(ids.map((nodeId) => reportOf(store, nodeId)));
+  const nodes = ids.flatMap((nodeId, i) => decodeNode(nodeId, replies[i] ?? null) ?? []);
+  return scanSorted(nodes, page, ({ nodeId }) => [nodeId]);
+}
+
+function reportOf(store: Store, nodeId: string): readonly [string, ...string[]] {
+  return ['HMGET', store.key(HOME, 'node', nodeId), 'report', 'updatedAt'];
+}
+
+function partitions(store: Store): readonly number[] {
+  return Array.from({ length: store.partitions }, (_, partition) => partition);
+}
+
+function texts(reply: Reply): readonly string[] {
+  return Array.isArray(reply) ? (reply as readonly Reply[]).map(String) : [];
+}

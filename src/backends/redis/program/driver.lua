@@ -1,0 +1,43 @@
+-- The call's frame: who calls is looked at first, then the acts run one after another.
+local function fence()
+  if ARGV[2] == '' then return nil end
+  local name = key('node', ARGV[2])
+  local row = call('HMGET', name, 'epoch', 'seq')
+  if not row[1] then return 'LOST' end
+  if row[1] ~= ARGV[3] then
+    if tonumber(row[1]) < tonumber(ARGV[3]) then return 'LOST' end
+    return 'FENCED'
+  end
+  local last = tonumber(row[2] or 0)
+  if last < tonumber(ARGV[5]) then return 'LOST' end
+  if tonumber(ARGV[4]) > last then call('HSET', name, 'seq', ARGV[4]) end
+  return nil
+end
+
+local verdict = fence()
+if verdict then return { verdict } end
+local replies = { 'OK' }
+local at = 6
+while at <= #ARGV do
+  local act, count = acts[ARGV[at]], tonumber(ARGV[at + 1])
+  local arguments
+  -- More do not fit on Lua's stack at once.
+  if count <= 1000 then arguments = { unpack(ARGV, at + 2, at + 1 + count) }
+  else
+    arguments = {}
+    for i = 1, count do arguments[i] = ARGV[at + 1 + i] end
+  end
+  if grouping and not grouped[ARGV[at]] then flush() end
+  grouping = grouped[ARGV[at]] or false
+  local ok, reply = pcall(act, arguments)
+  if ok then
+    if reply == nil then reply = false end
+    replies[#replies + 1] = { 1, reply }
+  else
+    if type(reply) == 'table' then reply = reply.err end
+    replies[#replies + 1] = { 0, tostring(reply) }
+  end
+  at = at + 2 + count
+end
+flush()
+return replies

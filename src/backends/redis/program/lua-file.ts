@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+
+/**
+ * What Redis does with an act when it has no memory left. `grow`: it refuses the whole call, because the act may need
+ * memory. `allow_oom`: it runs the act, because the act ends or frees something.
+ */
+export type ActClass = 'grow' | 'allow_oom';
+
+/** A Lua file and what its header states. */
+export type LuaFile = {
+  readonly name: string;
+  readonly text: string;
+  /** `-- needs: lib-a, lib-b`: libraries whose functions this file calls. */
+  readonly needs: readonly string[];
+  /** `-- class: grow` or `-- class: allow_oom`; null for a library. */
+  readonly actClass: ActClass | null;
+  /** `-- grouped: yes`: the act may leave its writes to the end of the call, together with those of other acts. */
+  readonly grouped: boolean;
+};
+
+/** Throws if the header names an unknown class. */
+export function readLuaFile(file: URL, name: string): LuaFile {
+  const text = readFileSync(file, 'utf8');
+  const stated = (header: string): string | null => new RegExp(`^-- ${header}: (.+)$`, 'm').exec(text)?.[1] ?? null;
+  const actClass = stated('class');
+  if (actClass !== null && actClass !== 'grow' && actClass !== 'allow_oom')
+    throw new Error(`${name}.lua: "${actClass}" is no class`);
+  return { name, text, needs: stated('needs')?.split(', ') ?? [], actClass, grouped: stated('grouped') === 'yes' };
+}

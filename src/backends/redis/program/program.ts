@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { readLuaFile, type ActClass, type LuaFile } from './lua-file.ts';
+
+export type Program = { readonly source: string; readonly sha: string };
+
+/**
+ * The acts by name, and the programs that run them. Redis pays for each function that a script defines, so a call runs
+ * the smallest program that has its acts.
+ */
+export type Programs = {
+  readonly classOf: ReadonlyMap<string, ActClass>;
+  /** The program for a call of these acts, all of one class: of the one act, of all grouped acts, or of every act. */
+  programFor(names: readonly string[]): Program;
+};
+
+const OWN = new URL('../', import.meta.url);
+const FLAGS: Readonly<Record<ActClass, string>> = { grow: '#!lua', allow_oom: '#!lua flags=allow-oom' };
+
+/**
+ * Reads the acts from the room folders of `root` (`<room>/<verb>.lua` is the act `<room>-<verb>`). Libraries
+ * (`lib-*.lua`) come from there too, and from this backend's own folders. Throws if a header is not understood.
+ */
+export function loadPrograms(root: URL = OWN): Programs {
+  const files =
+    root.href === OWN.href ? readFolders(OWN) : [...readFolders(OWN).filter(isLibrary), ...readFolders(root)];
+  const libraries = new Map(files.filter(isLibrary).map((file) => [file.name, file]));
+  const acts = new Map(files.filter((file) => !isLibrary(file)).map((file) => [file.name, file]));
+  const classOf = new Map([...acts].map(([name, { actClass }]) => [name, actClass ?? fail(`${name} states no class`)]));
+  const grouped = [...acts.values()].filter((act) => act.grouped);
+  const known = new Map<string, Program>();
+  const build = (key: string, wanted: readonly LuaFile[], actClass: ActClass): Program => {
+    const found = known.get(key) ?? compile(FLAGS[actClass], [...neededBy(wanted, libraries), ...wanted]);
+    known.set(key, found);
+    return found;
+  };
+  return {
+    classOf,
+    programFor(names) {
+      const [first = ''] = names;
+      const actClass = classOf.get(first) ?? fail(`There is no act "${first}".`);
+      const act = acts.get(first);
+      if (act && names.every((name) => name === first)) return build(first, [act], actClass);
+      if (names.every((name) => acts.get(name)?.grouped)) return build(`${actClass} grouped`, grouped, actClass);
+      return build(`${actClass} all`, [...acts.values()], actClass);
+    },
+  };
+}
+
+/** The libraries that these files need, directly or through another, in order of name. */
+function neededBy(files: readonly LuaFile[], libraries: ReadonlyMap<string, LuaFile>): readonly LuaFile[] {
+  const found = new Map<string, LuaFile>();
+  const add = (name: string): void => {
+    if (found.has(name)) return;
+    const library = libraries.get(name) ?? fail(`There is no Lua library "${name}".`);
+    found.set(name, library);
+    library.needs.forEach(add);
+  };
+  for (const { needs } of files) needs.forEach(add);
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function compile(flags: string, files: readonly LuaFile[]): Program {
+  const frame = (name: string): string => readLuaFile(new URL(`./${name}.lua`, import.meta.url), name).text;
+  const marks = files.filter((file) => file.grouped).map(({ name }) => `grouped['${name}'] = true`);
+  const body = [frame('prelude'), frame('group'), ...files.map(({ text }) => text), ...marks, frame('driver')];
+  const source = `${flags}\n${body.join('\n')}`;
+  return { source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+function readFolders(root: URL): readonly LuaFile[] {
+  const rooms = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== 'program')
+    .map(({ name }) => name)
+    .sort();
+  return rooms.flatMap((room) =>
+    readdirSync(new URL(`${room}/`, root))
+      .filter((file) => file.endsWith('.lua'))
+      .sort()
+      .map((file) => {
+        const base = file.slice(0, -'.lua'.length);
+        const name = base.startsWith('lib-') ? base : `${room}-${base}`;
+        return readLuaFile(new URL(`${room}/${file}`, root), name);
+      }),
+  );
+}
+
+function isLibrary({ name }: LuaFile): boolean {
+  return name.startsWith('lib-');
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}

@@ -1,0 +1,9 @@
+-- Lists the sessions of a site by name.
+-- a: 1 site hash; 2 lower bound; 3 how many at most
+-- Returns the members: session NUL session hash.
+-- class: allow_oom
+-- needs: lib-sites
+acts['sites-list-sessions'] = function(a)
+  lib.sites_sweep(a[1])
+  return call('ZRANGEBYLEX', key('sessions', a[1]), a[2], '+', 'LIMIT', 0, a[3])
+end

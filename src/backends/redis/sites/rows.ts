@@ -1,0 +1,86 @@
+import type { Grant, SiteSession } from '../../../core/sites/session.ts';
+import type { Site } from '../../../core/sites/site.ts';
+import type { NewGrant, NewSite, Ticket } from '../../../core/sites/store.ts';
+import { fieldsOf } from '../replies.ts';
+import type { Reply } from '../types.ts';
+
+const LIFE = 'life:';
+
+/** What an act says of a grant; stamps are texts there. */
+type Life = {
+  readonly order: string;
+  readonly parentId?: string;
+  readonly grantedAt: string;
+  readonly expiresAt: string;
+  readonly revokedAt?: string;
+};
+type What = Pick<Grant, 'events' | 'actions' | 'share'>;
+
+/** A site out of its definition and when it was first registered; null where either is absent. Only what our own acts wrote. */
+export function decodeSite(definition: Reply | undefined, registeredAt: Reply | undefined): Site | null {
+  if (typeof definition !== 'string' || typeof registeredAt !== 'string') return null;
+  return { ...(JSON.parse(definition) as NewSite), registeredAt: Number(registeredAt) };
+}
+
+/** A session out of its row; null where there is none. */
+export function decodeSession(row: Reply | undefined): SiteSession | null {
+  const fields = fieldsOf(row ?? null);
+  if (fields.size === 0) return null;
+  const text = (name: string): string => fields.get(name) ?? '';
+  const closedAt = fields.get('closedAt');
+  return {
+    userId: text('userId'),
+    siteId: text('siteId'),
+    sessionId: text('sessionId'),
+    openedAt: Number(text('openedAt')),
+    expiresAt: Number(text('expiresAt')),
+    closedAt: closedAt === undefined ? null : Number(closedAt),
+    grants: grantsOf(fields),
+  };
+}
+
+function grantsOf(fields: ReadonlyMap<string, string>): readonly Grant[] {
+  const found: { readonly order: number; readonly grant: Grant }[] = [];
+  for (const [name, life] of fields) {
+    if (!name.startsWith(LIFE)) continue;
+    const grantId = name.slice(LIFE.length);
+    const { order } = JSON.parse(life) as Life;
+    found.push({ order: Number(order), grant: decodeGrant(grantId, life, fields.get(`what:${grantId}`) ?? '') });
+  }
+  return found.sort((a, b) => a.order - b.order).map(({ grant }) => grant);
+}
+
+/** A grant out of the two texts that its session holds of it. */
+export function decodeGrant(grantId: string, life: string, what: string): Grant {
+  const { parentId, grantedAt, expiresAt, revokedAt } = JSON.parse(life) as Life;
+  return {
+    grantId,
+    parentId: parentId ?? null,
+    ...(JSON.parse(what) as What),
+    grantedAt: Number(grantedAt),
+    expiresAt: Number(expiresAt),
+    revokedAt: revokedAt === undefined ? null : Number(revokedAt),
+  };
+}
+
+/** What acts pass on of a grant without looking into it: Lua knows no empty list. */
+export function encodeWhat({ events, actions, share }: NewGrant): string {
+  return JSON.stringify({ events, actions, share } satisfies What);
+}
+
+/** A ticket out of its row; null where there is none. */
+export function decodeTicket(row: Reply): Ticket | null {
+  const fields = fieldsOf(row);
+  if (fields.size === 0) return null;
+  const ends = fields.get('holderExpiresAt');
+  return {
+    sessionId: fields.get('sessionId') ?? '',
+    grantId: fields.get('grantId') ?? '',
+    holderExpiresAt: ends === undefined ? null : Number(ends),
+  };
+}
+
+/** The list that an act answered; empty where it answered none. */
+export function listIn(reply: Reply | undefined): readonly Reply[] {
+  return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+}

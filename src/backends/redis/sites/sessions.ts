@@ -1,0 +1,130 @@
+import {
+  GRANTS_PER_SESSION,
+  SESSION_KEPT_MS,
+  SESSION_TICKETS,
+  SESSION_TICKETS_REDEEMED,
+  SESSIONS_PER_SITE,
+} from '../../../core/limits.ts';
+import type { PageRequest, Scan } from '../../../core/page.ts';
+import type { SiteSession } from '../../../core/sites/session.ts';
+import type { SiteKey } from '../../../core/sites/site.ts';
+import type { NewGrant, NewSession, SessionStore, Ticket } from '../../../core/sites/store.ts';
+import type { RedisParts } from '../parts.ts';
+import { partitionOfId, prefixOfPartition } from './prefix.ts';
+import { decodeGrant, decodeSession, decodeTicket, encodeWhat, listIn } from './rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Reply } from '../types.ts';
+
+/** Sessions that one act reads: each may hold a hundred grants. */
+const READ_TOGETHER = 50;
+
+type Arguments = readonly (string | number | null)[];
+/** Runs the act where the id, token or ticket lies, with its hash in front; null where no partition leads it. */
+type Acting = (name: string, id: string, args?: Arguments) => Promise<Reply>;
+
+/** core's SessionStore over Redis: all of a session lies in the partition of its owner, which every id, token and ticket is led by. */
+export function createRedisSessions({ store }: RedisParts): SessionStore {
+  const acting: Acting = async (name, id, args = []) => {
+    const partition = partitionOfId(id, store.partitions);
+    return partition === null ? null : store.act(partition, name, [store.hash(id), ...args]);
+  };
+  return {
+    prefixOf: (userId) => prefixOfPartition(store.partitionOfUser(userId), store.partitions),
+    open: (session) => open(store, session),
+    get: (sessionIds) => read(store, sessionIds),
+    close: async (sessionId) => decodeSession(await acting('sites-close', sessionId, [SESSION_KEPT_MS])),
+    addGrant: (sessionId, grant) => addGrant(store, acting, { sessionId, grant }),
+    async revokeGrant(sessionId, grantId) {
+      const revoked = await acting('sites-revoke-grant', sessionId, [grantId]);
+      return revoked === null ? null : listIn(revoked).map(String);
+    },
+    async findByToken(tokenHash) {
+      const [grantId, row] = listIn(await acting('sites-find-token', tokenHash));
+      const session = decodeSession(row);
+      const grant = session?.grants.find((one) => one.grantId === grantId);
+      return session && grant ? { session, grant } : null;
+    },
+    putTicket: (ticketHash, ticket) => putTicket(store, ticketHash, ticket),
+    redeemTicket: async (ticketHash) =>
+      decodeTicket(await acting('sites-redeem-ticket', ticketHash, [SESSION_TICKETS_REDEEMED])),
+    list: (key, page) => list(store, key, page),
+  };
+}
+
+async function open(store: Store, session: NewSession): Promise<Awaited<ReturnType<SessionStore['open']>>> {
+  const { userId, siteId, sessionId, ttlMs, grant } = session;
+  const own = [store.hash(sessionId), sessionId, userId, siteId, store.hash(userId, siteId), ttlMs];
+  const args = [...own, SESSION_KEPT_MS, SESSIONS_PER_SITE, ...grantArguments(store, grant)];
+  const reply = await store.act(store.partitionOfUser(userId), 'sites-open', args);
+  const opened = decodeSession(reply);
+  return opened ? { kind: 'opened', session: opened } : notMade(reply);
+}
+
+function grantArguments(store: Store, grant: NewGrant): Arguments {
+  return [grant.grantId, grant.parentId, grant.ttlMs, store.hash(grant.tokenHash), encodeWhat(grant)];
+}
+
+async function addGrant(
+  store: Store,
+  acting: Acting,
+  { sessionId, grant }: { readonly sessionId: string; readonly grant: NewGrant },
+): Promise<Awaited<ReturnType<SessionStore['addGrant']>>> {
+  const args = [GRANTS_PER_SESSION, ...grantArguments(store, grant)];
+  const reply = await acting('sites-add-grant', sessionId, args);
+  const [life, what] = listIn(reply);
+  if (typeof life !== 'string' || typeof what !== 'string') return notMade(reply);
+  return { kind: 'added', grant: decodeGrant(grant.grantId, life, what) };
+}
+
+async function putTicket(
+  store: Store,
+  ticketHash: string,
+  ticket: Ticket & { readonly ttlMs: number },
+): Promise<Awaited<ReturnType<SessionStore['putTicket']>>> {
+  const { sessionId, grantId, holderExpiresAt, ttlMs } = ticket;
+  const partition = partitionOfId(sessionId, store.partitions);
+  // Led by another owner's prefix, it would never be found again.
+  if (partition === null || partition !== partitionOfId(ticketHash, store.partitions)) return { kind: 'gone' };
+  const own = [store.hash(ticketHash), store.hash(sessionId), sessionId, grantId, holderExpiresAt];
+  const reply = await store.act(partition, 'sites-put-ticket', [...own, ttlMs, SESSION_TICKETS]);
+  return reply === 'gone' || reply === 'full' ? { kind: reply } : { kind: 'put', expiresAt: Number(reply) };
+}
+
+function notMade(reply: Reply): { readonly kind: 'gone' | 'full' } {
+  return { kind: reply === 'full' ? 'full' : 'gone' };
+}
+
+/** One round trip, over all partitions at once. */
+async function read(store: Store, sessionIds: readonly string[]): Promise<readonly (SiteSession | null)[]> {
+  const found = new Map<string, SiteSession | null>();
+  const asked = Map.groupBy(new Set(sessionIds), (sessionId) => partitionOfId(sessionId, store.partitions));
+  const readSome = async (partition: number, ids: readonly string[]): Promise<void> => {
+    const rows = listIn(
+      await store.act(
+        partition,
+        'sites-read-sessions',
+        ids.map((id) => store.hash(id)),
+      ),
+    );
+    ids.forEach((id, i) => found.set(id, decodeSession(rows[i])));
+  };
+  const reads: Promise<void>[] = [];
+  for (const [partition, ids] of asked) {
+    for (let at = 0; partition !== null && at < ids.length; at += READ_TOGETHER)
+      reads.push(readSome(partition, ids.slice(at, at + READ_TOGETHER)));
+  }
+  await Promise.all(reads);
+  return sessionIds.map((sessionId) => found.get(sessionId) ?? null);
+}
+
+async function list(store: Store, { userId, siteId }: SiteKey, page: PageRequest): Promise<Scan<SiteSession>> {
+  const after = page.after?.[0];
+  const from = after === undefined ? '-' : `(${after}\u0001`;
+  const args = [store.hash(userId, siteId), from, page.first + 1];
+  const members = listIn(await store.act(store.partitionOfUser(userId), 'sites-list-sessions', args));
+  const ids = members.map((member) => String(member).split('\0')[0] ?? '');
+  const shown = ids.slice(0, page.first);
+  const rows = (await read(store, shown)).flatMap((row) => (row ? [{ row, position: [row.sessionId] }] : []));
+  const last = shown.at(-1);
+  return { rows, next: ids.length > page.first && last !== undefined ? [last] : null, gaps: [] };
+}

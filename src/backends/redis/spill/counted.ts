@@ -1,0 +1,48 @@
+import type { Clock } from '../../../core/clock.ts';
+import { CallboardError } from '../../../core/errors.ts';
+import { SHARE_MESSAGE, type Holdings, type Shares } from '../../../core/shares/shares.ts';
+import { SparseQueue } from '../../memory/list-sparse.ts';
+
+type Counted = { readonly holdings: Holdings; readonly bytes: number; readonly expiresAt: number; gone: boolean };
+
+/** What this node put into a store that several share, in the share `spilled_bytes` of each user, until it expires or is taken back. */
+export interface CountedPuts {
+  /** Throws `share_exceeded` or `store_full`. Counts nothing. */
+  check(userId: string, bytes: number): void;
+  add(put: {
+    readonly name: string;
+    readonly userId: string;
+    readonly bytes: number;
+    readonly expiresAt: number;
+  }): void;
+  remove(name: string): void;
+}
+
+export function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares): CountedPuts {
+  const puts = new Map<string, Counted>();
+  const byAge = new SparseQueue<Counted & { readonly name: string }>(({ gone }) => gone);
+  const remove = (name: string): void => {
+    const put = puts.get(name);
+    if (!put) return;
+    put.gone = true;
+    puts.delete(name);
+    byAge.left();
+    put.holdings.release('spilled_bytes', put.bytes);
+  };
+  return {
+    check(userId, bytes) {
+      const now = clock.now();
+      for (let old = byAge.first(); old && old.expiresAt <= now; old = byAge.first()) remove(old.name);
+      const share = 'spilled_bytes';
+      const refusal = shares.of(userId).refusal(share, bytes);
+      if (refusal !== null) throw new CallboardError(refusal, SHARE_MESSAGE[refusal], { share });
+    },
+    add({ name, userId, bytes, expiresAt }) {
+      const put = { name, holdings: shares.of(userId), bytes, expiresAt, gone: false };
+      puts.set(name, put);
+      byAge.push(put);
+      put.holdings.take('spilled_bytes', bytes);
+    },
+    remove,
+  };
+}

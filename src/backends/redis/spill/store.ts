@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../../core/clock.ts';
+import { CallboardError } from '../../../core/errors.ts';
+import type { SpillRead, SpillRef, SpillStore } from '../../../core/history/spill.ts';
+import { trustJson, utf8Length } from '../../../core/json.ts';
+import { SPILL_BYTES } from '../../../core/limits.ts';
+import type { Shares } from '../../../core/shares/shares.ts';
+import { full } from '../../spill/full.ts';
+import { createCountedPuts } from './counted.ts';
+import { listOf } from '../replies.ts';
+import { partitionOf } from '../keys.ts';
+import type { Store } from '../store/store.ts';
+
+export type RedisSpillOptions = {
+  readonly store: Store;
+  readonly sha256: (text: string) => string;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The total of `spilled_bytes` is shared evenly by the partitions; what this node puts counts for its users. */
+  readonly shares: Shares;
+};
+
+const NAME = /^[0-9a-f]{32}$/;
+/** Payloads that one act of cleaning removes at most. */
+const CLEANED = 500;
+
+/**
+ * A managed spill store in Redis, for where the nodes share no directory. As durable as Redis is. An object lies in the partition that its
+ * name says. `store_full`: the bound on bytes is met, or Redis itself has no memory left.
+ */
+export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOptions): SpillStore {
+  const bound = Math.floor((shares.bounds.spilled_bytes.total ?? SPILL_BYTES) / store.partitions);
+  const counted = createCountedPuts(clock, shares);
+  const placeOf = (name: string): number => partitionOf(name, store.partitions);
+  return {
+    kind: 'redis',
+    managed: true,
+    async put(text, expiresAt, userId) {
+      const name = randomBytes(16).toString('hex');
+      const bytes = utf8Length(text);
+      counted.check(userId, bytes);
+      const args = [name, expiresAt, bytes, bound, text];
+      const taken = await store.act(placeOf(name), 'spill-put', args).catch(unlessOutOfMemory);
+      if (taken !== 1) throw full();
+      counted.add({ name, userId, bytes, expiresAt });
+      return { name, bytes, sha256: sha256(text), expiresAt };
+    },
+    async discard({ name, bytes }) {
+      counted.remove(name);
+      if (NAME.test(name)) await store.act(placeOf(name), 'spill-discard', [name, bytes]);
+    },
+    async read(ref) {
+      const { name, expiresAt } = ref;
+      if (!NAME.test(name) || !Number.isFinite(expiresAt)) return { state: 'unavailable' };
+      const [state, text] = listOf(await store.act(placeOf(name), 'spill-read', [name, expiresAt]));
+      return state === 'present' ? whole(ref, String(text), sha256) : stateOf(state === 'expired');
+    },
+    async clean() {
+      const partitions = Array.from({ length: store.partitions }, (_, partition) => cleanOne(store, partition));
+      return (await Promise.all(partitions)).reduce((sum, removed) => sum + removed, 0);
+    },
+  };
+}
+
+function stateOf(expired: boolean): SpillRead {
+  return { state: expired ? 'expired' : 'unavailable' };
+}
+
+function whole(ref: SpillRef, text: string, sha256: (text: string) => string): SpillRead {
+  const same = utf8Length(text) === ref.bytes && sha256(text) === ref.sha256;
+  return same ? { state: 'present', text: trustJson(text) } : { state: 'unavailable' };
+}
+
+async function cleanOne(store: Store, partition: number): Promise<number> {
+  for (let removed = 0; ;) {
+    const some = Number(await store.act(partition, 'spill-clean', [CLEANED]));
+    removed += some;
+    if (some < CLEANED) return removed;
+  }
+}
+
+/** A full Redis refuses the act before it runs. */
+function unlessOutOfMemory(error: unknown): never {
+  const cause = error instanceof CallboardError ? error.cause : error;
+  if (cause instanceof Error && cause.message.startsWith('OOM')) throw full(undefined, cause);
+  throw error;
+}

@@ -1,0 +1,101 @@
+import type { LegacyKeys } from './legacy.ts';
+import type { RedisTarget } from '../target.ts';
+
+/**
+ * Every command that the relay sends to Redis or runs in a script, with arguments that Redis accepts for it: `KEY` and
+ * `CHANNEL` are replaced by names of the namespace. `test/backends/redis-rights-list.test.ts` compares the list with
+ * the sources and with what a Redis counted, so a command that is added to either must be added here.
+ */
+export const COMMANDS = {
+  DECRBY: 'KEY 1',
+  DEL: 'KEY',
+  EVAL: '- 1 KEY',
+  EVALSHA: '- 1 KEY',
+  EXISTS: 'KEY',
+  GET: 'KEY',
+  HDEL: 'KEY f',
+  HEXISTS: 'KEY f',
+  HGET: 'KEY f',
+  HGETALL: 'KEY',
+  HINCRBY: 'KEY f 1',
+  HLEN: 'KEY',
+  HMGET: 'KEY f',
+  HSET: 'KEY f v',
+  HSETNX: 'KEY f v',
+  INCRBY: 'KEY 1',
+  INFO: '',
+  PEXPIRE: 'KEY 1',
+  PTTL: 'KEY',
+  PUBLISH: 'CHANNEL v',
+  SADD: 'KEY m',
+  SET: 'KEY v',
+  SRANDMEMBER: 'KEY',
+  SREM: 'KEY m',
+  SUBSCRIBE: 'CHANNEL',
+  TIME: '',
+  UNLINK: 'KEY',
+  UNSUBSCRIBE: 'CHANNEL',
+  XADD: 'KEY * f v',
+  XRANGE: 'KEY - +',
+  XREAD: 'COUNT 1 STREAMS KEY 0',
+  XREVRANGE: 'KEY + -',
+  XTRIM: 'KEY MINID 0',
+  ZADD: 'KEY 0 m',
+  ZCARD: 'KEY',
+  ZCOUNT: 'KEY 0 0',
+  ZLEXCOUNT: 'KEY - +',
+  ZRANGE: 'KEY 0 0',
+  ZRANGEBYLEX: 'KEY - +',
+  ZRANGEBYSCORE: 'KEY 0 0',
+  ZREM: 'KEY m',
+  ZREMRANGEBYLEX: 'KEY - -',
+  ZREMRANGEBYRANK: 'KEY 0 0',
+  ZREMRANGEBYSCORE: 'KEY 0 0',
+  ZREVRANGE: 'KEY 0 0',
+  ZREVRANGEBYLEX: 'KEY + -',
+  ZSCORE: 'KEY m',
+} as const satisfies Readonly<Record<string, string>>;
+
+/** What the Redis client sends by itself, depending on the address. */
+const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
+const OF_DATABASE = 'SELECT 0';
+/** How the lengths of legacy keys are read. */
+const OF_LEGACY_STREAM = ['TYPE KEY', 'XLEN KEY', 'XINFO GROUPS KEY', 'XPENDING KEY g'];
+const OF_LEGACY_PENDING = ['TYPE KEY', 'LLEN KEY', 'SCARD KEY', 'XLEN KEY'];
+
+/** Commands whose right is given for one subcommand. */
+const WITH_SUBCOMMAND: ReadonlySet<string> = new Set(['CLUSTER', 'XINFO']);
+
+export type Names = { readonly key: string; readonly channel: string };
+
+/** One command to check, as the list of its words. */
+export type Words = readonly string[];
+
+/** Every command of the relay over this target, complete with names. */
+export function commandsFor(target: RedisTarget, legacy: LegacyKeys, names: Names): readonly Words[] {
+  const own = Object.entries(COMMANDS).map(([name, words]) => `${name} ${words}`);
+  const database = target.form !== 'cluster' && target.db !== 0 ? [OF_DATABASE] : [];
+  const cluster = target.form === 'cluster' ? OF_CLUSTER : [];
+  return [
+    ...[...own, ...database, ...cluster].map((line) => wordsOf(line, names)),
+    ...legacyCommands(legacy.commandStream, OF_LEGACY_STREAM),
+    ...legacyCommands(legacy.pending, OF_LEGACY_PENDING),
+  ];
+}
+
+/** The ACL rule that allows the command, such as `+get` or `+xinfo|groups`. */
+export function ruleOf([name = '', subcommand = '']: Words): string {
+  const words = WITH_SUBCOMMAND.has(name) ? [name, subcommand] : [name];
+  return `+${words.join('|').toLowerCase()}`;
+}
+
+function legacyCommands(key: string | null, lines: readonly string[]): readonly Words[] {
+  return key === null ? [] : lines.map((line) => wordsOf(line, { key, channel: '' }));
+}
+
+function wordsOf(line: string, { key, channel }: Names): Words {
+  return line
+    .trim()
+    .split(' ')
+    .map((word) => (word === 'KEY' ? key : word === 'CHANNEL' ? channel : word));
+}

@@ -1,0 +1,74 @@
+import type { DeliverySummary } from '../../../core/delivery/inspector.ts';
+import type { ReadCommand, Reply } from '../types.ts';
+
+export type LegacyDepths = Pick<DeliverySummary, 'legacyCommandStreamDepth' | 'pendingCommandDepth'>;
+
+/** Keys of what ran here before callboard. */
+export type LegacyKeys = {
+  /** A stream of commands. */
+  readonly commandStream: string | null;
+  /** Commands that were taken and not ended: a list, set, sorted set, hash or stream. */
+  readonly pending: string | null;
+};
+
+type Read = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
+
+const LENGTHS: Readonly<Record<string, string>> = {
+  list: 'LLEN',
+  set: 'SCARD',
+  zset: 'ZCARD',
+  hash: 'HLEN',
+  stream: 'XLEN',
+};
+
+/**
+ * How much lies in legacy keys: entries of the stream, and commands that are pending (taken from the stream by its consumer groups and not
+ * acknowledged, and those of the other key). Null for what is not configured; an absent key is 0. Reads only.
+ */
+export async function readLegacyDepths(read: Read, { commandStream, pending }: LegacyKeys): Promise<LegacyDepths> {
+  const taken = commandStream === null ? null : await takenOf(read, commandStream);
+  const kept = pending === null ? null : await lengthOf(read, pending);
+  return {
+    legacyCommandStreamDepth: commandStream === null ? null : await lengthOf(read, commandStream),
+    pendingCommandDepth: taken === null && kept === null ? null : (taken ?? 0) + (kept ?? 0),
+  };
+}
+
+/** What stands in the way of a strict start, in plain words; null when nothing is left. */
+export function legacyFault({ legacyCommandStreamDepth, pendingCommandDepth }: LegacyDepths): string | null {
+  const stream = legacyCommandStreamDepth ?? 0;
+  const pending = pendingCommandDepth ?? 0;
+  if (stream + pending === 0) return null;
+  return `STRICT_MIGRATION: the legacy command stream holds ${stream} entries and ${pending} commands are pending: let them end, or remove them`;
+}
+
+async function takenOf(read: Read, stream: string): Promise<number> {
+  if ((await typeOf(read, stream)) !== 'stream') return 0;
+  const [groups] = await read([['XINFO', 'GROUPS', stream]]);
+  let sum = 0;
+  for (const group of Array.isArray(groups) ? groups : []) {
+    const name = fieldOf(group, 'name');
+    const [summary] = await read([['XPENDING', stream, String(name)]]);
+    sum += Array.isArray(summary) ? Number(summary[0]) : 0;
+  }
+  return sum;
+}
+
+async function lengthOf(read: Read, key: string): Promise<number> {
+  const type = await typeOf(read, key);
+  const command = LENGTHS[type];
+  // A text of its own is one thing.
+  if (command === undefined) return type === 'none' ? 0 : 1;
+  const [length] = await read([[command, key]]);
+  return Number(length);
+}
+
+async function typeOf(read: Read, key: string): Promise<string> {
+  const [type] = await read([['TYPE', key]]);
+  return String(type);
+}
+
+function fieldOf(flat: Reply | undefined, name: string): Reply | undefined {
+  const list = Array.isArray(flat) ? flat : [];
+  return list[list.indexOf(name) + 1];
+}

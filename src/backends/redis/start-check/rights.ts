@@ -1,0 +1,195 @@
+import type { Redis } from 'ioredis';
+import { silentLog } from '../../../core/log.ts';
+import { connectTo } from '../client.ts';
+import { keyOf, KINDS, rootOf, tagsOf, type KeyKind } from '../keys.ts';
+import type { LegacyKeys } from './legacy.ts';
+import { commandsFor, ruleOf, type Words } from './commands.ts';
+import type { RedisTarget } from '../target.ts';
+import { unavailable, type Client } from '../types.ts';
+
+export type RightsOptions = {
+  readonly client: Client;
+  readonly target: RedisTarget;
+  readonly namespace: string;
+  readonly partitions: number;
+  readonly legacy: LegacyKeys;
+};
+
+/** What one Redis denies its user, and the ACL rules that allow it. */
+type Denied = { readonly what: string; readonly rules: readonly string[] };
+
+/** A command that is allowed, or why not: Redis' own words. */
+type Refused = { readonly words: Words; readonly reason: string };
+
+/**
+ * Asks Redis which of the commands its user may run, without running any. A command that the check refuses is run for
+ * the text of the refusal alone: Redis refuses it before it does anything. Null: this Redis is too old to be asked.
+ */
+const CHECK = `if not redis.acl_check_cmd then return false end
+local refused = {}
+for i, words in ipairs(cjson.decode(ARGV[1])) do
+  if not redis.acl_check_cmd(unpack(words)) then
+    local reply = redis.pcall(unpack(words))
+    refused[#refused + 1] = { i - 1, reply.err }
+  end
+end
+return refused`;
+
+/**
+ * Finds what the Redis user may not do although the relay needs it: keys and channels of the namespace, the legacy keys,
+ * and commands. Asks every master, since each has its own users. Returns one sentence for each kind of thing and
+ * master, with the ACL rules to add; none when all is allowed. Changes nothing. Throws `store_unavailable` if Redis
+ * cannot be asked.
+ */
+export async function missingRights(options: RightsOptions): Promise<readonly string[]> {
+  const { client, target } = options;
+  const masters = 'nodes' in client ? client.nodes('master') : [client];
+  const found = await Promise.all(
+    masters.map(async (redis) => {
+      const at = `${redis.options.host}:${redis.options.port}`;
+      const denied = await deniedBy(redis, options);
+      return denied.map((one) => sentence(target, at, one));
+    }),
+  ).catch((error: unknown) => {
+    throw unavailable(error);
+  });
+  return found.flat();
+}
+
+/**
+ * As `missingRights`, of the first node of a cluster that cannot be connected to: without the rights to ask about the
+ * cluster, its client never says why. Finds nothing where that node cannot be asked either.
+ */
+export async function missingOfFirstNode(
+  options: Omit<RightsOptions, 'client'>,
+  target: RedisTarget & { readonly form: 'cluster' },
+): Promise<readonly string[]> {
+  const [at] = target.nodes;
+  if (!at) return [];
+  const client = connectTo({ ...target, form: 'single', at, db: 0 }, 'commands', silentLog);
+  try {
+    await client.connect();
+    return await missingRights({ ...options, client });
+  } catch {
+    return [];
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** Whether Redis said that its user may not do something, directly or of a script. */
+export function isRefusal(message: string): boolean {
+  return /\bNOPERM\b|The user executing the script can't|ACL failure in script/.test(message);
+}
+
+async function deniedBy(redis: Redis, options: RightsOptions): Promise<readonly Denied[]> {
+  const { namespace, partitions, target, legacy } = options;
+  const names = namesOf(namespace, partitions);
+  const sample = { key: rootOf(namespace), channel: names.channels[0] ?? '' };
+  const commands = await refusedOf(redis, commandsFor(target, legacy, sample));
+  // Without EVAL nothing else can be asked.
+  if (commands === null) return [deniedCommands([['EVAL']])];
+  const [keys, channels] = await Promise.all([
+    refusedOf(
+      redis,
+      names.keys.map((key) => ['EVAL', '', '1', key]),
+    ),
+    refusedOf(
+      redis,
+      names.channels.map((channel) => ['PUBLISH', channel, '']),
+    ),
+  ]);
+  const refusedChannels = [...(channels ?? []), ...commands].filter(deniesChannel).map(({ words }) => words[1]);
+  const refusedCommands = commands.filter(deniesCommand).map(({ words }) => words);
+  return [
+    ...ofNamespace(
+      'key',
+      keys?.map(({ words }) => words[3]),
+      `~${prefixOf(namespace)}*`,
+    ),
+    ...ofNamespace('channel', refusedChannels, `&${prefixOf(namespace)}*`),
+    ...legacyDenied(commands, legacy),
+    ...(refusedCommands.length === 0 ? [] : [deniedCommands(refusedCommands)]),
+  ];
+}
+
+/** The refused ones of these; null where EVAL itself is refused. None where Redis cannot be asked this way. */
+async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<readonly Refused[] | null> {
+  const reply: unknown = await redis.eval(CHECK, 0, JSON.stringify(commands)).catch((error: unknown) => {
+    if (error instanceof Error && isRefusal(error.message)) return 'refused';
+    throw error;
+  });
+  if (reply === 'refused') return null;
+  const rows: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  const found = rows.map((row): Refused => {
+    const [at, reason]: readonly unknown[] = Array.isArray(row) ? row : [];
+    return { words: commands[Number(at)] ?? [], reason: String(reason) };
+  });
+  return Promise.all(
+    found.map((one) => (/not allowed from script/.test(one.reason) ? askedDirectly(redis, one) : one)),
+  );
+}
+
+/** Some commands run outside scripts only. This one is refused, so that the connection stays as it is. */
+async function askedDirectly(redis: Redis, { words }: Refused): Promise<Refused> {
+  const [name = '', ...args] = words;
+  const reason = await redis.call(name, ...args).then(
+    () => '',
+    (error: unknown) => (error instanceof Error ? error.message : ''),
+  );
+  return { words, reason };
+}
+
+/** Redis looks at the command first, then at its keys, then at its channels. */
+function deniesCommand({ reason }: Refused): boolean {
+  return /\brun th(e|is)\b/.test(reason);
+}
+
+function deniesChannel({ reason }: Refused): boolean {
+  return /\bchannel\b/.test(reason);
+}
+
+function deniedCommands(commands: readonly Words[]): Denied {
+  const rules = [...new Set(commands.map(ruleOf))];
+  return { what: `run ${rules.map((rule) => rule.slice(1).replace('|', ' ').toUpperCase()).join(', ')}`, rules };
+}
+
+function ofNamespace(kind: 'key' | 'channel', names: readonly (string | undefined)[] = [], rule: string): Denied[] {
+  const [first, ...others] = new Set(names);
+  if (first === undefined) return [];
+  const more = others.length === 0 ? '' : ` and ${others.length} more of its namespace`;
+  return [{ what: `use the ${kind} ${first}${more}`, rules: [rule] }];
+}
+
+function legacyDenied(refused: readonly Refused[], { commandStream, pending }: LegacyKeys): Denied[] {
+  const keys = [commandStream, pending].filter((key) => key !== null);
+  const denied = keys.filter((key) => refused.some((one) => one.words.includes(key) && !deniesCommand(one)));
+  return denied.map((key) => ({
+    what: `read the legacy key ${key}`,
+    rules: [`%R~${key.replaceAll(/[*?[\]\\]/g, '\\$&')}`],
+  }));
+}
+
+/** What every key and channel of the namespace begins with. */
+function prefixOf(namespace: string): string {
+  return `{cb:${namespace}:`;
+}
+
+/** The names to check: of every kind in the first partition, and one of each in the others, since partitions may be many. */
+function namesOf(namespace: string, partitions: number): { readonly keys: string[]; readonly channels: string[] } {
+  const [first = '', ...others] = tagsOf(namespace, partitions);
+  const kinds = Object.entries(KINDS) as readonly (readonly [KeyKind, (typeof KINDS)[KeyKind]])[];
+  const named = (channel: boolean): string[] =>
+    kinds
+      .filter(([, { holds }]) => holds.startsWith('channel') === channel)
+      .map(([kind]) => keyOf(first, kind, kind === 'meta' || kind === 'bus' ? undefined : 'x'));
+  return {
+    keys: [rootOf(namespace), ...named(false), ...others.map((tag) => keyOf(tag, 'meta'))],
+    channels: [...named(true), ...others.map((tag) => keyOf(tag, 'bus'))],
+  };
+}
+
+function sentence({ login }: RedisTarget, at: string, { what, rules }: Denied): string {
+  const listed = rules.length === 1 ? `the rule ${rules.join('')}` : `the rules ${rules.join(' ')}`;
+  return `The Redis user "${login.username ?? 'default'}" at ${at} may not ${what}: add ${listed}.`;
+}

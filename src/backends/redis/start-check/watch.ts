@@ -1,0 +1,44 @@
+import type { Clock } from '../../../core/clock.ts';
+import { CallboardError } from '../../../core/errors.ts';
+import type { Log } from '../../../core/log.ts';
+import { isRefusal, missingRights, type RightsOptions } from './rights.ts';
+
+/** A refusal leads to a check at most this often. */
+const CHECK_MS = 1_000;
+
+/** Rights can be taken from the Redis user while the relay runs. */
+export type RightsWatch = {
+  /** Throws `store_unavailable` with `reason` if a right is missing now, or if Redis cannot be asked. */
+  check(): Promise<void>;
+  /** To be called with every error of Redis. After a refusal it checks the rights and logs which one is missing, once. */
+  noticed(error: unknown): void;
+};
+
+export function watchRights(options: RightsOptions & { readonly system: Clock; readonly log: Log }): RightsWatch {
+  const { system, log } = options;
+  let missing = '';
+  let checkedAt = -Infinity;
+  const check = async (): Promise<void> => {
+    const found = (await missingRights(options)).join(' ');
+    if (found !== missing) {
+      if (found === '') log.info({}, 'the Redis user has all its rights again');
+      else log.warn({ missing: found }, 'the Redis user lacks rights');
+    }
+    missing = found;
+    if (found !== '')
+      throw new CallboardError('store_unavailable', 'The store refuses the relay.', {
+        reason: found,
+        retryAfterMs: CHECK_MS,
+      });
+  };
+  return {
+    check,
+    noticed(error) {
+      if (!(error instanceof Error) || !isRefusal(error.message)) return;
+      if (system.now() - checkedAt < CHECK_MS) return;
+      checkedAt = system.now();
+      // What is missing is logged by the check. If Redis cannot be asked, its connection logs that.
+      check().catch(() => {});
+    },
+  };
+}

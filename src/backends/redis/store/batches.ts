@@ -1,0 +1,143 @@
+import { CallboardError } from '../../../core/errors.ts';
+import type { Program, Programs } from '../program/program.ts';
+import { isRefusal } from '../start-check/rights.ts';
+import { unavailable, type Client, type Identity, type Reply, type Verdict } from '../types.ts';
+
+/** Acts of one call, and characters of their arguments: so much runs in some 2 ms, and Redis serves nobody else meanwhile. */
+const MAX_ACTS = 32;
+const MAX_CHARS = 256 * 1024;
+
+type Asked = {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: CallboardError) => void;
+};
+/** Who calls, and how far its calls have come: in a store that lost a write, the number noted is behind the one confirmed. */
+type Caller = { readonly identity: Identity; sent: number; confirmed: number };
+
+export type BatchOptions = {
+  readonly client: Client;
+  readonly programs: Programs;
+  readonly time?: (() => number) | undefined;
+  readonly metaOf: (partition: number) => string;
+  readonly counted: () => void;
+  /** Called with each error of Redis. */
+  readonly failed?: ((error: unknown) => void) | undefined;
+};
+
+export type Batches = {
+  add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
+  identify(partition: number, identity: Identity | null): void;
+  onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
+};
+
+/** Gathers the acts of a tick: those of one partition and class go as one call of the program, or a few where they are many. */
+export function createBatches(options: BatchOptions): Batches {
+  const { programs } = options;
+  const queues = new Map<string, { partition: number; asked: Asked[] }>();
+  const callers = new Map<number, Caller>();
+  const listeners: ((partition: number, verdict: Verdict) => void)[] = [];
+  let scheduled = false;
+  const flush = (): void => {
+    scheduled = false;
+    const all = [...queues.values()];
+    queues.clear();
+    for (const { partition, asked } of all)
+      for (const part of parts(asked)) {
+        const program = programs.programFor(part.map(({ name }) => name));
+        const call = { partition, program, asked: part, caller: callers.get(partition) };
+        void run(options, call).then((verdict) => {
+          if (verdict) for (const listener of listeners) listener(partition, verdict);
+        });
+      }
+  };
+  return {
+    add(partition, name, args) {
+      const of = programs.classOf.get(name);
+      if (!of) throw new Error(`There is no act "${name}".`);
+      const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+      const place = `${partition} ${of}`;
+      const queue = queues.get(place) ?? { partition, asked: [] };
+      queues.set(place, queue);
+      queue.asked.push({ name, args: args.map((arg) => (arg === null ? '' : String(arg))), resolve, reject });
+      if (!scheduled) setImmediate(flush);
+      scheduled = true;
+      return promise;
+    },
+    identify(partition, identity) {
+      if (identity === null) callers.delete(partition);
+      else callers.set(partition, { identity, sent: 0, confirmed: 0 });
+    },
+    onVerdict: (listener) => void listeners.push(listener),
+  };
+}
+
+type Call = {
+  readonly partition: number;
+  readonly program: Program;
+  readonly asked: readonly Asked[];
+  readonly caller: Caller | undefined;
+};
+
+/** Answers each act; a verdict where the whole call was refused. Never rejects. */
+async function run(options: BatchOptions, call: Call): Promise<Verdict | null> {
+  const { asked, caller } = call;
+  const number = caller ? ++caller.sent : 0;
+  try {
+    options.counted();
+    const [verdict, ...replies] = await evaluate(options, call, number);
+    if (verdict === 'FENCED' || verdict === 'LOST') {
+      for (const { reject } of asked) reject(unavailable(new Error(`the store refused this node: ${verdict}`)));
+      return verdict;
+    }
+    if (caller) caller.confirmed = Math.max(caller.confirmed, number);
+    asked.forEach((one, i) => answer(one, replies[i] ?? null, options.failed));
+  } catch (error) {
+    options.failed?.(error);
+    for (const { reject } of asked) reject(unavailable(error));
+  }
+  return null;
+}
+
+function answer({ name, resolve, reject }: Asked, reply: Reply, failed: BatchOptions['failed']): void {
+  const [ok, value] = Array.isArray(reply) ? (reply as readonly Reply[]) : [0, 'no answer'];
+  if (ok === 1) return resolve(value ?? null);
+  const error = new Error(`${name}: ${String(value)}`);
+  failed?.(error);
+  reject(
+    isRefusal(error.message) ? unavailable(error) : new CallboardError('internal', 'An act failed.', { cause: error }),
+  );
+}
+
+async function evaluate(options: BatchOptions, call: Call, number: number): Promise<readonly Reply[]> {
+  const { client, time, metaOf } = options;
+  const { caller, asked, program, partition } = call;
+  const requester = caller ? [caller.identity.nodeId, String(caller.identity.epoch)] : ['', ''];
+  const frame = [time ? String(time()) : '', ...requester, String(number), String(caller?.confirmed ?? 0)];
+  const acts = asked.flatMap(({ name, args }) => [name, String(args.length), ...args]);
+  const argv = [metaOf(partition), ...frame, ...acts];
+  try {
+    return (await client.evalsha(program.sha, 1, ...argv)) as readonly Reply[];
+  } catch (error) {
+    // The cache of scripts is volatile: whoever misses the program brings it.
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return (await client.eval(program.source, 1, ...argv)) as readonly Reply[];
+  }
+}
+
+function* parts(asked: readonly Asked[]): Generator<readonly Asked[]> {
+  let part: Asked[] = [];
+  let chars = 0;
+  for (const one of asked) {
+    const length = one.args.reduce((sum, arg) => sum + arg.length, 0);
+    if (part.length > 0 && (part.length === MAX_ACTS || chars + length > MAX_CHARS)) {
+      yield part;
+      part = [];
+      chars = 0;
+    }
+    part.push(one);
+    chars += length;
+  }
+  if (part.length > 0) yield part;
+}

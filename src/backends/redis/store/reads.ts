@@ -1,0 +1,73 @@
+import { unavailable, type Client, type ReadCommand, type Reply } from '../types.ts';
+
+/** A list of more goes by itself: the short ones of its tick need not wait for it. */
+const SHORT = 32;
+
+type Asked = {
+  readonly commands: readonly ReadCommand[];
+  readonly resolve: (replies: readonly Reply[]) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+export type ReadOptions = {
+  readonly client: Client;
+  readonly counted: () => void;
+  /** Called with each error of Redis. */
+  readonly failed?: ((error: unknown) => void) | undefined;
+};
+
+export type Reads = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
+
+/**
+ * Gathers the lists of reads of a tick: those of one slot go to Redis as one pipeline, each answered for itself. A list is of one slot. Throws
+ * `store_unavailable`.
+ */
+export function createReads(options: ReadOptions): Reads {
+  const queues = new Map<string, Asked[]>();
+  const flush = (): void => {
+    const all = [...queues.values()];
+    queues.clear();
+    for (const asked of all) void run(options, asked);
+  };
+  return (commands) => {
+    if (commands.length === 0) return Promise.resolve([]);
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Reply[]>();
+    const asked = { commands, resolve, reject };
+    const slot = slotOf(commands);
+    if (slot === null || commands.length > SHORT) {
+      void run(options, [asked]);
+      return promise;
+    }
+    if (queues.size === 0) setImmediate(flush);
+    const queue = queues.get(slot);
+    if (queue) queue.push(asked);
+    else queues.set(slot, [asked]);
+    return promise;
+  };
+}
+
+/** The tag of the keys: what of a name decides on its slot. Null: it has none, as a key that is not ours. */
+function slotOf([first]: readonly ReadCommand[]): string | null {
+  return /^\{([^}]+)\}/.exec(String(first?.[1] ?? ''))?.[1] ?? null;
+}
+
+/** Never rejects. */
+async function run({ client, counted, failed }: ReadOptions, asked: readonly Asked[]): Promise<void> {
+  try {
+    counted();
+    const all = asked.flatMap(({ commands }) => commands.map(([name, ...args]) => [name.toLowerCase(), ...args]));
+    const replies = (await client.pipeline(all).exec()) ?? [];
+    let at = 0;
+    for (const { commands, resolve, reject } of asked) {
+      const own = replies.slice(at, (at += commands.length));
+      const error = own.find(([found]) => found)?.[0];
+      if (error) {
+        failed?.(error);
+        reject(unavailable(error));
+      } else resolve(own.map(([, reply]) => reply as Reply));
+    }
+  } catch (error) {
+    failed?.(error);
+    for (const { reject } of asked) reject(unavailable(error));
+  }
+}

@@ -1,0 +1,88 @@
+import { createBatches } from './batches.ts';
+import { hashOf, keyOf, partitionOf, tagsOf, type KeyKind } from '../keys.ts';
+import type { Programs } from '../program/program.ts';
+import { createReads } from './reads.ts';
+import type { Client, Identity, ReadCommand, Reply, Verdict } from '../types.ts';
+
+export type StoreOptions = {
+  readonly client: Client;
+  readonly programs: Programs;
+  readonly namespace: string;
+  readonly partitions: number;
+  readonly sha256: (text: string) => string;
+  /** The admission scope of a user: fixed for a namespace. */
+  readonly scopeOf: (userId: string) => string;
+  /** Called with each error of Redis: an act's, a read's, or the connection's. */
+  readonly failed?: ((error: unknown) => void) | undefined;
+  /** Instead of the time of Redis (milliseconds): for tests. */
+  readonly time?: (() => number) | undefined;
+};
+
+/** How the rooms reach Redis: acts, each atomic and batched with the others of its tick, and reads, each list one round trip, or one with others of its tick. */
+export interface Store {
+  readonly namespace: string;
+  readonly partitions: number;
+  /** 0 to partitions - 1. */
+  partitionOfUser(userId: string): number;
+  /** The name of a key of a partition. */
+  key(partition: number, kind: KeyKind, hash?: string): string;
+  hash(...texts: readonly string[]): string;
+  /**
+   * Runs an act of the program; its arguments are texts and numbers, null goes as ''. Acts of one tick and partition travel together and run
+   * in the order asked. Throws `store_unavailable` when Redis does not answer (whether it ran is then unknown: every act can be asked again)
+   * or refuses the node.
+   */
+  act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
+  /** Reads whose keys lie in one partition, in one round trip, answers in order. Throws `store_unavailable`. */
+  read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
+  /** As `read` in every partition at once; one list of answers for each. */
+  readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
+  /** From now on calls to this partition are made as this node; null: as nobody. */
+  identify(partition: number, identity: Identity | null): void;
+  /** Told of each call that was refused for who made it. */
+  onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
+  /** Round trips so far: an act's call, or a list of reads. Those made at once over several partitions count once each. */
+  readonly roundTrips: number;
+}
+
+export function createStore(options: StoreOptions): Store {
+  const { client, namespace, partitions, sha256, scopeOf } = options;
+  const tags = tagsOf(namespace, partitions);
+  const digest = remembering(sha256);
+  const hash = (...texts: readonly string[]): string => hashOf(digest, ...texts);
+  const key = (partition: number, kind: KeyKind, part?: string): string => keyOf(tags[partition] ?? '', kind, part);
+  const state = { trips: 0 };
+  const counted = (): void => void state.trips++;
+  const batches = createBatches({ ...options, metaOf: (partition) => key(partition, 'meta'), counted });
+  const read = createReads({ client, counted, failed: options.failed });
+  return {
+    namespace,
+    partitions,
+    partitionOfUser: (userId) => (partitions === 1 ? 0 : partitionOf(hash(scopeOf(userId)), partitions)),
+    key,
+    hash,
+    act: (partition, name, args) => batches.add(partition, name, args),
+    read,
+    readAll: (commands) => Promise.all(tags.map((_, partition) => read(commands(partition)))),
+    identify: batches.identify,
+    onVerdict: batches.onVerdict,
+    get roundTrips() {
+      return state.trips;
+    },
+  };
+}
+
+/** Hashes of names that are remembered: a command's is asked for at each of its acts. */
+const REMEMBERED = 10_000;
+
+function remembering(digest: (text: string) => string): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    if (known.size === REMEMBERED) known.clear();
+    const made = digest(text);
+    known.set(text, made);
+    return made;
+  };
+}

@@ -1,0 +1,134 @@
+/** One HTTP request to the relay, with token, timeout and retries. Used by all client libraries. */
+import { writeJson } from '../../protocol/json-value.ts';
+import { BACKOFF_CAP_MS, backoffMs } from './backoff.ts';
+import { sleep, systemClock, type Clock } from './clock.ts';
+import { takeToken, type TokenSource } from './token.ts';
+
+export type RelayRequestOptions = {
+  /** The relay's base address, such as `http://127.0.0.1:4400`. */
+  readonly url: string;
+  /** A function is called before each request, and once more when the relay answers 401. */
+  readonly token: TokenSource;
+  /** How many times a request is sent again when its connection breaks. Default 3. */
+  readonly retries?: number | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly clock?: Clock | undefined;
+  /** Source of jitter, 0 (included) to 1 (excluded). Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+};
+
+export type RequestFault = (code: 'unreachable' | 'unauthenticated', message: string, cause: unknown) => Error;
+
+export type RelayRequest = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: object;
+  /** How long the relay may take to answer, on top of GRACE_MS. Milliseconds. */
+  readonly budgetMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Creates the error to throw when there is no answer. */
+  readonly fault: RequestFault;
+};
+
+/** A response. `body` is its JSON object; `{}` when it is not one. */
+export type HttpAnswer = {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly retryAfterMs: number | null;
+};
+
+const RETRIES = 3;
+const RETRY_BASE_MS = 200;
+/** The time beyond its budget after which a request without an answer fails. Milliseconds. */
+export const GRACE_MS = 15_000;
+
+/**
+ * Sends a request until a relay answers. It retries a broken connection and a server error without a JSON object, such
+ * as a proxy's, so the request must be safe to repeat. Rejects with the `unreachable` fault after the last retry, with
+ * the `unauthenticated` fault when the token function fails, and with the signal's reason as soon as the signal is
+ * aborted.
+ */
+export async function requestRelay(options: RelayRequestOptions, request: RelayRequest): Promise<HttpAnswer> {
+  const clock = options.clock ?? systemClock;
+  const random = options.random ?? Math.random;
+  let refused = false;
+  for (let attempt = 0; ; attempt++) {
+    request.signal?.throwIfAborted();
+    const token = await tokenFor(options, request);
+    const answer = await sendOnce(options, request, token).catch((error: unknown) => {
+      request.signal?.throwIfAborted();
+      return new Error('The connection broke.', { cause: error });
+    });
+    if (!(answer instanceof Error)) {
+      if (answer.status !== 401 || typeof options.token === 'string' || refused) return answer;
+      refused = true;
+      continue;
+    }
+    if (attempt >= (options.retries ?? RETRIES)) {
+      throw request.fault('unreachable', 'The relay could not be reached.', answer);
+    }
+    const ms = backoffMs(attempt, { baseMs: RETRY_BASE_MS, capMs: BACKOFF_CAP_MS, random });
+    await sleep(clock, ms, request.signal);
+  }
+}
+
+/** The value if it is a string; otherwise null. */
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** `url` without trailing slashes. */
+export function trimUrl(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
+/** A `Retry-After` in seconds, as milliseconds. Null: the header is absent or not a number. */
+export function retryAfterOf(headers: Headers): number | null {
+  const seconds = headers.get('retry-after');
+  return seconds !== null && Number.isFinite(Number(seconds)) ? Number(seconds) * 1000 : null;
+}
+
+/** The members of a JSON object or array; null for any other text. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
+
+async function tokenFor({ token }: RelayRequestOptions, { fault }: RelayRequest): Promise<string> {
+  return takeToken(token).catch((cause: unknown) => {
+    throw fault('unauthenticated', 'The token source gave no token.', cause);
+  });
+}
+
+async function sendOnce(options: RelayRequestOptions, request: RelayRequest, token: string): Promise<HttpAnswer> {
+  const { method, path, body, signal, budgetMs } = request;
+  const timeout = new AbortController();
+  const timeoutError = new Error('The relay did not answer in time.');
+  const cancelTimer = (options.clock ?? systemClock).after(budgetMs + GRACE_MS, () => timeout.abort(timeoutError));
+  try {
+    const response = await (options.fetch ?? globalThis.fetch)(trimUrl(options.url) + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...typeOf(body) },
+      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
+      ...(body ? { body: writeJson(body) ?? '{}' } : {}),
+    });
+    return read(response, await response.text());
+  } finally {
+    cancelTimer();
+  }
+}
+
+function typeOf(body: object | undefined): Record<string, string> {
+  return body ? { 'content-type': 'application/json' } : {};
+}
+
+/** Throws for a server error without a JSON object: it may come from a proxy, so the request is retried. */
+function read({ status, headers }: Response, text: string): HttpAnswer {
+  const body = parseObject(text);
+  if (body === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer`);
+  return { status, body: body ?? {}, retryAfterMs: retryAfterOf(headers) };
+}

@@ -1,0 +1,80 @@
+import type { MaybePromise } from '../maybe-promise.ts';
+
+export type ReadTurnsOptions = {
+  /** Reads of all holders that may be in progress together. */
+  readonly atOnce: number;
+  /** Of these, the most of one holder. */
+  readonly perHolder: number;
+};
+
+/** The reads of one holder. It is kept only while it has any. */
+type Line = { running: number; readonly waiting: (() => void)[] };
+
+/**
+ * Bounds how many large reads of a store are in progress at once, and takes holders in turn: a user who asks for many
+ * pages at once waits for their own pages, not the others. The reads of one holder begin in the order in which they came.
+ * A read that answers in the same tick takes no turn.
+ */
+export class ReadTurns {
+  readonly #options: ReadTurnsOptions;
+  /** In the order in which holders are served next. */
+  readonly #lines = new Map<string, Line>();
+  #running = 0;
+
+  constructor(options: ReadTurnsOptions) {
+    this.#options = options;
+  }
+
+  /** Reads that wait for their turn. */
+  get waiting(): number {
+    return this.#lines.values().reduce((sum, line) => sum + line.waiting.length, 0);
+  }
+
+  /** Runs `read`, at once if the bounds allow it. Its value and its error are passed on. */
+  run<T>(holder: string, read: () => MaybePromise<T>): MaybePromise<T> {
+    const line = this.#lines.get(holder) ?? { running: 0, waiting: [] };
+    if (line.waiting.length === 0 && this.#mayRun(line)) return this.#begin(holder, line, read);
+    this.#lines.set(holder, line);
+    return new Promise<T>((resolve, reject) => {
+      line.waiting.push(() => {
+        try {
+          const value = this.#begin(holder, line, read);
+          resolve(value);
+          if (!(value instanceof Promise)) this.#next();
+        } catch (error) {
+          reject(error);
+          this.#next();
+        }
+      });
+    });
+  }
+
+  #mayRun({ running }: Line): boolean {
+    return running < this.#options.perHolder && this.#running < this.#options.atOnce;
+  }
+
+  #begin<T>(holder: string, line: Line, read: () => MaybePromise<T>): MaybePromise<T> {
+    const value = read();
+    if (!(value instanceof Promise)) return value;
+    this.#lines.set(holder, line);
+    line.running++;
+    this.#running++;
+    return value.finally(() => {
+      line.running--;
+      this.#running--;
+      this.#next();
+    });
+  }
+
+  /** Starts the next read. Its holder then goes to the end of the order. Forgets holders without reads on its way. */
+  #next(): void {
+    for (const [holder, line] of this.#lines) {
+      if (line.waiting.length === 0 && line.running === 0) this.#lines.delete(holder);
+      if (line.waiting.length === 0 || !this.#mayRun(line)) continue;
+      this.#lines.delete(holder);
+      this.#lines.set(holder, line);
+      line.waiting.shift()?.();
+      return;
+    }
+  }
+}

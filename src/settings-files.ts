@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import type { InputError } from './core/errors.ts';
+import type { SettingName } from './settings.ts';
+
+/**
+ * Settings that a file may hold: `SECRET_FILE` names the file that has the text of `SECRET`. They are the settings that
+ * contain credentials, so that these stay out of the environment and of process lists.
+ */
+export const FILE_SETTINGS: readonly SettingName[] = ['ADMIN_TOKEN', 'SECRET', 'REDIS_URL'];
+
+/** Ends the name of a variable that names a file; its flag ends with `-file`. */
+export const FILE_SUFFIX = '_FILE';
+
+/** The setting whose text is in the file that `name` names, such as SECRET for `SECRET_FILE`; null if there is none. */
+export function settingOfFile(name: string): SettingName | null {
+  return FILE_SETTINGS.find((setting) => setting + FILE_SUFFIX === name) ?? null;
+}
+
+/** The text of a file without white space at its end; or what is wrong with the file. Never names its content. */
+export function readSettingFile(path: string, shownAs: string): { readonly text: string } | InputError {
+  try {
+    const text = readFileSync(path, 'utf8').trimEnd();
+    return text === '' ? { parameter: shownAs, detail: 'the file is empty' } : { text };
+  } catch (error) {
+    return { parameter: shownAs, detail: `the file cannot be read (${codeOf(error)})` };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+}

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { loadPrograms } from '../../src/backends/redis/program/program.ts';
+
+const ROOT = new URL('../../src/backends/redis/', import.meta.url);
+
+type File = { readonly path: string; readonly name: string; readonly text: string };
+
+const files: readonly File[] = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.lua') && !path.startsWith('program/'))
+  .map((path) => {
+    const name = path.slice(path.lastIndexOf('/') + 1, -'.lua'.length);
+    return { path, name, text: readFileSync(new URL(path, ROOT), 'utf8') };
+  });
+
+const matches = (text: string, pattern: RegExp): readonly string[] => [
+  ...new Set([...text.matchAll(pattern)].map(([, name = '']) => name)),
+];
+const definedBy = ({ text }: File): readonly string[] => matches(text, /^\s*lib\.(\w+) = /gm);
+const usedBy = ({ text }: File): readonly string[] => matches(text, /\blib\.(\w+)/g);
+const needsOf = ({ text }: File): readonly string[] => /^-- needs: (.+)$/m.exec(text)?.[1]?.split(', ') ?? [];
+
+describe('the Lua files of the Redis backend', () => {
+  const libraries = new Map(files.filter(({ name }) => name.startsWith('lib-')).map((file) => [file.name, file]));
+
+  it('state every library whose functions they call, and no other', () => {
+    const owner = new Map([...libraries.values()].flatMap((file) => definedBy(file).map((name) => [name, file.name])));
+    const wrong = files.flatMap((file) => {
+      const own = definedBy(file);
+      const calls = usedBy(file).filter((name) => !own.includes(name));
+      const needs = [...new Set(calls.map((name) => owner.get(name) ?? `nobody's ${name}`))].sort();
+      return needs.join() === [...needsOf(file)].sort().join() ? [] : [{ path: file.path, needs }];
+    });
+    expect(files.length).toBeGreaterThan(60);
+    expect(wrong).toEqual([]);
+  });
+
+  it('make programs that hold an act and what it needs, and nothing else', () => {
+    const programs = loadPrograms();
+    const [alone, again, grouped, all] = [
+      ['sites-close'],
+      ['sites-close', 'sites-close'],
+      ['commands-get', 'commands-result'],
+      ['sites-close', 'commands-get'],
+    ].map((names) => programs.programFor(names));
+    expect(alone?.source).toContain("acts['sites-close'] =");
+    expect(alone?.source).not.toContain('lib.commands_');
+    expect(again).toBe(alone);
+    expect(grouped?.source).toContain("acts['commands-admit'] =");
+    expect(grouped?.source).not.toContain("acts['sites-close'] =");
+    expect(all?.source).toContain("acts['commands-admit'] =");
+    expect(all?.source).toContain("acts['sites-close'] =");
+    expect(() => programs.programFor(['sites-unknown'])).toThrow('There is no act "sites-unknown".');
+  });
+});

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectCommands } from '../kit/redis-client.ts';
+import { startRedisCluster, type RedisCluster } from '../kit/redis-cluster.ts';
+import { smallestRules } from '../kit/redis-user.ts';
+import { openRedisBackend, type RedisBackend } from '../../src/backends/redis/open.ts';
+import { silentLog } from '../../src/core/log.ts';
+import { createShares } from '../../src/core/shares/shares.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+
+const OF_CLUSTER = ['+cluster|slots', '+cluster|info'];
+
+let cluster: RedisCluster;
+let address: string;
+beforeAll(async () => {
+  cluster = await startRedisCluster(3);
+  address = cluster.address.replace('redis+cluster://', 'redis+cluster://relay:pass@');
+  const client = connectCommands(cluster.address);
+  await client.connect();
+  client.disconnect();
+});
+afterAll(() => cluster.stop());
+
+async function allow(url: string, rules: readonly string[]): Promise<void> {
+  const admin = new Redis(url);
+  await admin.call('ACL', 'SETUSER', 'relay', 'reset', 'on', '>pass', ...rules);
+  admin.disconnect();
+}
+
+function open(namespace: string): Promise<RedisBackend> {
+  return openRedisBackend({
+    url: address,
+    namespace,
+    partitions: 6,
+    durability: 'memory',
+    retentionMs: 3600_000,
+    streamMessages: 100,
+    scopeOf: (userId) => userId,
+    sha256: createCrypto('test').sha256,
+    spillDir: null,
+    shares: createShares(),
+    legacy: { commandStream: null, pending: null },
+    strictMigration: false,
+    system: systemClock,
+    log: silentLog,
+  });
+}
+
+it('a cluster opens with the smallest rules on every master', async () => {
+  const namespace = randomUUID();
+  await Promise.all(cluster.urls.map((url) => allow(url, [...smallestRules(namespace), ...OF_CLUSTER])));
+  const { backend } = await open(namespace);
+  await backend.ready();
+  await backend.close();
+});
+
+it('a cluster is refused if one master lacks a right, and that master is named', async () => {
+  const namespace = randomUUID();
+  const whole = [...smallestRules(namespace), ...OF_CLUSTER];
+  const [, second = '', third = ''] = cluster.urls;
+  await Promise.all(cluster.urls.map((url) => allow(url, whole)));
+  await allow(
+    third,
+    whole.filter((rule) => rule !== '+hset'),
+  );
+  await expect(open(namespace)).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: `REDIS_URL: The Redis user "relay" at ${new URL(third).host} may not run HSET: add the rule +hset.`,
+  });
+  await allow(third, whole);
+  await allow(
+    second,
+    whole.filter((rule) => !rule.startsWith('~')),
+  );
+  await expect(open(namespace)).rejects.toMatchObject({
+    message: expect.stringContaining(`at ${new URL(second).host} may not use the key {cb:${namespace}:root}:meta`),
+  });
+});
+
+it.each(OF_CLUSTER)('a cluster is refused without %s, and that is named', async (rule) => {
+  const namespace = randomUUID();
+  const rules = [...smallestRules(namespace), ...OF_CLUSTER].filter((other) => other !== rule);
+  await Promise.all(cluster.urls.map((url) => allow(url, rules)));
+  await expect(open(namespace)).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: expect.stringContaining(`add the rule ${rule}.`),
+  });
+});

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
+import { COMMAND_RULES } from '../kit/redis-user.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const BACKEND = join(ROOT, 'src', 'backends', 'redis');
+
+/** Sent by a file whose commands depend on the settings (see docs/redis-rights.md). */
+const CONDITIONAL = ['start-check/legacy.ts', 'start-check/commands.ts'];
+/** Sent if it is allowed, and done without if not. */
+const OPTIONAL = ['CONFIG'];
+
+function filesOf(extension: string): readonly string[] {
+  return readdirSync(BACKEND, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith(extension) && !CONDITIONAL.some((file) => name.endsWith(file)),
+  );
+}
+
+function found(text: string, pattern: RegExp): readonly string[] {
+  return [...text.matchAll(pattern)].map(([, name = '']) => name.toUpperCase());
+}
+
+/** The commands of scripts: every quoted name in the first argument of `call` and of what passes it on. */
+function ofLua(text: string): readonly string[] {
+  const calls = [...text.matchAll(/\b(?:p?call|inParts)\(([^,)]*)/g)].map(([, first = '']) => first);
+  return calls.flatMap((first) => found(first, /'([A-Z]+)'/g));
+}
+
+/** Reads are lists that begin with the name; the rest are methods of the Redis client. */
+function ofTypeScript(text: string): readonly string[] {
+  return [
+    ...found(text, /\[\s*'([A-Z]{3,})'(?=,)/g),
+    ...found(text, /\b(?:client|redis|pipeline)\.(eval|evalsha|info|xread|xtrim|subscribe|unsubscribe)\(/g),
+    ...found(text, /\.call\('([A-Z]+)'/g),
+    ...found(text, /redis\.call\('([A-Z]+)'/g),
+  ];
+}
+
+function used(): readonly string[] {
+  const lua = filesOf('.lua').flatMap((name) => ofLua(readFileSync(join(BACKEND, name), 'utf8')));
+  const typescript = filesOf('.ts').flatMap((name) => ofTypeScript(readFileSync(join(BACKEND, name), 'utf8')));
+  return [...new Set([...lua, ...typescript])].filter((name) => !OPTIONAL.includes(name)).sort();
+}
+
+describe('the list of Redis commands', () => {
+  it('is what the sources use', () => {
+    expect(used()).toEqual(Object.keys(COMMANDS).sort());
+  });
+
+  it.each(['docs/redis-rights.md'])('stands whole in %s', (name) => {
+    const text = readFileSync(join(ROOT, name), 'utf8');
+    const [, block = ''] = /```text\n(ACL SETUSER callboard[^]*?)```/.exec(text) ?? [];
+    const rules = block.split(/\s+/).filter((word) => /^\+[a-z]/.test(word));
+    expect(rules.sort()).toEqual([...COMMAND_RULES].sort());
+    expect(block).toContain(' ~{cb:callboard:* &{cb:callboard:* ');
+  });
+});

@@ -1,0 +1,24 @@
+import type { Callboard, Settings } from '../../../src/callboard.ts';
+import { signToken } from '../../../src/http/token.ts';
+import { openRelays } from '../../kit/topology.ts';
+
+const secret = 'a secret of the tests, long enough for HS256';
+
+export type RealRelay = AsyncDisposable & {
+  readonly callboard: Callboard;
+  readonly url: string;
+  readonly link: string;
+  token(user: string, ...scopes: string[]): Promise<string>;
+};
+
+/** A whole relay in this process, or as many as the run's topology asks for, on free ports, by the real clock. */
+export async function startRealRelay(settings: Partial<Settings> = {}): Promise<RealRelay> {
+  const { callboard, url, linkUrl } = await openRelays({ config: { ...settings, auth: { secret } } });
+  return {
+    callboard,
+    url,
+    link: `${linkUrl.replace(/^http/, 'ws')}/connect`,
+    token: (user, ...scopes) => signToken({ secret, user, scopes, ttlSeconds: 600, now: Date.now() }),
+    [Symbol.asyncDispose]: () => callboard.close(),
+  };
+}

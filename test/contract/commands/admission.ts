@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { toJson } from '../../../src/core/json.ts';
+import { BOUND, dispatched, ending, keyFor, kinds, openNode, read, type Bench } from '../kit/bench.ts';
+import { commandActs } from './acts.ts';
+
+/** What admission answers, writes and reserves. */
+export function admissions(bench: () => Bench): void {
+  const { admit, bind } = commandActs(bench);
+  describe('admission', () => {
+    it('refuses an absent target without a connect budget and writes nothing', async () => {
+      expect(await admit('c1')).toEqual({ kind: 'refused', code: 'not_connected' });
+      expect(await bench().backend.commands.get([keyFor('c1')])).toEqual([null]);
+      expect(await kinds(bench(), 'c1')).toEqual([]);
+      expect(
+        await bench().backend.waiters.count({
+          userId: null,
+          clientId: null,
+          nodeId: null,
+          callerNodeId: null,
+          minAgeMs: null,
+        }),
+      ).toEqual({ count: 0, complete: true });
+    });
+
+    it('parks a command whose caller gives time to connect, with both deadlines', async () => {
+      const result = await admit('c1', { connectWithinMs: 5_000, respondWithinMs: 7_000 });
+      expect(result).toMatchObject({
+        kind: 'admitted',
+        command: { stage: 'admitted', nodeId: null, queuedAt: null, execution: 'not_written' },
+      });
+      const command = await read(bench(), 'c1');
+      expect([command.connectDeadline - command.admittedAt, command.deadline - command.admittedAt]).toEqual([
+        5_000, 12_000,
+      ]);
+    });
+
+    it('records who invoked the command first, and the trace context that was given', async () => {
+      await bind();
+      const first = {
+        caller: { kind: 'admin', name: 'ops' },
+        traceFlags: '01',
+        traceState: 'vendor=1,other=2',
+      } as const;
+      await admit('c1', first);
+      await admit('c1', {
+        caller: { kind: 'user', name: 'alice' },
+        traceFlags: null,
+        traceState: null,
+        traceId: null,
+      });
+      expect(await read(bench(), 'c1')).toMatchObject({ ...first, traceId: 't1', parentSpanId: 's1' });
+      await admit('c2', { caller: { kind: 'grant', name: 'g1' }, traceFlags: null, traceState: null });
+      expect(await read(bench(), 'c2')).toMatchObject({
+        caller: { kind: 'grant', name: 'g1' },
+        traceFlags: null,
+        traceState: null,
+      });
+    });
+
+    it('queues a command for a live client and posts it to its node once', async () => {
+      const node = await openNode(bench());
+      await bind();
+      expect(await admit('c1')).toMatchObject({
+        kind: 'admitted',
+        command: { stage: 'queued', nodeId: 'n1', expectedInstanceId: 'i1' },
+      });
+      expect(await node.take()).toEqual([{ kind: 'command', key: keyFor('c1') }]);
+    });
+
+    it('refuses a named instance that is not the live one', async () => {
+      await bind();
+      expect(await admit('c1', { namedInstanceId: 'i9', connectWithinMs: 1_000 })).toEqual({
+        kind: 'refused',
+        code: 'instance_mismatch',
+      });
+    });
+
+    it('attaches the same id with the same digest to the live command, and refuses another digest', async () => {
+      await bind();
+      await admit('c1');
+      const waiter = { rpcId: 'rpc-2', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } as const;
+      expect(await admit('c1', { waiter })).toMatchObject({
+        kind: 'attached',
+        command: { commandId: 'c1', version: 1 },
+        result: null,
+      });
+      expect(await admit('c1', { waiter, digest: 'd2' })).toEqual({ kind: 'refused', code: 'command_conflict' });
+      expect((await bench().backend.waiters.ofCommands([keyFor('c1')]))[0]?.map(({ waiter }) => waiter.rpcId)).toEqual([
+        'rpc-c1',
+        'rpc-2',
+      ]);
+    });
+
+    it('replays the recorded outcome for an hour after its end, and then knows it no more', async () => {
+      await bind();
+      await dispatched(bench(), 'c1');
+      await bench().backend.commands.finish(keyFor('c1'), ending());
+      await bench().advance(3_599_000);
+      expect(await admit('c1')).toMatchObject({
+        kind: 'attached',
+        command: { outcome: 'completed' },
+        result: toJson({ ok: true }),
+      });
+      await bench().advance(2_000);
+      expect(await admit('c1')).toMatchObject({ kind: 'admitted' });
+    });
+
+    it('says for how long an ended id is known, and has no mark of what it has a record of, or never knew', async () => {
+      expect(bench().backend.commands.windowMs).toBe(3_600_000);
+      await bind();
+      await dispatched(bench(), 'c1');
+      expect(await bench().backend.commands.mark(keyFor('c1'))).toBeNull();
+      await bench().backend.commands.finish(keyFor('c1'), ending());
+      expect(await bench().backend.commands.mark(keyFor('c1'))).toBeNull();
+      expect(await bench().backend.commands.mark(keyFor('c2'))).toBeNull();
+      expect(await read(bench(), 'c1')).toMatchObject({ resultExpired: false });
+    });
+
+    it('holds one reservation per live command of the scope and frees it with its end', async () => {
+      await bind();
+      const one = { scopeLimit: 1 };
+      await dispatched(bench(), 'c1', one);
+      expect(await admit('c2', one)).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
+      await bench().backend.commands.finish(keyFor('c1'), ending());
+      expect(await admit('c2', one)).toMatchObject({ kind: 'admitted' });
+      expect(await admit('c3', { ...one, scopeId: 'team' })).toMatchObject({ kind: 'admitted' });
+    });
+
+    it('holds at most 1000 undispatched commands for one client', async () => {
+      await bind();
+      for (let i = 0; i < 1000; i++) await admit(`c${i}`, { scopeLimit: 5000 });
+      expect(await admit('more', { scopeLimit: 5000 })).toEqual({ kind: 'refused', code: 'queue_full' });
+      await bench().backend.commands.dispatch(keyFor('c0'), BOUND);
+      expect(await admit('more', { scopeLimit: 5000 })).toMatchObject({ kind: 'admitted' });
+    });
+
+    it('registers at most eight waiters on one command', async () => {
+      await bind();
+      for (let i = 0; i < 8; i++)
+        await admit('c1', { waiter: { rpcId: `r${i}`, callerNodeId: 'n1', waitFor: 'completed', withinMs: null } });
+      expect(
+        await admit('c1', { waiter: { rpcId: 'r8', callerNodeId: 'n1', waitFor: 'completed', withinMs: null } }),
+      ).toEqual({ kind: 'refused', code: 'capacity_exceeded' });
+    });
+  });
+}

@@ -1,0 +1,102 @@
+import type { Backend } from '../../../src/core/backend.ts';
+import type { Command } from '../../../src/core/delivery/command.ts';
+import type { AdmitRequest, Binding, End } from '../../../src/core/delivery/commands.ts';
+import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
+import type { ClientKey, CommandKey } from '../../../src/core/ids.ts';
+import { toJson } from '../../../src/core/json.ts';
+
+/** A backend under contract, alone in its namespace, and the hand on its clock. */
+export type Bench = {
+  readonly backend: Backend;
+  advance(ms: number): Promise<void>;
+  now(): number;
+  close(): Promise<void>;
+};
+export type MakeBench = () => Promise<Bench>;
+
+/** The bounds of a backend under test, where they differ from those of core/limits.ts. */
+export type HistoryBounds = {
+  readonly streamMessages?: number;
+  readonly retentionMs?: number;
+  readonly streamsPerUser?: number;
+  readonly bytes?: number;
+};
+export type MakeHistoryBench = (bounds?: HistoryBounds) => Promise<Bench>;
+
+export const ALICE: ClientKey = { userId: 'alice', clientId: 'tab' };
+export const BOUND: Binding = { nodeId: 'n1', instanceId: 'i1', epoch: 1 };
+
+export function keyFor(commandId: string, client: ClientKey = ALICE): CommandKey {
+  return { ...client, commandId };
+}
+
+export function admission(commandId: string, over: Partial<AdmitRequest> = {}): AdmitRequest {
+  return {
+    ...keyFor(commandId),
+    chosenId: true,
+    action: 'open',
+    digest: 'd1',
+    scopeId: 'alice',
+    scopeLimit: 100,
+    namedInstanceId: null,
+    params: toJson({ n: 1 }),
+    kept: { payload: toJson({ n: 1 }), spill: null },
+    caller: { kind: 'user', name: 'alice' },
+    traceId: 't1',
+    parentSpanId: 's1',
+    traceFlags: '01',
+    traceState: 'vendor=1',
+    connectWithinMs: 0,
+    respondWithinMs: 30_000,
+    waiter: { rpcId: `rpc-${commandId}`, callerNodeId: 'n1', waitFor: 'completed', withinMs: null },
+    ...over,
+  };
+}
+
+export function ending(over: Partial<End> = {}): End {
+  const payload = over.payload === undefined ? toJson({ ok: true }) : over.payload;
+  const kept = { payload, spill: null };
+  return { instanceId: 'i1', kind: 'result', payload, kept, error: null, refused: false, ...over };
+}
+
+/** A node whose mailbox is a list. Rows may be taken after the acts that posted them. */
+export async function openNode(
+  bench: Bench,
+  nodeId = 'n1',
+): Promise<{ rows: MailboxRow[]; take(): Promise<MailboxRow[]>; detach(): void }> {
+  const rows: MailboxRow[] = [];
+  const detach = await bench.backend.nodes.attach(nodeId, {
+    deliver: (row) => void rows.push(row),
+    lost: () => Promise.resolve(),
+    linksLost: () => {},
+    revived: () => {},
+  });
+  const take = async (): Promise<MailboxRow[]> => {
+    await bench.advance(0);
+    return rows.splice(0);
+  };
+  return { rows, take, detach };
+}
+
+/** Admits and dispatches one command to the bound link. */
+export async function dispatched(
+  { backend }: Bench,
+  commandId: string,
+  over: Partial<AdmitRequest> = {},
+): Promise<Command> {
+  await backend.commands.admit(admission(commandId, over));
+  const result = await backend.commands.dispatch(keyFor(commandId), BOUND);
+  if (result.kind !== 'dispatch') throw new Error(`not dispatched: ${JSON.stringify(result)}`);
+  return result.command;
+}
+
+export async function read({ backend }: Bench, commandId: string): Promise<Command> {
+  const [command] = await backend.commands.get([keyFor(commandId)]);
+  if (!command) throw new Error(`no command ${commandId}`);
+  return command;
+}
+
+export async function kinds({ backend }: Bench, commandId: string): Promise<string[]> {
+  const scan = await backend.history.ofCommand('alice', commandId, { first: 100, after: null });
+  return scan.rows.map(({ row }) => row.kind);
+}

@@ -1,0 +1,37 @@
+import type { ConnectionFilter, ConnectRequest } from '../../../src/core/connections/store.ts';
+import type { Position } from '../../../src/core/page.ts';
+import type { Bench } from './bench.ts';
+
+export const ALL: ConnectionFilter = { userId: null, nodeId: null, status: null };
+
+export function hello(userId: string, clientId: string, over: Partial<ConnectRequest> = {}): ConnectRequest {
+  return {
+    userId,
+    clientId,
+    instanceId: 'i1',
+    nodeId: 'n1',
+    clientType: 'browser',
+    host: true,
+    metadata: null,
+    actions: [],
+    ...over,
+  };
+}
+
+/** `user/client` of the first thousand. */
+export async function ids({ backend }: Bench, filter: ConnectionFilter): Promise<string[]> {
+  const { rows } = await backend.connections.list(filter, { first: 1000, after: null });
+  return rows.map(({ row }) => `${row.userId}/${row.clientId}`);
+}
+
+/** `user/client` of all, read page by page. */
+export async function paged({ backend }: Bench, filter: ConnectionFilter, first: number): Promise<string[]> {
+  const found: string[] = [];
+  let after: Position | null = null;
+  do {
+    const scan = await backend.connections.list(filter, { first, after });
+    found.push(...scan.rows.map(({ row }) => `${row.userId}/${row.clientId}`));
+    after = scan.next;
+  } while (after !== null);
+  return found;
+}

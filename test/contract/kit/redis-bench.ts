@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
+import { createRedisRooms } from '../../../src/backends/redis/backend.ts';
+import type { RedisParts } from '../../../src/backends/redis/parts.ts';
+import { connectCommands } from '../../kit/redis-client.ts';
+import { loadPrograms } from '../../../src/backends/redis/program/program.ts';
+import { createStore, type Store, type StoreOptions } from '../../../src/backends/redis/store/store.ts';
+import type { Client } from '../../../src/backends/redis/types.ts';
+import type { Backend } from '../../../src/core/backend.ts';
+import type { Clock } from '../../../src/core/clock.ts';
+import type { MailboxRow } from '../../../src/core/delivery/nodes.ts';
+import { silentLog } from '../../../src/core/log.ts';
+import { createCrypto } from '../../../src/platform/crypto.ts';
+import { FakeClock, settle } from '../../kit/clock.ts';
+import type { Bench } from './bench.ts';
+
+const programs = loadPrograms();
+
+export type RedisBench = Bench & {
+  readonly store: Store;
+  readonly clock: FakeClock;
+  /** Timers of the backend itself. They stand still, however far the time of the store is moved. */
+  readonly system: FakeClock;
+  readonly parts: RedisParts;
+  readonly connect: () => Client;
+  /** Resolves once none of its acts is under way: also what goes on behind what was asked. */
+  quiet(): Promise<void>;
+};
+export type RedisBenchOptions = Partial<
+  Pick<RedisParts, 'idempotencyWindowMs' | 'retentionMs' | 'streamMessages' | 'streamsPerUser' | 'leaseMs'>
+> & {
+  readonly partitions?: number;
+  /** Timers of the backend that go on, where a connection is to break. */
+  readonly timers?: Clock;
+  /** A new client that is not connected yet, of another Redis than the run's. */
+  readonly connect?: () => Client;
+  /** As another process of the same deployment. */
+  readonly beside?: RedisBench;
+};
+
+/** A backend over the run's Redis, in a namespace of its own, at the time of a clock that the test moves. Leases last, unless told otherwise. */
+export async function redisBench(options: RedisBenchOptions = {}): Promise<RedisBench> {
+  const { partitions = 2, beside, connect = beside?.connect ?? ofTheRun, timers, ...limits } = options;
+  const clock = beside?.clock ?? new FakeClock();
+  const system = new FakeClock();
+  const client = connect();
+  await client.connect();
+  const { sha256 } = createCrypto('test');
+  const traffic = { pending: 0 };
+  const store = counting(traffic, {
+    client,
+    programs,
+    namespace: beside?.store.namespace ?? randomUUID(),
+    partitions,
+    sha256,
+    scopeOf: (userId) => userId,
+    time: () => clock.now(),
+  });
+  const parts: RedisParts = {
+    store,
+    log: silentLog,
+    sha256,
+    system: timers ?? system,
+    connect,
+    retentionMs: 7 * 24 * 3600_000,
+    streamMessages: 10_000,
+    leaseMs: 365 * 24 * 3600_000,
+    ...limits,
+  };
+  const rooms = createRedisRooms(parts) as Backend;
+  await rooms.ready?.();
+  const read = takeInTurn(rooms);
+  return {
+    backend: read.backend,
+    store,
+    clock,
+    system,
+    parts,
+    connect,
+    now: () => clock.now(),
+    async quiet() {
+      do await settle();
+      while (traffic.pending > 0);
+    },
+    async advance(ms) {
+      await clock.advance(ms);
+      await read.upToNow();
+    },
+    async close() {
+      await rooms.close?.();
+      client.disconnect();
+    },
+  };
+}
+
+function counting(traffic: { pending: number }, options: StoreOptions): Store {
+  const store = createStore(options);
+  return {
+    ...store,
+    act(...asked) {
+      traffic.pending++;
+      return store.act(...asked).finally(() => traffic.pending--);
+    },
+    get roundTrips() {
+      return store.roundTrips;
+    },
+  };
+}
+
+function ofTheRun(): Client {
+  return connectCommands(inject('redisUrl'));
+}
+
+/** Lets a test wait until every mailbox was read as far as it stands: a pulse of ours goes through each. */
+function takeInTurn(rooms: Backend): { backend: Backend; upToNow(): Promise<void> } {
+  const heard = new Map<string, () => void>();
+  const attached = new Set<string>();
+  const { nodes } = rooms;
+  if (!nodes) return { backend: rooms, upToNow: () => Promise.resolve() };
+  const attach: Backend['nodes']['attach'] = async (nodeId, listener) => {
+    const deliver = (row: MailboxRow): void => {
+      if (row.kind === 'pulse' && heard.has(nodeId)) heard.get(nodeId)?.();
+      else listener.deliver(row);
+    };
+    const detach = await nodes.attach(nodeId, { ...listener, deliver });
+    attached.add(nodeId);
+    return () => {
+      attached.delete(nodeId);
+      detach();
+    };
+  };
+  const pulse = async (nodeId: string): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    heard.set(nodeId, resolve);
+    if (await nodes.post(nodeId, { kind: 'pulse' })) await promise;
+    heard.delete(nodeId);
+  };
+  return {
+    backend: { ...rooms, nodes: { ...nodes, attach } },
+    async upToNow() {
+      for (const nodeId of attached) await pulse(nodeId);
+    },
+  };
+}

@@ -1,0 +1,152 @@
+/** Every contract of the Redis backend, as a Redis user that has only the documented rights. */
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
+import { createRedisSpill } from '../../src/backends/redis/spill/store.ts';
+import type { Client } from '../../src/backends/redis/types.ts';
+import { openCallboard } from '../../src/callboard.ts';
+import { createHttpCaller } from '../../src/clients/caller/index.ts';
+import { ActionCancelled, createRuntime } from '../../src/clients/runtime/index.ts';
+import { signToken } from '../../src/http/token.ts';
+import { createCrypto } from '../../src/platform/crypto.ts';
+import { connectCommands } from '../kit/redis-client.ts';
+import { smallestRules, startRestrictedRedis, type RestrictedRedis } from '../kit/redis-user.ts';
+import { commandContract } from './commands.ts';
+import { connectionContract } from './connections.ts';
+import { contextContract } from './contexts.ts';
+import { dedupContract } from './dedup.ts';
+import { historyContract } from './history.ts';
+import type { HistoryBounds } from './kit/bench.ts';
+import { newMessage } from './kit/history-model.ts';
+import { inspectorContract } from './inspector.ts';
+import { commandModel } from './commands-model.ts';
+import { nodeContract } from './nodes.ts';
+import { redisBench, type RedisBench, type RedisBenchOptions } from './kit/redis-bench.ts';
+import { sessionContract } from './sessions.ts';
+import { siteContract } from './sites.ts';
+import { spillContract, spillShares } from './spill.ts';
+import { waiterContract } from './waiters.ts';
+
+const NAME = 'Redis, with the smallest rights';
+
+let redis: RestrictedRedis;
+beforeAll(async () => {
+  redis = await startRestrictedRedis();
+  await redis.allow(smallestRules('*'));
+});
+afterAll(() => redis[Symbol.asyncDispose]());
+
+function connect(): Client {
+  return connectCommands(redis.url);
+}
+
+function bench(more: RedisBenchOptions = {}): Promise<RedisBench> {
+  return redisBench({ connect, ...more });
+}
+
+function historyBench(bounds: HistoryBounds = {}): Promise<RedisBench> {
+  const { streamMessages, retentionMs, streamsPerUser } = bounds;
+  return bench({
+    ...(streamMessages !== undefined && { streamMessages }),
+    ...(retentionMs !== undefined && { retentionMs }),
+    ...(streamsPerUser !== undefined && { streamsPerUser }),
+  });
+}
+
+connectionContract(NAME, () => bench(), { runs: 10, order: 'bytes' });
+contextContract(NAME, () => bench(), { runs: 10 });
+commandContract(NAME, () => bench());
+commandModel(NAME, () => bench(), 15);
+waiterContract(NAME, () => bench());
+nodeContract(NAME, () => bench());
+inspectorContract(NAME, () => bench());
+historyContract(NAME, historyBench, { runs: 8 });
+dedupContract(NAME, () => bench(), { runs: 8 });
+siteContract(NAME, () => bench());
+sessionContract(NAME, () => bench());
+spillContract(NAME, async (total, guarantee) => {
+  const { store, clock, close } = await bench(total === undefined ? {} : { partitions: 1 });
+  const { sha256 } = createCrypto('test');
+  return {
+    store: createRedisSpill({ store, sha256, clock, shares: spillShares(total, guarantee) }),
+    now: () => clock.now(),
+    advance: (ms) => clock.advance(ms),
+    close,
+  };
+});
+
+it('two relays carry a call, a cancellation and an event stream with the rights of their namespace alone', async () => {
+  const namespace = 'smoke';
+  await redis.allow(smallestRules(namespace));
+  const secret = 'a secret of the tests, long enough for HS256';
+  const place = { url: redis.url, namespace, partitions: 2, durability: 'memory', strictMigration: false } as const;
+  const config = { redis: { ...place, legacy: { commandStream: null, pending: null } }, auth: { secret } };
+  await using near = await openCallboard({ config });
+  await using far = await openCallboard({ config });
+  const [url, other] = await Promise.all([near.listen(), far.listen()]);
+  const token = (...scopes: string[]) => signToken({ secret, user: 'alice', scopes, ttlSeconds: 600, now: Date.now() });
+  const runtime = createRuntime({
+    url: `${url.replace('http', 'ws')}/connect`,
+    token: () => token('connect'),
+    clientId: 'desk',
+    clientType: 'console',
+  });
+  await using _ = runtime;
+  runtime.handle('echo', {}, ({ say }) => ({ said: say }));
+  runtime.handle('wait', {}, (_params, { signal }) => {
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new ActionCancelled({})));
+    });
+  });
+  runtime.connect();
+  await runtime.ready();
+  await using caller = createHttpCaller({ url: other, token: () => token('invoke') });
+  const desk = { userId: 'alice', clientId: 'desk' };
+  expect(await caller.invoke({ ...desk, action: 'echo' }, { say: 'hello' })).toMatchObject({
+    outcome: 'completed',
+    result: { said: 'hello' },
+  });
+  const running = await caller.invoke({ ...desk, action: 'wait' }, {}, { waitFor: 'acknowledged' });
+  const ended = caller.await(running.handle, { withinMs: 10_000 });
+  expect(await caller.cancel(running.handle, 'enough')).toMatchObject({ state: 'requested' });
+  expect(await ended).toMatchObject({ outcome: 'cancelled' });
+  await expect.poll(async () => (await fetch(`${other}/readyz`)).json()).toEqual({ status: 'ready' });
+});
+
+it('a command with the most rows that are kept loses its oldest', async () => {
+  await redis.allow(smallestRules('*'));
+  const { backend, close } = await bench();
+  const admin = new Redis(redis.server.url);
+  const row = (): Promise<unknown> => Promise.resolve(backend.history.retain(newMessage({ commandId: 'long' })));
+  await row();
+  const [key = ''] = await admin.keys(`*:cmdrows:*:${createHash('sha1').update('long').digest('hex')}`);
+  const time = String((await admin.zrange(key, '0', '0'))[0]).split('\0')[0] ?? '';
+  await admin.eval(
+    `for i = 1, 100000 do redis.call('ZADD', KEYS[1], 0, ARGV[1] .. '\\0a\\0' .. i) end`,
+    1,
+    key,
+    String(time),
+  );
+  await row();
+  expect(await admin.zcard(key)).toBe(100_000);
+  admin.disconnect();
+  await close();
+});
+
+it('a command is listened to and no longer listened to', async () => {
+  const { backend, close } = await bench();
+  const heard = Promise.withResolvers<void>();
+  const stop = backend.bus.subscribe('command:alice/desk/c1', () => heard.resolve());
+  await heard.promise;
+  stop();
+  await expect.poll(async () => [...(await redis.used())]).toContain('UNSUBSCRIBE');
+  await close();
+});
+
+it('all of that used every command of the list, and no other', async () => {
+  const used = await redis.used();
+  // The test's own connection and what every client of Redis may send.
+  const besides = ['ACL SETUSER', 'AUTH', 'PING', 'HELLO', 'CLIENT SETNAME', 'CLIENT SETINFO', 'KEYS'];
+  expect([...used].filter((name) => !besides.includes(name)).sort()).toEqual(Object.keys(COMMANDS).sort());
+});

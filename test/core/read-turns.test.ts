@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { ReadTurns } from '../../src/core/shares/read-turns.ts';
+import { settle } from '../kit/clock.ts';
+
+/** Reads that end when they are told to, and the order in which they began. */
+function reads(turns: ReadTurns) {
+  const begun: string[] = [];
+  const open = new Map<string, (value: string) => void>();
+  return {
+    begun,
+    read(holder: string, name: string): Promise<string> {
+      const value = turns.run(holder, () => {
+        begun.push(name);
+        return new Promise<string>((resolve) => open.set(name, resolve));
+      });
+      return Promise.resolve(value);
+    },
+    async end(name: string): Promise<void> {
+      open.get(name)?.(`${name} done`);
+      await settle();
+    },
+  };
+}
+
+describe('the turns of large reads', () => {
+  it('let a holder with many reads wait for its own, and another holder begin at once', async () => {
+    const turns = new ReadTurns({ atOnce: 3, perHolder: 2 });
+    const at = reads(turns);
+    const all = ['a1', 'a2', 'a3', 'a4'].map((name) => at.read('alice', name));
+    all.push(at.read('bob', 'b1'));
+    expect(at.begun).toEqual(['a1', 'a2', 'b1']);
+    expect(turns.waiting).toBe(2);
+    await at.end('a1');
+    expect(at.begun).toEqual(['a1', 'a2', 'b1', 'a3']);
+    for (const name of ['a2', 'b1', 'a3', 'a4']) await at.end(name);
+    expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'a4', 'b1'].map((name) => `${name} done`));
+    expect(turns.waiting).toBe(0);
+  });
+
+  it('take the holders that wait in turn, and each holder’s reads in order', async () => {
+    const at = reads(new ReadTurns({ atOnce: 1, perHolder: 1 }));
+    void at.read('alice', 'a1');
+    for (const name of ['a2', 'a3', 'a4']) void at.read('alice', name);
+    for (const name of ['b1', 'b2']) void at.read('bob', name);
+    for (const name of ['c1']) void at.read('carol', name);
+    for (const name of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']) await at.end(name);
+    expect(at.begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+  });
+
+  it('pass on values of the same tick and errors, and are free again after an error', async () => {
+    const turns = new ReadTurns({ atOnce: 1, perHolder: 1 });
+    const at = reads(turns);
+    expect(turns.run('alice', () => 7)).toBe(7);
+    const boom = new Error('boom');
+    const thrown = (): never => {
+      throw boom;
+    };
+    expect(() => turns.run('alice', thrown)).toThrow(boom);
+    await expect(turns.run('alice', () => Promise.reject(boom))).rejects.toBe(boom);
+    const first = at.read('alice', 'a1');
+    const broken = expect(turns.run('alice', thrown)).rejects.toBe(boom);
+    const quick = turns.run('alice', () => 8);
+    const last = at.read('alice', 'a2');
+    await at.end('a1');
+    await broken;
+    expect(await quick).toBe(8);
+    await at.end('a2');
+    expect(await Promise.all([first, last])).toEqual(['a1 done', 'a2 done']);
+  });
+});

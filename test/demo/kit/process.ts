@@ -1,0 +1,107 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const BIN = fileURLToPath(new URL('../../../src/bin.ts', import.meta.url));
+const POLL_MS = 50;
+
+/** Asks until the answer is there (anything but null); fails with what was waited for. */
+export async function until<T>(what: string, ask: () => Promise<T | null> | T | null, withinMs = 30_000): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+    if (performance.now() > end) throw new Error(`In ${withinMs} ms it did not come to this: ${what}`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** A program that was started, what it says, and how it ended. */
+export class Started implements AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly exit: Promise<number | null>;
+  out = '';
+  err = '';
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.out += text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.err += text));
+    this.exit = new Promise((resolve) => child.once('close', resolve));
+  }
+
+  /** In a group of its own, so that it ends with all that it started. */
+  static shell(command: string): Started {
+    return new Started(spawn('sh', ['-c', command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { pid, exitCode, signalCode } = this.child;
+    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
+    await this.exit;
+  }
+}
+
+export type Demo = AsyncDisposable & { readonly run: Started; readonly temp: string };
+
+/** `callboard demo` as a user starts it, with a folder of its own for what is temporary. */
+export function startDemo(...flags: readonly string[]): Demo {
+  const temp = mkdtempSync(join(tmpdir(), 'callboard-test-'));
+  const env = { ...process.env, TMPDIR: temp };
+  const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
+  const run = new Started(
+    spawn(process.execPath, [BIN, 'demo', '--port', '0', ...flags], { env, stdio, detached: true }),
+  );
+  return {
+    run,
+    temp,
+    async [Symbol.asyncDispose]() {
+      await run[Symbol.asyncDispose]();
+      rmSync(temp, { recursive: true, force: true, maxRetries: 10 });
+    },
+  };
+}
+
+/** Processes that this one started, and theirs, by Linux's own account. */
+export function descendants(pid: number): readonly number[] {
+  const parents = new Map(processes().map((child) => [child, parentOf(child)]));
+  const found = new Set([pid]);
+  for (let before = 0; before !== found.size;) {
+    before = found.size;
+    for (const [child, parent] of parents) if (parent !== null && found.has(parent)) found.add(child);
+  }
+  found.delete(pid);
+  return [...found];
+}
+
+export function commandOf(pid: number): string {
+  return read(pid, 'cmdline')?.replaceAll('\0', ' ') ?? '';
+}
+
+/** Whether it runs: what has ended and was only not collected yet does not. */
+export function isAlive(pid: number): boolean {
+  const stat = read(pid, 'stat');
+  return stat !== null && !/\) [ZX] /.test(stat);
+}
+
+function processes(): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}
+
+function parentOf(pid: number): number | null {
+  const parent = /\) \S (\d+)/.exec(read(pid, 'stat') ?? '')?.[1];
+  return parent === undefined ? null : Number(parent);
+}
+
+function read(pid: number, file: 'stat' | 'cmdline'): string | null {
+  try {
+    return existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/${file}`, 'utf8') : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,131 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { GraphQLSchema } from 'graphql';
+import type { Principal } from '../../../src/core/auth/principal.ts';
+import { CallboardError } from '../../../src/core/errors.ts';
+import type { Log } from '../../../src/core/log.ts';
+import { createGraphqlHandler, type GraphqlHandlerOptions } from '../../../src/graphql/http/handler.ts';
+import type { FakeClock } from '../../kit/clock.ts';
+import { admin, testCore, user } from '../../kit/core.ts';
+import { createFeeds, smallSchema, type Feeds } from './small-schema.ts';
+
+export type LogLine = { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string };
+
+export type GraphqlServer = AsyncDisposable & {
+  readonly url: string;
+  readonly clock: FakeClock;
+  readonly wires: Feeds;
+  readonly lines: LogLine[];
+  readonly counts: ReadonlyMap<string, number>;
+  /** Closes the door alone; the server goes on. */
+  closeDoor(): Promise<void>;
+  /** Posts a query; `who` is a name of `principals`. */
+  ask(query: string, options?: Ask): Promise<Answer>;
+};
+export type Ask = {
+  readonly requester?: string | null;
+  readonly variables?: Record<string, unknown>;
+  readonly accept?: string;
+};
+export type Answer = {
+  readonly status: number;
+  readonly text: string;
+  readonly data: Record<string, unknown> | null | undefined;
+  readonly errors: { message: string; path?: unknown[]; extensions?: Record<string, unknown> }[];
+  readonly code: unknown;
+  readonly headers: Headers;
+};
+
+/** Tokens of the test front: the name is the token. */
+export function principals(): Map<string, Principal> {
+  return new Map<string, Principal>([
+    ['admin', admin],
+    ['alice', user('alice')],
+    ['bob', user('bob')],
+  ]);
+}
+
+export async function startGraphqlServer(
+  options: Partial<GraphqlHandlerOptions> & { requester?: Map<string, Principal>; schema?: GraphQLSchema } = {},
+): Promise<GraphqlServer> {
+  const { core, clock, counts, ...life } = await testCore();
+  const wires = createFeeds();
+  const lines: LogLine[] = [];
+  const known = options.requester ?? principals();
+  const own = options.schema === undefined;
+  const door = createGraphqlHandler({
+    schema: smallSchema,
+    core,
+    log: recordLog(lines),
+    introspection: 'admin',
+    ...(own && { makeContext: ({ requester, signal }) => ({ requester, signal, wires, seen: new Set() }) }),
+    ...options,
+  });
+  const server = createServer((req, res) => void front(req, res, { door, known }));
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
+  return {
+    url,
+    clock,
+    wires,
+    lines,
+    counts,
+    closeDoor: () => door.close(),
+    ask: (query, asked = {}) => ask(url, query, asked),
+    async [Symbol.asyncDispose]() {
+      await door.close();
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+      await life[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function ask(url: string, query: string, { requester = 'alice', variables, accept }: Ask): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: accept ?? 'application/graphql-response+json',
+      ...(requester !== null && { authorization: `Bearer ${requester}` }),
+    },
+    body: JSON.stringify({ query, variables }),
+  });
+  const text = await response.text();
+  const { data, errors = [] } = JSON.parse(text);
+  return { status: response.status, text, data, errors, code: errors[0]?.extensions?.code, headers: response.headers };
+}
+
+type Front = { readonly door: ReturnType<typeof createGraphqlHandler>; readonly known: Map<string, Principal> };
+
+/** What the HTTP front promises the door: who asks, and a parsed body of a right content type. */
+async function front(req: IncomingMessage, res: ServerResponse, { door, known }: Front): Promise<void> {
+  try {
+    const token = req.headers.authorization?.replace(/^Bearer /, '');
+    const requester = token === undefined ? null : known.get(token);
+    if (requester === undefined) throw new CallboardError('unauthenticated', 'This token is not known.');
+    door.handle(req, res, { requester, body: req.method === 'POST' ? await readBody(req) : undefined });
+  } catch (error) {
+    if (!(error instanceof CallboardError)) throw error;
+    door.refuse(res, error);
+  }
+}
+
+async function readBody(req: IncomingMessage): Promise<unknown> {
+  if (!/^application\/json\b/.test(req.headers['content-type'] ?? '')) {
+    throw new CallboardError('unsupported_media_type', 'Send application/json.');
+  }
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk);
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    throw new CallboardError('invalid_argument', 'The body is not JSON.');
+  }
+}
+
+function recordLog(lines: LogLine[]): Log {
+  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push({ level, fields, message });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

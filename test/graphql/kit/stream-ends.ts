@@ -1,0 +1,96 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { SseStream } from '../../../src/web/sse-stream.ts';
+import { FakeClock } from '../../kit/clock.ts';
+
+/** A stream from both of its ends. */
+export type Ends = {
+  readonly wire: SseStream;
+  readonly res: ServerResponse;
+  /** The relay's own end. */
+  readonly socket: Socket;
+  /** How often the response itself was written to, its head apart. */
+  writes(): number;
+  /** What the reader has got, chunks and all; long rows of `x` left out. */
+  text(): string;
+  until(part: string): Promise<void>;
+  readonly reader: Socket;
+};
+
+export type Streaming = AsyncDisposable & {
+  readonly clock: FakeClock;
+  /** `paused`: a reader that takes nothing until it is resumed. `before`: done to the relay's end before the stream is opened. */
+  open(options?: {
+    readonly request?: string;
+    readonly paused?: boolean;
+    readonly direct?: boolean;
+    readonly before?: (socket: Socket) => void;
+  }): Promise<Ends>;
+};
+
+export const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+
+export async function streaming(): Promise<Streaming> {
+  const clock = new FakeClock();
+  const arrived: ((res: ServerResponse) => void)[] = [];
+  const server = createServer((_, res) => arrived.shift()?.(res));
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  return {
+    clock,
+    async open({ request = REQUEST, paused = false, direct = true, before } = {}) {
+      const taken = new Promise<ServerResponse>((resolve) => arrived.push(resolve));
+      const reader = connect(port, '127.0.0.1');
+      let text = '';
+      const waiting = new Set<() => void>();
+      reader.on('error', () => {});
+      reader.on('data', (chunk) => {
+        // Padding is of no interest, and much.
+        text += chunk.toString('latin1').replace(/x{100,}/g, '');
+        waiting.forEach((wake) => wake());
+        waiting.clear();
+      });
+      if (paused) reader.pause();
+      reader.write(request);
+      const res = await taken;
+      const { socket } = res.req;
+      before?.(socket);
+      let writes = 0;
+      const write = res.write.bind(res);
+      res.write = (chunk: unknown) => {
+        writes++;
+        return write(chunk);
+      };
+      const house = { clock, direct, onClose: () => {} };
+      const wire = new SseStream(res, {
+        host: house,
+        options: { onClose: () => {}, expiresAt: null, lastChunk: null },
+      });
+      const until = async (part: string): Promise<void> => {
+        while (!text.includes(part)) await new Promise<void>((done) => waiting.add(done));
+      };
+      return { wire, res, socket, reader, writes: () => writes, text: () => text, until };
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+/** The body of a raw answer, taken out of its chunks where it has any. */
+export function bodyOf(text: string): string {
+  const at = text.indexOf('\r\n\r\n') + 4;
+  if (!/transfer-encoding: chunked/i.test(text.slice(0, at))) return text.slice(at);
+  let body = '';
+  for (let rest = text.slice(at); rest !== '';) {
+    const [size = ''] = rest.split('\r\n', 1);
+    const begin = size.length + 2;
+    const length = Number.parseInt(size, 16);
+    if (!/^[0-9a-f]+$/.test(size) || rest.slice(begin + length, begin + length + 2) !== '\r\n')
+      throw new Error(`no chunk: ${rest}`);
+    body += rest.slice(begin, begin + length);
+    rest = rest.slice(begin + length + 2);
+  }
+  return body;
+}

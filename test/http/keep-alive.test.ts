@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { RequestHandler } from '../../src/http/request-handler.ts';
+import { createHttpServer, type HttpServer } from '../../src/http/server.ts';
+
+const KEEP_ALIVE = { keepAliveMs: 20, bufferMs: 0 };
+const STALL_MS = 10 * KEEP_ALIVE.keepAliveMs;
+const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+/** Answers every request; what the relay answers does not matter here. */
+const HANDLER: RequestHandler = {
+  connection() {},
+  request: (_request, response) => void response.end('ok'),
+  expectation() {},
+  tunnel() {},
+  broken() {},
+  shouldUpgrade: () => false,
+  upgrade() {},
+};
+
+let server: HttpServer;
+let socket: Socket;
+let errors: unknown[];
+
+beforeEach(async () => {
+  server = createHttpServer(HANDLER, KEEP_ALIVE);
+  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  errors = [];
+  socket = connect(port, '127.0.0.1').on('error', (error) => void errors.push(error));
+  socket.write(REQUEST);
+  await once(socket, 'data');
+});
+afterEach(async () => {
+  socket.destroy();
+  await server.close();
+});
+
+/** Blocks the whole process, as a stall of the machine does. */
+function stall(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
+}
+
+it('answers a request that arrived while the process stalled beyond the keep-alive time', async () => {
+  socket.write(REQUEST);
+  stall();
+  const [answer] = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+  expect(String(answer)).toMatch(/^HTTP\/1.1 200 OK/);
+});
+
+it('closes a connection that stays idle beyond the keep-alive time', async () => {
+  await once(socket, 'close');
+  expect(errors).toEqual([]);
+});

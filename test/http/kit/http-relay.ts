@@ -1,0 +1,109 @@
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import type { Callboard, CallboardOptions, Settings } from '../../../src/callboard.ts';
+import { signToken } from '../../../src/http/token.ts';
+import { createLog } from '../../../src/platform/log.ts';
+import { openRelays, type OpenedRelays } from '../../kit/topology.ts';
+
+export const ADMIN = 'planted-admin-token-of-this-test';
+export const SECRET = 'planted secret of more than thirty-two bytes';
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** Undefined when the text is no JSON. */
+  readonly json: Record<string, unknown> | undefined;
+};
+
+export type Ask = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A list is sent in chunks, without a length. */
+  readonly body?: string | Buffer | readonly (string | Buffer)[];
+  readonly token?: string | null;
+};
+
+export type HttpRelay = AsyncDisposable & {
+  /** Of two relays the one that is called; its `core.links` are those of the other. */
+  readonly callboard: Callboard;
+  /** Where calls go. */
+  readonly url: string;
+  /** Where clients connect: of two relays, to the other. */
+  readonly linkUrl: string;
+  readonly backend: OpenedRelays['backend'];
+  /** Everything that was logged so far, one line each. */
+  readonly lines: readonly string[];
+  ask(path: string, options?: Ask): Promise<Answer>;
+};
+
+/** A real relay on a free port, or as many as the run's topology asks for; the log is kept at its most talkative. */
+export async function startHttpRelay(
+  config: Partial<Settings> = {},
+  options: Partial<CallboardOptions> = {},
+): Promise<HttpRelay> {
+  const lines: string[] = [];
+  const secrets = [ADMIN, SECRET];
+  const log = createLog({ level: 'debug', secrets, sink: { write: (line) => void lines.push(line) } });
+  const auth = { adminTokens: [ADMIN], secret: SECRET };
+  const { callboard, url, linkUrl, backend } = await openRelays({ log, ...options, config: { auth, ...config } });
+  return {
+    callboard,
+    url,
+    linkUrl,
+    backend,
+    lines,
+    ask: (path, asked) => ask(new URL(url).origin + path, asked),
+    [Symbol.asyncDispose]: () => callboard.close(),
+  };
+}
+
+export function tokenOf(user: string, ...scopes: string[]): Promise<string> {
+  return signToken({ secret: SECRET, user, scopes, ttlSeconds: 60, now: Date.now() });
+}
+
+/** One request, header by header as given; asks as an administrator unless told otherwise. */
+export function ask(url: string, { method = 'GET', headers = {}, body, token = ADMIN }: Ask = {}): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
+  const whole =
+    typeof body === 'string' || Buffer.isBuffer(body) ? { 'content-length': String(Buffer.byteLength(body)) } : {};
+  const request = httpRequest(url, { method, agent: false, headers: { ...authorization, ...whole, ...headers } });
+  request.on('response', (response) => {
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => chunks.push(chunk));
+    response.on('error', reject);
+    response.on('end', () => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json: parse(text) });
+    });
+  });
+  request.on('error', reject);
+  for (const chunk of body === undefined ? [] : [body].flat()) request.write(chunk);
+  request.end();
+  return promise;
+}
+
+export function postJson(value: unknown, more: Ask = {}): Ask {
+  const headers = { 'content-type': 'application/json', ...more.headers };
+  return { method: 'POST', body: JSON.stringify(value), ...more, headers };
+}
+
+/** Sends bytes as they are and answers all that came back until the relay closed. */
+export function raw(url: string, bytes: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk.toString('utf8')));
+  socket.on('error', reject);
+  socket.on('close', () => resolve(text));
+  return promise;
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

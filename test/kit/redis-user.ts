@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { COMMANDS } from '../../src/backends/redis/start-check/commands.ts';
+import { startRedis, type RedisServer } from './redis.ts';
+
+/** The rules for the commands of the relay over one Redis, as docs/redis-rights.md lists them. */
+export const COMMAND_RULES: readonly string[] = Object.keys(COMMANDS).map((name) => `+${name.toLowerCase()}`);
+
+/** The smallest rules for a namespace; `*` for every namespace. */
+export function smallestRules(namespace: string): readonly string[] {
+  const prefix = namespace === '*' ? '{cb:*' : `{cb:${namespace}:*`;
+  return [`~${prefix}`, `&${prefix}`, ...COMMAND_RULES];
+}
+
+/** A Redis with a user `relay` that has only the rights it was given last. */
+export type RestrictedRedis = AsyncDisposable & {
+  readonly server: RedisServer;
+  /** The address for the relay, with the login of its user. */
+  readonly url: string;
+  readonly password: string;
+  /** Gives the user these rights and takes every other one away. */
+  allow(rules: readonly string[]): Promise<void>;
+  /** Adds rules to the user. */
+  change(...rules: readonly string[]): Promise<void>;
+  /** The commands that were run since the start, in scripts too, by their names in upper case. */
+  used(): Promise<ReadonlySet<string>>;
+};
+
+export async function startRestrictedRedis(): Promise<RestrictedRedis> {
+  const server = await startRedis();
+  const admin = new Redis(server.url);
+  const password = randomBytes(12).toString('hex');
+  return {
+    server,
+    password,
+    url: server.url.replace('redis://', `redis://relay:${password}@`),
+    async allow(rules) {
+      await admin.call('ACL', 'SETUSER', 'relay', 'reset', 'on', `>${password}`, ...rules);
+    },
+    async change(...rules) {
+      await admin.call('ACL', 'SETUSER', 'relay', ...rules);
+    },
+    async used() {
+      const stats = await admin.info('commandstats');
+      const rows = [...stats.matchAll(/^cmdstat_([^:]+):calls=(\d+),.*rejected_calls=(\d+)/gm)];
+      const ran = rows.filter(([, , calls, rejected]) => Number(calls) > Number(rejected));
+      return new Set(ran.map(([, name = '']) => name.replace('|', ' ').toUpperCase()));
+    },
+    async [Symbol.asyncDispose]() {
+      admin.disconnect();
+      await server.stop();
+    },
+  };
+}

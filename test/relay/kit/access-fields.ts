@@ -1,0 +1,190 @@
+import { SITE_FIELDS } from './access-fields-sites.ts';
+import type { FieldAccess } from './access-field.ts';
+
+/** Each root field of queries and mutations, with example arguments. */
+export const FIELDS: Readonly<Record<string, readonly FieldAccess[]>> = {
+  'Query.viewer': [{ rule: 'mine', call: 'viewer', found: 'shows', admin: 'empty', other: 'empty' }],
+  'Query.users': [{ rule: 'admin', call: 'users', found: 'shows' }],
+  'Query.user': [{ rule: 'owned', call: 'user(id: $user)', found: 'shows', other: 'null' }],
+  'Query.connections': [
+    { rule: 'mine', call: 'connections', found: 'shows', other: 'empty' },
+    { rule: 'mine', call: 'connections(status: CONNECTED)', found: 'shows', other: 'empty' },
+    { rule: 'owned', call: 'connections(userId: $user)', found: 'shows', other: 'not_found', absent: 'empty' },
+  ],
+  'Query.connection': [
+    {
+      rule: 'owned',
+      call: 'connection(userId: $user, clientId: $client)',
+      found: 'shows',
+      other: 'null',
+      alikeAtHome: true,
+    },
+  ],
+  'Query.actions': [{ rule: 'admin', call: 'actions', found: 'shows' }],
+  'Query.pendingRpcs': [
+    { rule: 'mine', call: 'pendingRpcs', found: 'shows', other: 'empty' },
+    { rule: 'mine', call: 'pendingRpcs(filter: { clientId: $client })', found: 'shows', other: 'empty' },
+    {
+      rule: 'owned',
+      call: 'pendingRpcs(filter: { userId: $user })',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
+  'Query.pendingRpcCount': [
+    { rule: 'mine', call: 'pendingRpcCount(filter: { clientId: $client })', found: 'count 1', other: 'count 0' },
+    {
+      rule: 'owned',
+      call: 'pendingRpcCount(filter: { userId: $user })',
+      found: 'count 1',
+      other: 'not_found',
+      absent: 'count 0',
+    },
+  ],
+  'Query.pendingRpcCountByNode': [
+    { rule: 'mine', call: 'pendingRpcCountByNode(filter: { clientId: $client })', found: 'count 1', other: 'count 0' },
+    {
+      rule: 'owned',
+      call: 'pendingRpcCountByNode(filter: { userId: $user })',
+      found: 'count 1',
+      other: 'not_found',
+      absent: 'count 0',
+    },
+  ],
+  'Query.streams': [
+    { rule: 'owned', call: 'streams(userId: $user)', found: 'shows', other: 'not_found', absent: 'empty' },
+  ],
+  'Query.messages': [
+    { rule: 'owned', call: 'messages(stream: $stream)', found: 'shows', other: 'not_found', alikeAtHome: true },
+  ],
+  'Query.commandHistory': [
+    {
+      rule: 'owned',
+      call: 'commandHistory(userId: $user, commandId: $command)',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
+  'Query.command': [
+    {
+      rule: 'owned',
+      call: 'command(userId: $user, clientId: $client, commandId: $command)',
+      found: 'shows',
+      other: 'null',
+      alikeAtHome: true,
+    },
+  ],
+  'Query.delivery': [{ rule: 'admin', call: 'delivery', found: 'shows' }],
+  // Done to what is not there: the rows after these need the clients and the node.
+  'Mutation.disconnectClient': [
+    { rule: 'admin', call: 'disconnectClient(userId: $user, clientId: "nowhere")', found: 'not_found' },
+  ],
+  'Mutation.drainNode': [{ rule: 'admin', call: 'drainNode(nodeId: "nowhere")', found: 'not_found' }],
+  'Query.contexts': [
+    { rule: 'mine', call: 'contexts', found: 'shows', other: 'empty' },
+    { rule: 'mine', call: 'contexts(filter: { windowId: $window })', found: 'shows', other: 'empty' },
+    {
+      rule: 'owned',
+      call: 'contexts(filter: { userId: $user })',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
+  'Query.contextCount': [
+    { rule: 'mine', call: 'contextCount(filter: { clientId: $client })', found: 'count 2', other: 'count 0' },
+    {
+      rule: 'owned',
+      call: 'contextCount(filter: { userId: $user })',
+      found: 'count 2',
+      other: 'not_found',
+      absent: 'count 0',
+    },
+  ],
+  'Query.browserWindows': [
+    { rule: 'mine', call: 'browserWindows', found: 'shows', other: 'empty' },
+    {
+      rule: 'owned',
+      call: 'browserWindows(filter: { userId: $user })',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'empty',
+    },
+  ],
+  'Query.browserWindow': [
+    {
+      rule: 'owned',
+      call: 'browserWindow(userId: $user, windowId: $window)',
+      found: 'shows',
+      other: 'null',
+      alikeAtHome: true,
+    },
+  ],
+  'Query.browserWindowCount': [
+    { rule: 'mine', call: 'browserWindowCount(filter: { clientId: $client })', found: 'count 1', other: 'count 0' },
+    {
+      rule: 'owned',
+      call: 'browserWindowCount(filter: { userId: $user })',
+      found: 'count 1',
+      other: 'not_found',
+      absent: 'count 0',
+    },
+  ],
+  'Query.workers': [
+    { rule: 'owned', call: 'workers(userId: $user)', found: 'shows', other: 'not_found', absent: 'empty' },
+  ],
+  'Query.dedup': [{ rule: 'admin', call: 'dedup', found: 'empty' }],
+  'Query.rawMessages': [
+    { rule: 'admin', call: 'rawMessages', found: 'shows' },
+    { rule: 'admin', call: 'rawMessages(stream: $stream, valuesOnly: true)', found: 'shows' },
+  ],
+  'Mutation.ingestMessages': [
+    {
+      rule: 'mine',
+      scope: 'host',
+      call: 'ingestMessages(messages: [{ kind: "event", streamSuffix: "notes", clientId: "loose", instanceId: "i" }])',
+      found: 'shows',
+      admin: 'forbidden',
+      other: 'empty',
+    },
+  ],
+  ...SITE_FIELDS,
+  'Mutation.invokeAction': [
+    {
+      rule: 'owned',
+      // The command of this id has ended, so that the owner's call replays its outcome and runs nothing.
+      call: 'invokeAction(input: { userId: $user, clientId: $client, action: $action, params: $params, commandId: $command })',
+      found: 'shows',
+      other: 'not_found',
+      absent: 'refused: not_connected',
+    },
+  ],
+  'Mutation.awaitCommand': [
+    {
+      rule: 'owned',
+      call: 'awaitCommand(userId: $user, clientId: $client, commandId: $command, withinMs: 0)',
+      found: 'shows',
+      other: 'not_found',
+      alikeAtHome: true,
+    },
+    {
+      rule: 'owned',
+      call: 'awaitCommand(userId: $user, clientId: $client, commandId: $command, withinMs: 1000)',
+      found: 'shows',
+      other: 'not_found',
+      alikeAtHome: true,
+    },
+  ],
+  'Mutation.cancelCommand': [
+    {
+      rule: 'owned',
+      // It is too late for it: the owner's call changes nothing.
+      call: 'cancelCommand(input: { userId: $user, clientId: $client, commandId: $command, reason: "none" })',
+      found: 'shows',
+      other: 'not_found',
+      alikeAtHome: true,
+    },
+  ],
+};

@@ -1,0 +1,92 @@
+import { expect } from 'vitest';
+import { CODES, type Code } from '../../../src/protocol/codes.ts';
+import type { RawStream } from '../../graphql/kit/stream.ts';
+import { SECRET } from '../../http/kit/http-relay.ts';
+import { admin } from '../../kit/core.ts';
+import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
+
+/** Stands in payloads and tokens, and never in a log. */
+export const SECRETS = ['planted-payload', 'planted-result', 'planted-metadata', 'planted-broken-token', SECRET];
+
+/** A relay under attack, and two who live there: a client, and a subscriber of its events. */
+export type AttackedRelay = TestRelay & {
+  /** Lets time pass in steps, in each of which the client answers pings. */
+  pass(ms: number): Promise<void>;
+  /** That both go on as if nothing had happened, and that nothing in the process went unhandled. */
+  sound(): Promise<void>;
+  /** What holds after all: nothing unexpected, and no secret in the log. */
+  clean(): void;
+};
+
+export async function startAttackedRelay(): Promise<AttackedRelay> {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  process.on('uncaughtException', note);
+  const at = await startTestRelay({}, {});
+  const calm = await at.client({
+    user: 'neighbour',
+    client_id: 'calm',
+    payload: { metadata: { note: 'planted-metadata' }, actions: [{ name: 'open' }] },
+  });
+  const events = await at.subscribe('subscription { connectionEvents { change missed } }', { requester: 'neighbour' });
+  await events.until(':');
+  let turn = 0;
+  return {
+    ...at,
+    async pass(ms) {
+      const key = { userId: 'neighbour', clientId: 'calm' };
+      for (let left = ms; left > 0; left -= 20_000) {
+        await at.clock.advance(Math.min(left, 20_000));
+        calm.send({ type: 'pong' });
+        await until(async () => (await at.callboard.core.connections.get(admin, key))?.lastSeenAt === at.clock.now());
+      }
+    },
+    async sound() {
+      turn++;
+      await at.clock.advance(1000);
+      await works(at, calm, turn);
+      await hears(calm, events, turn);
+      expect(unhandled).toEqual([]);
+      expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+    },
+    clean() {
+      const log = at.lines.join('\n');
+      expect(log).not.toBe('');
+      expect(SECRETS.filter((secret) => log.includes(secret))).toEqual([]);
+      expect(at.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+      expect(calm.seen('command')).toHaveLength(turn);
+      expect(calm.seen('refused')).toEqual([]);
+    },
+    async [Symbol.asyncDispose]() {
+      await at[Symbol.asyncDispose]();
+      process.off('unhandledRejection', note);
+      process.off('uncaughtException', note);
+    },
+  };
+}
+
+async function works(at: TestRelay, calm: Welcomed, turn: number): Promise<void> {
+  const path = '/connections/neighbour/calm/actions/open';
+  const invoked = at.post(path, { params: { secret: 'planted-payload', turn } }, 'neighbour');
+  const { command_id } = await calm.next('command');
+  calm.send({ type: 'result', command_id }, { secret: 'planted-result', turn });
+  expect((await invoked).json).toMatchObject({ outcome: 'completed', result: { turn } });
+}
+
+async function hears(calm: Welcomed, events: RawStream, turn: number): Promise<void> {
+  calm.send({ type: 'pong' });
+  calm.send({ type: 'actions' }, { actions: [{ name: 'open', version: String(turn) }] });
+  await events.until('"change":"ACTIONS_CHANGED","missed":0', turn);
+  expect(events.text()).not.toContain('"errors"');
+}
+
+/** Codes by which GraphQL itself says what is wrong with a request. */
+const OF_GRAPHQL = ['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED', 'OPERATION_RESOLUTION_FAILURE'];
+
+export function isStable(code: unknown): boolean {
+  return (
+    typeof code === 'string' &&
+    (OF_GRAPHQL.includes(code) || (Object.hasOwn(CODES, code) && code !== ('internal' satisfies Code)))
+  );
+}

@@ -1,0 +1,154 @@
+import type { CallboardOptions } from '../../../src/callboard.ts';
+import type { FakeClock } from '../../kit/clock.ts';
+import { postJson } from '../../http/kit/http-relay.ts';
+import { admin } from '../../kit/core.ts';
+import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
+
+/** Every id, text and payload of the user whose things are tried holds this word, so that a leak of any of it is seen. */
+export const MARK = 'planted';
+
+/** What an example call may name. */
+export type Ids = {
+  readonly user: string;
+  readonly client: string;
+  readonly command: string;
+  readonly stream: string;
+  readonly action: string;
+  readonly params: object;
+  readonly context: string;
+  readonly window: string;
+  readonly task: string;
+  readonly site: string;
+  /** The relay makes these two: `named` puts the real ones in their place. */
+  readonly session: string;
+  readonly grant: string;
+};
+
+function idsOf(user: string, word: string): Ids {
+  const client = `${word}-tab`;
+  return {
+    user,
+    client,
+    command: `${word}-done`,
+    stream: `${user}/clients/${client}`,
+    action: `${word}.open`,
+    params: { say: `${word}-params` },
+    context: `${word}-context`,
+    window: `${word}-window`,
+    task: `${word}-task`,
+    site: `${word}-site`,
+    session: `${word}-session`,
+    grant: `${word}-grant`,
+  };
+}
+
+export const OWNER = `${MARK}-alice`;
+/** After the owner in every order, so that what an administrator is shown first is the owner's. */
+export const OTHER = 'zoe';
+export const PLANTED = idsOf(OWNER, MARK);
+/** Things of nobody. */
+export const ABSENT = idsOf('carol', 'absent');
+export const ofOther = idsOf(OTHER, 'plain');
+
+/** A text with whatever the asker had said itself taken out of it. */
+export function withoutGiven(text: string, { params, ...names }: Ids): string {
+  const given = [JSON.stringify(params), ...Object.values(names).sort((a, b) => b.length - a.length)];
+  return given.reduce((left, value) => left.replaceAll(value, '<given>'), text);
+}
+
+/** Shows the token of the owner's session. */
+export const VIEWER = 'viewer';
+
+export type World = TestRelay & {
+  readonly tab: Welcomed;
+  readonly otherTab: Welcomed;
+  /** With the ids that the relay made. */
+  named(ids: Ids): Ids;
+};
+
+/** Two users with the same kind of things: one's are marked, so that the other must never see them. */
+export async function world(options: Partial<CallboardOptions> & { readonly clock?: FakeClock } = {}): Promise<World> {
+  const house = await startTestRelay({ rawMessages: true }, options);
+  const tab = await furnish(house, PLANTED, MARK);
+  const otherTab = await furnish(house, ofOther, 'plain');
+  const sessions = new Map<string, Pick<Ids, 'session' | 'grant'>>();
+  for (const ids of [PLANTED, ofOther]) {
+    const { session_id, grant_id, token } = await openSession(house, ids);
+    sessions.set(ids.user, { session: session_id, grant: grant_id });
+    if (ids === PLANTED) house.know(VIEWER, token);
+  }
+  return { ...house, tab, otherTab, named: (ids) => ({ ...ids, ...sessions.get(ids.user) }) };
+}
+
+type Opened = { readonly session_id: string; readonly grant_id: string; readonly token: string };
+
+/** A site with everything allowed, and a session of it. */
+async function openSession(house: TestRelay, { user, client, site, action }: Ids): Promise<Opened> {
+  const requester = `${user}:host`;
+  const definition = {
+    client_id: client,
+    title: `${site}-title`,
+    event_names: [`${site}.changed`],
+    actions: [action],
+    capability_profile: { action_invocation: true, sharing: true },
+  };
+  await house.rest(`/sites/${site}`, { requester, ...postJson(definition), method: 'PUT' });
+  const first = await house.post(`/sites/${site}/sessions`, {}, requester);
+  const { session_id } = JSON.parse(first.text);
+  // The first grant may not be shared on; this one may.
+  const shared = await house.post(`/site-sessions/${session_id}/grants`, { share: true }, requester);
+  return { ...JSON.parse(shared.text), session_id };
+}
+
+/** A client with a context and a window, and three commands of it: one completed, one failed, and one that is still waited for. */
+async function furnish(house: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
+  const tab = await open(house, ids, word);
+  const path = `/connections/${ids.user}/${ids.client}/actions/${ids.action}`;
+  const trace = { trace_id: `${word}-trace`, parent_span_id: `${word}-span`, params: ids.params };
+  const done = house.post(path, { command_id: ids.command, ...trace }, ids.user);
+  const { command_id } = await tab.next('command');
+  tab.send({ type: 'ack', command_id });
+  tab.send({ type: 'progress', command_id }, { at: `${word}-progress` });
+  tab.send({ type: 'result', command_id }, { got: `${word}-result` });
+  await done;
+  tab.send({ type: 'result', command_id }, { got: `${word}-late-result` });
+  const failed = house.post(path, { command_id: `${word}-failed`, ...trace }, ids.user);
+  const second = await tab.next('command');
+  tab.send({ type: 'error', command_id: second.command_id, code: 'handler_failed', message: `${word}-error` });
+  await failed;
+  void house.post(path, { command_id: `${word}-live`, respond_within_ms: 300_000, ...trace }, ids.user);
+  await tab.next('command');
+  tab.send({ type: 'ack', command_id: `${word}-live` });
+  const key = { userId: ids.user, clientId: ids.client, commandId: `${word}-live` };
+  await until(async () => (await house.callboard.core.delivery.command(admin, key))?.stage === 'acknowledged');
+  return tab;
+}
+
+async function open(house: TestRelay, ids: Ids, word: string): Promise<Welcomed> {
+  const action = {
+    name: ids.action,
+    summary: `${word}-summary`,
+    description: `${word}-description`,
+    version: `${word}-version`,
+    schema: { title: `${word}-schema` },
+    metadata: { note: `${word}-action-metadata` },
+  };
+  const tab = await house.client({
+    user: ids.user,
+    client_id: ids.client,
+    instance_id: `${word}-instance`,
+    payload: { metadata: { note: `${word}-metadata` }, actions: [action] },
+  });
+  const owned = { ownership: 'worker', window_id: ids.window };
+  const contexts = [
+    { context_id: ids.context, status: 'active', ...owned, task_id: ids.task, title: `${word}-context-title` },
+    { context_id: `${ids.context}-2`, status: 'idle', ...owned, metadata: { note: `${word}-context-metadata` } },
+  ];
+  const state = { type: `${word}-type`, state: `${word}-state`, focused: true, incognito: false, draining: false };
+  const windows = [{ window_id: ids.window, ownership: 'worker', tab_count: 2, status: 'open', ...state }];
+  tab.send(
+    { type: 'report' },
+    { contexts: { snapshot: true, set: contexts }, windows: { snapshot: true, set: windows } },
+  );
+  return tab;
+}

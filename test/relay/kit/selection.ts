@@ -1,0 +1,108 @@
+import {
+  getNamedType,
+  isInterfaceType,
+  isLeafType,
+  isObjectType,
+  isRequiredArgument,
+  isUnionType,
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+} from 'graphql';
+import { schema } from '../../../src/graphql/schema/schema.ts';
+
+/** Arguments given wherever a field has them: payloads are asked for, and lists kept short. */
+const GIVEN: Readonly<Record<string, string>> = { include: 'true', reveal: 'true', first: '2' };
+/** Arguments given where a nested field requires them: the same for every asker, and of nobody. */
+const REQUIRED: Readonly<Record<string, string>> = {
+  userId: '"nobody"',
+  clientId: '"none"',
+  commandId: '"none"',
+  taskId: '"none"',
+};
+/** Objects within objects; a query may be 12 deep. */
+const DEPTH = 8;
+
+/** Everything that can be selected of a type, no type within itself. Throws where a field needs an argument that nobody gives. */
+export function everythingOf(type: GraphQLNamedType, path: readonly string[] = []): string {
+  if (isUnionType(type)) {
+    const members = type.getTypes().map((member) => `... on ${member.name} ${everythingOf(member, path)}`);
+    return `{ __typename ${members.join(' ')} }`;
+  }
+  if (!isObjectType(type) && !isInterfaceType(type)) return '';
+  const fields = Object.values(type.getFields()).flatMap((field) => select(field, [...path, type.name]));
+  return `{ __typename ${fields.join(' ')} }`;
+}
+
+function select(field: GraphQLField<unknown, unknown>, path: readonly string[]): readonly string[] {
+  const type = getNamedType(field.type);
+  const call = `${field.name}${argumentsOf(field)}`;
+  if (isLeafType(type)) return [call];
+  // `nodes` shows the same rows.
+  if (type.name.endsWith('Edge')) return [`${call} { cursor }`];
+  return path.includes(type.name) || path.length > DEPTH ? [] : [`${call} ${everythingOf(type, path)}`];
+}
+
+function argumentsOf({ name, args }: GraphQLField<unknown, unknown>): string {
+  const given = args.flatMap((argument) => {
+    const value = GIVEN[argument.name] ?? (isRequiredArgument(argument) ? REQUIRED[argument.name] : undefined);
+    if (value === undefined && isRequiredArgument(argument))
+      throw new Error(`${name}: ${argument.name} needs an example`);
+    return value === undefined ? [] : [`${argument.name}: ${value}`];
+  });
+  return given.length === 0 ? '' : `(${given.join(', ')})`;
+}
+
+export type RootField = {
+  /** `Query.user` */
+  readonly name: string;
+  readonly operation: 'query' | 'mutation' | 'subscription';
+  readonly type: GraphQLNamedType;
+  readonly args: readonly GraphQLArgument[];
+};
+
+export function rootFields(): readonly RootField[] {
+  const of = (operation: RootField['operation'], root: GraphQLObjectType | null | undefined): RootField[] =>
+    Object.values(root?.getFields() ?? {}).map(({ name, type, args }) => ({
+      name: `${root?.name}.${name}`,
+      operation,
+      type: getNamedType(type),
+      args,
+    }));
+  return [
+    ...of('query', schema.getQueryType()),
+    ...of('mutation', schema.getMutationType()),
+    ...of('subscription', schema.getSubscriptionType()),
+  ];
+}
+
+/** A document that calls this field and selects everything below it; variables are declared as far as they are used. */
+export function documentOf({ operation, type, args }: Omit<RootField, 'name'>, call: string): string {
+  const paged = args.some(({ name }) => name === 'first') ? withArgument(call, 'first: 2') : call;
+  const used = Object.entries(VARIABLES).filter(([name]) => paged.includes(`$${name}`));
+  const declared = used.map(([name, of]) => `$${name}: ${of}`).join(', ');
+  return `${operation}${declared === '' ? '' : `(${declared})`} { ${paged} ${everythingOf(type)} }`;
+}
+
+/** The call with one more argument. */
+export function withArgument(call: string, argument: string): string {
+  return call.endsWith(')') ? `${call.slice(0, -1)}, ${argument})` : `${call}(${argument})`;
+}
+
+/** The variables that example calls may use. */
+const VARIABLES = {
+  user: 'ID!',
+  client: 'ID!',
+  command: 'ID!',
+  stream: 'String!',
+  action: 'String!',
+  params: 'JSON',
+  context: 'ID!',
+  window: 'ID!',
+  task: 'ID!',
+  site: 'ID!',
+  session: 'ID!',
+  grant: 'ID!',
+  after: 'String',
+} as const;

@@ -1,0 +1,39 @@
+import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
+import type { Requester, Query, TestRelay } from './test-relay.ts';
+
+/** The ways in which a subscription can be read. */
+export const MODES = {
+  'a connection of its own at /graphql': (at, query, asked) => at.subscribe(query, asked),
+  'a connection of its own at /graphql/stream': (at, query, asked) =>
+    at.subscribe(query, { ...asked, path: '/graphql/stream' }),
+  'a single connection': async (at, query, { requester = 'admin', variables } = {}) => {
+    const single = await openSingle(at, requester);
+    await single.run('1', query, variables);
+    return single.stream;
+  },
+} as const satisfies Record<string, (at: TestRelay, query: string, asked?: Query) => Promise<RawStream>>;
+
+export type Single = {
+  readonly token: string;
+  readonly stream: RawStream;
+  run(id: string, query: string, variables?: object): Promise<Response>;
+};
+
+/** A reserved and opened stream of several operations. */
+export async function openSingle(at: TestRelay, requester: Requester): Promise<Single> {
+  const authorization = `Bearer ${await at.token(requester)}`;
+  const url = `${at.url}/graphql/stream`;
+  const token = await (await fetch(url, { method: 'PUT', headers: { authorization } })).text();
+  const named = { authorization, 'x-graphql-event-stream-token': token };
+  const stream = await openRaw(url, { headers: { ...named, accept: 'text/event-stream' } });
+  return {
+    token,
+    stream,
+    run: (operationId, query, variables) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { ...named, 'content-type': 'application/json' },
+        body: JSON.stringify({ query, variables, extensions: { operationId } }),
+      }),
+  };
+}

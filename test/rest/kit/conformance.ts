@@ -1,0 +1,66 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { RestHandler } from '../../../src/rest/handler.ts';
+
+type Response = { readonly content?: Record<string, { readonly schema: object }>; readonly $ref?: string };
+type Described = {
+  readonly paths: Record<string, Record<string, { readonly responses: Record<string, Response> }>>;
+  readonly components: { readonly responses: Record<string, Response> };
+};
+
+/** One answer as it came over the socket. */
+export type Given = {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly type: string;
+  readonly body: unknown;
+};
+
+/** What an answer has that its own OpenAPI description does not allow. `seen` collects the answers of each operation: `GET /users 200`. */
+export type Conformance = { readonly seen: Set<string>; check(given: Given): readonly string[] };
+
+export function conformanceOf(door: RestHandler): Conformance {
+  const described: Described = JSON.parse(JSON.stringify(door.openapi));
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  formats.default(ajv);
+  ajv.addSchema({ $id: 'openapi', ...described });
+  const validators = new Map<string, ValidateFunction>();
+  const seen = new Set<string>();
+  const validatorOf = (pointer: string): ValidateFunction => {
+    const known = validators.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` });
+    validators.set(pointer, known);
+    return known;
+  };
+  return {
+    seen,
+    check({ method, path, status, type, body }) {
+      const template = templateOf(Object.keys(described.paths), path);
+      const operation = template && described.paths[template]?.[method.toLowerCase()];
+      if (!template || !operation) return [];
+      const key = Object.hasOwn(operation.responses, status) ? String(status) : 'default';
+      if (key === 'default' && status < 400) return [`${method} ${template}: no description of status ${status}`];
+      seen.add(`${method} ${template} ${status}`);
+      const response = operation.responses[key];
+      const base = response?.$ref?.slice(1) ?? pointer('paths', template, method.toLowerCase(), 'responses', key);
+      const media = type.split(';')[0] ?? '';
+      const content = (response?.$ref ? described.components.responses['Problem'] : response)?.content;
+      if (!content?.[media]) return [`${method} ${template} ${status}: ${media} is not described`];
+      const validate = validatorOf(`${base}${pointer('content', media, 'schema')}`);
+      return validate(body) ? [] : [`${method} ${template} ${status}: ${ajv.errorsText(validate.errors)}`];
+    },
+  };
+}
+
+function templateOf(templates: readonly string[], path: string): string | undefined {
+  const matching = templates.filter((template) => {
+    const pattern = template.replaceAll(/[.]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+');
+    return new RegExp(`^${pattern}$`).test(path);
+  });
+  // What is written out wins over what is a parameter.
+  return matching.sort((a, b) => a.split('{').length - b.split('{').length)[0];
+}
+
+function pointer(...parts: readonly string[]): string {
+  return parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
+}

@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
+import { expect } from 'vitest';
+import type { Principal } from '../../../src/core/auth/principal.ts';
+import { checkedJson, type JsonText } from '../../../src/core/json.ts';
+import { silentLog } from '../../../src/core/log.ts';
+import { createContext } from '../../../src/graphql/schema/context.ts';
+import { createMask } from '../../../src/graphql/execution/mask.ts';
+import { createPlans } from '../../../src/graphql/execution/plan.ts';
+import { restSchema } from '../../../src/graphql/schema/schema.ts';
+import { SITE_EVENTS_DESCRIPTION } from '../../../src/http/site-events-description.ts';
+import { createRestHandler, type RestHandler } from '../../../src/rest/handler.ts';
+import { admin, user, type TestOptions } from '../../kit/core.ts';
+import { openCore, type OpenedCore } from '../../kit/topology-core.ts';
+import { conformanceOf } from './conformance.ts';
+
+export type Reply = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The parsed body; null when there was none. */
+  readonly body: any;
+};
+
+export type RestRequest = {
+  readonly method?: string;
+  /** Written onto the request line as it is. */
+  readonly path: string;
+  readonly requester?: string | null;
+  readonly body?: unknown;
+};
+
+export type RestServer = AsyncDisposable & {
+  readonly door: RestHandler;
+  readonly port: number;
+  /** `GET /users 200` for each operation and status that was answered. */
+  readonly answered: ReadonlySet<string>;
+  ask(asked: RestRequest | string): Promise<Reply>;
+};
+
+/** Askers by name: `admin`, `alice` with every scope, `alice:host` with that one, `grant:<session>:<grant>`, and so on. */
+export function requesterOf(name: string | null | undefined): Principal | null {
+  if (!name) return null;
+  if (name === 'admin') return admin;
+  const [userId = '', scope = '', grantId] = name.split(':');
+  if (grantId) return { kind: 'grant', sessionId: scope, grantId, ownerId: 'alice', expiresAt: Infinity };
+  if (scope === 'connect' || scope === 'invoke' || scope === 'host') return user(userId, scope);
+  return user(userId);
+}
+
+/**
+ * A door behind a bare HTTP server, which does no more than a front must: who asks, the path's two halves, and the parsed body.
+ * Every answer is held against its own OpenAPI description.
+ */
+export async function startRestServer(door: RestHandler): Promise<RestServer> {
+  const server = createServer((req, res) => {
+    void readBody(req).then((body) => {
+      const url = req.url ?? '';
+      const cut = url.indexOf('?');
+      const path = cut < 0 ? url : url.slice(0, cut);
+      const query = cut < 0 ? '' : url.slice(cut + 1);
+      const requester = requesterOf(req.headers['x-who'] === undefined ? null : String(req.headers['x-who']));
+      if (door.handle(req, res, { requester, path, query, body })) return;
+      res.writeHead(404, { 'x-no-route': '1' }).end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = portOf(server);
+  const conformance = conformanceOf(door);
+  return {
+    door,
+    port,
+    answered: conformance.seen,
+    async ask(given) {
+      const asked = typeof given === 'string' ? { path: given } : given;
+      const reply = await ask(port, asked);
+      const { method = 'GET', path } = asked;
+      const told = { method, path: path.split('?')[0] ?? '', type: String(reply.headers['content-type']), ...reply };
+      if (method !== 'HEAD' && reply.headers['x-no-route'] === undefined) expect(conformance.check(told)).toEqual([]);
+      return reply;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+/** The shipped documents over a real core, or two of one deployment. */
+export async function startRestRelay(options: Omit<TestOptions, 'wrap'> = {}): Promise<RestServer & OpenedCore> {
+  const cored = await openCore(options);
+  const { core, backend, clock, counts } = cored;
+  const door = createRestHandler({
+    schema: restSchema,
+    plans: createPlans(restSchema, { eager: true }),
+    mask: createMask({ log: silentLog }),
+    contextOf: ({ requester, signal, asks }) => createContext({ core, requester, log: silentLog, signal, asks }),
+    besides: [SITE_EVENTS_DESCRIPTION],
+  });
+  const started = await startRestServer(door);
+  return {
+    ...started,
+    core,
+    backend,
+    clock,
+    counts,
+    async [Symbol.asyncDispose]() {
+      await started[Symbol.asyncDispose]();
+      await cored[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function readBody(req: IncomingMessage): Promise<JsonText | undefined> {
+  let text = '';
+  for await (const chunk of req.setEncoding('utf8')) text += String(chunk);
+  return text === '' ? undefined : (checkedJson(text) ?? undefined);
+}
+
+async function ask(port: number, { method = 'GET', path, requester = 'admin', body }: RestRequest): Promise<Reply> {
+  const headers = {
+    ...(requester && { 'x-who': requester }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
+  const req = request({ host: '127.0.0.1', port, method, path, headers });
+  req.end(body === undefined ? undefined : JSON.stringify(body));
+  const [res]: IncomingMessage[] = await once(req, 'response');
+  if (!res) throw new Error('no response');
+  let text = '';
+  for await (const chunk of res.setEncoding('utf8')) text += String(chunk);
+  const json = String(res.headers['content-type']).includes('json') && text !== '';
+  return { status: res.statusCode ?? 0, headers: res.headers, text, body: json ? JSON.parse(text) : null };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : 0;
+}
