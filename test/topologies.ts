@@ -82,6 +82,9 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
     files: ['auth', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
-  { files: ['test/http/process.test.ts'], reason: 'starts processes whose mode it chooses itself' },
+  {
+    files: ['test/http/light.test.ts', 'test/http/process.test.ts'],
+    reason: 'starts processes whose mode it chooses itself',
+  },
   { files: ['test/browser/graphiql.test.ts'], reason: 'loads a page, which asks no store' },
 ];
