@@ -30,7 +30,7 @@ const unknownKeys = (n: number): Record<string, unknown> =>
 describe('variables that do not fit', () => {
   const filter = (of: GraphQLSchema): { document: DocumentNode; plans: ReturnType<typeof createPlans> } => ({
     document: parse('query ($f: Filter) { filter(filter: $f) }'),
-    plans: createPlans(of, { eager: true }),
+    plans: createPlans(of),
   });
 
   it('are listed and printed a few times, however many of their members are wrong', async () => {
@@ -108,7 +108,7 @@ describe('variables that do not fit', () => {
   });
 
   it('keep their errors apart by operation', async () => {
-    const plans = createPlans(smallSchema, { eager: true });
+    const plans = createPlans(smallSchema);
     const document = parse('query A($n: Int) { hello @include(if: true) } query B($n: String) { hello }');
     const variables = { n: 'text' };
     expect((await plans.of(document, 'A')?.bind(variables).run({}))?.errors).toHaveLength(1);

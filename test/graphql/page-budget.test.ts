@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-const plans = createPlans(schema, { eager: true });
+const plans = createPlans(schema);
 
 function planOf(text: string): Plan {
   const plan = plans.of(parse(text));

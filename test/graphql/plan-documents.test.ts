@@ -140,7 +140,7 @@ describe.each([
   ['the served schema', schema],
   ['the schema of wire words', restSchema],
 ])('over %s', (_name, of) => {
-  const plans = createPlans(of, { eager: true });
+  const plans = createPlans(of);
 
   it.each(documents.map((document) => ({ name: nameOf(document), document })))(
     'the plan of $name answers as graphql-js does',

@@ -125,15 +125,14 @@ describe('a plan', () => {
       expect(validate(schema, document)).toEqual([]);
       const variableValues = variables ?? {};
       const expected = shown(await execute({ schema, document, contextValue, variableValues, hideSuggestions: true }));
-      const eager = createPlans(schema, { eager: true }).of(document);
-      const lazy = createPlans(schema).of(document);
-      expect(shown((await eager?.bind(variables).run(contextValue)) ?? {})).toEqual(expected);
+      const plan = createPlans(schema).of(document);
+      expect(shown((await plan?.bind(variables).run(contextValue)) ?? {})).toEqual(expected);
       const { data, errors } = await execute({ schema, document, contextValue, variableValues });
-      const written = await eager?.bind(variables).write(contextValue);
+      const written = await plan?.bind(variables).write(contextValue);
       if (errors) expect(written).toBeNull();
       else expect([null, writeJson(data)]).toContain(written);
       for (let run = 0; run < 3; run++)
-        expect(shown((await lazy?.bind(variables).run(contextValue)) ?? {})).toEqual(expected);
+        expect(shown((await plan?.bind(variables).run(contextValue)) ?? {})).toEqual(expected);
     },
   );
 
@@ -145,7 +144,7 @@ describe('a plan', () => {
       const { errors } = await execute({ schema, document, contextValue, variableValues: variables ?? {} });
       if (errors || text.startsWith('mutation')) continue;
       good++;
-      const own = await createPlans(schema, { eager: true }).of(document)?.bind(variables).write(contextValue);
+      const own = await createPlans(schema).of(document)?.bind(variables).write(contextValue);
       written += own === null ? 0 : 1;
     }
     expect(written).toBeGreaterThan(good * 0.6);
@@ -171,7 +170,7 @@ describe('a plan', () => {
   });
 
   it('answers each operation of a document as itself', async () => {
-    const plans = createPlans(schema, { eager: true });
+    const plans = createPlans(schema);
     const two = parse('query A($n: Int! = 1) { count(n: $n) } query B { me }');
     expect(await plans.of(two, 'A')?.bind({}).run(contextValue)).toEqual({ data: { count: 1 } });
     expect(await plans.of(two, 'B')?.bind({}).run(contextValue)).toEqual({ data: { me: 'admin' } });

@@ -36,7 +36,7 @@ async function invoking(come: (core: Core) => Promise<Invocation>) {
 }
 
 async function both(of: { context(): object }, document: DocumentNode, variableValues = {}) {
-  const plan = createPlans(schema, { eager: true }).of(document);
+  const plan = createPlans(schema).of(document);
   const contextValue = of.context();
   const expected = await execute({
     schema,
@@ -56,7 +56,7 @@ it.each([
 ])('the document of %s is written as text, again and again', async (name, of) => {
   await using test = await testCore();
   await connect(test.core, user('alice'));
-  const plan = createPlans(of, { eager: true }).of(parse(RPC), name);
+  const plan = createPlans(of).of(parse(RPC), name);
   const variables = { user_id: 'alice', client_id: 'tab', action: 'open', command_id: 'c1' };
   const stage = { wait_for: name === 'AwaitCommand' ? 'COMPLETED' : 'ADMITTED' };
   await test.core.rpc.invoke(admin, {
@@ -103,7 +103,7 @@ it('a mutation whose answer cannot be written is resolved once', async () => {
 
 it('the document of IngestMessages is written as text, refused messages among them', async () => {
   await using test = await testCore();
-  const plan = createPlans(restSchema, { eager: true }).of(parse(INGEST));
+  const plan = createPlans(restSchema).of(parse(INGEST));
   const context = createContext({ core: test.core, requester: user('alice'), log: silentLog });
   const message = { kind: 'event', streamSuffix: 'notes', clientId: 'tab', instanceId: 'i1', payload: { a: [1] } };
   const messages = [
@@ -137,7 +137,7 @@ it('what is left out has the default of the schema each time, also where others 
     return Promise.reject(new CallboardError('not_found', 'None.'));
   };
   const core: Core = { ...test.core, rpc: { ...test.core.rpc, invoke } };
-  const plan = createPlans(restSchema, { eager: true }).of(parse(RPC), 'InvokeAction');
+  const plan = createPlans(restSchema).of(parse(RPC), 'InvokeAction');
   const base = { user_id: 'alice', client_id: 'tab', action: 'open' };
   const sets = [{}, { wait_for: 'ADMITTED', respond_within_ms: 5 }, { params: { a: 1 }, trace_id: 't' }];
   for (const more of [...sets, ...sets, ...sets])

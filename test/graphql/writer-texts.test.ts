@@ -17,7 +17,7 @@ it('writes texts of every kind of character as JSON.stringify does', async () =>
   ];
   const actions = texts.map((summary) => ({ ...advertisement('open'), summary }));
   await connect(test.core, user('alice'), { actions });
-  const plan = createPlans(schema, { eager: true }).of(
+  const plan = createPlans(schema).of(
     parse('{ user(id: "alice") { connections { nodes { actions { items { summary } } } } } }'),
   );
   const items = texts.map((summary) => ({ summary }));
@@ -41,7 +41,7 @@ it.each([
     for (const clientId of ['a', 'b'])
       await connect(test.core, user('alice'), { clientId, actions: [{ ...advertisement('open'), summary }] });
     for (const keep of [true, false]) {
-      const plan = createPlans(schema, { eager: true, keep }).of(
+      const plan = createPlans(schema, { keep }).of(
         parse('{ user(id: "alice") { id connections { nodes { clientId status actions { items { summary } } } } } }'),
       );
       for (let time = 0; time < 3; time++) {

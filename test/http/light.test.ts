@@ -62,5 +62,5 @@ describe('a relay in direct mode', () => {
     expect(LATER.filter(has)).toEqual([
       ...['graphql-yoga', '@graphql-tools/utils', '@graphql-yoga/render-graphiql', 'prom-client'],
     ]);
-  });
+  }, 60_000);
 });

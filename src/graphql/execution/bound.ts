@@ -35,16 +35,13 @@ export interface Bound {
 type Run = (context: unknown, variables: Variables) => MaybePromise<ExecutionResult>;
 type Ways = { readonly run: Run; readonly prepare: Prepare };
 
-/**
- * `eager`: the writer is created at the first run, because the operation is certain to run again; otherwise at the
- * second. `fast` false: `write` always returns null.
- */
-export type BinderOptions = { readonly eager: boolean; readonly fast: boolean };
-
-/** Creates the function that binds an operation to variables. */
-export function createBinder(source: WriterSource, options: BinderOptions): (variables: Variables) => Bound {
+/** Creates the function that binds an operation to variables. `fast` false: `write` always returns null. */
+export function createBinder(
+  source: WriterSource,
+  { fast }: { readonly fast: boolean },
+): (variables: Variables) => Bound {
   const { schema, document, operation } = source;
-  const operationWays = waysOf(source, options);
+  const operationWays = fast ? waysOf(source) : { run: runByJs(source), prepare: () => null };
   const own: Own = {
     asks: createAsks(document, operation),
     cost: createCost(schema, document, operation),
@@ -97,32 +94,23 @@ class BoundOperation implements Bound {
   }
 }
 
-function waysOf(source: WriterSource, { eager, fast }: BinderOptions): Ways {
+/** The writers are created at the first run: creating one costs less than one execution by graphql-js. */
+function waysOf(source: WriterSource): Ways {
   const run = runByJs(source);
-  if (!fast) return { run, prepare: () => null };
-  if (source.operation.operation !== 'mutation') return { run, prepare: fromSecond(() => createWriter(source), eager) };
+  if (source.operation.operation !== 'mutation') {
+    const writer = createLazy(() => createWriter(source));
+    return { run, prepare: (variables) => writer()?.(variables) ?? null };
+  }
   const direct = createLazy(() => createMutationWriter(source));
   return {
-    run: (context, variables) => direct.made()?.replay(context, variables) ?? run(context, variables),
-    prepare: fromSecond(() => direct.make()?.prepare ?? null, eager),
+    run: (context, variables) => direct()?.replay(context, variables) ?? run(context, variables),
+    prepare: (variables) => direct()?.prepare(variables) ?? null,
   };
 }
 
-/** A value that is made at the first call of `make`. */
-function createLazy<T>(make: () => T): { make(): T; made(): T | null } {
-  let value: { readonly of: T } | null = null;
-  return { make: () => (value ??= { of: make() }).of, made: () => value?.of ?? null };
-}
-
-/** Creates the writer at the second run: a document that runs once does not repay the cost of a writer. */
-function fromSecond(make: () => Prepare | null, eager: boolean): Prepare {
-  let seen = eager;
-  let prepare: Prepare | null | undefined;
-  return (variables) => {
-    if (seen && prepare === undefined) prepare = make();
-    seen = true;
-    return prepare?.(variables) ?? null;
-  };
+function createLazy<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
 }
 
 function runByJs({ schema, document, operation }: WriterSource): Run {

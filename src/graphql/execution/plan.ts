@@ -25,11 +25,6 @@ export type Plans = {
 };
 
 export type PlansOptions = {
-  /**
-   * Create the writer at the first run instead of the second: for the relay's own documents, which are certain to run
-   * again. Default false.
-   */
-  readonly eager?: boolean;
   /** Default true. False: `write` always returns null. */
   readonly fast?: boolean;
   /**
@@ -49,15 +44,12 @@ const BOUND = { most: 500, longest: 4096 };
  * Creates the plans of a schema. Every query and mutation is executed through a plan; a plan lives as long as its
  * document.
  */
-export function createPlans(
-  schema: GraphQLSchema,
-  { eager = false, fast = true, keep = true }: PlansOptions = {},
-): Plans {
+export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }: PlansOptions = {}): Plans {
   const fragments = keep ? createJsonCaches(FRAGMENT_CHARS) : null;
   const bound = createDocumentCache<Bound>(BOUND);
   const plans = new WeakMap<OperationDefinitionNode, Plan>();
   let number = 0;
-  const create = (source: Source): Plan => createPlan(source, { eager, fast, fragments, bound, number: number++ });
+  const create = (source: Source): Plan => createPlan(source, { fast, fragments, bound, number: number++ });
   return {
     of(document, operationName) {
       const operation = getOperationAST(document, operationName);
@@ -75,7 +67,6 @@ type Source = {
   readonly operation: OperationDefinitionNode;
 };
 type Ways = {
-  readonly eager: boolean;
   readonly fast: boolean;
   readonly fragments: JsonCaches | null;
   /** Bound queries by the number of their plan and the text of their variables. */

@@ -3,6 +3,7 @@ import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { HangUp } from '../../core/core.ts';
 import { CallboardError } from '../../core/errors.ts';
+import { writeJson } from '../../core/json.ts';
 import type { Documents } from '../execution/documents.ts';
 import type { Executor, WrittenData } from '../execution/executor.ts';
 import type { Reply } from '../../web/reply.ts';
@@ -59,8 +60,11 @@ export function createFastPath({ documents, executor, endpoint }: FastPathOption
     if (kind !== 'query' && kind !== 'mutation') return false;
     const waits = kind === 'mutation' && { signal: hungUp(), notes };
     const answer = executor.answer({ document, operationName, variables, requester, ...waits });
-    const show = (done: ExecutionResult | WrittenData): void =>
-      'written' in done ? reply.json(type, `{"data":${done.written}}`, done.nonAscii) : instead(done);
+    const show = (done: ExecutionResult | WrittenData): void => {
+      if ('written' in done) reply.json(type, `{"data":${done.written}}`, done.nonAscii);
+      else if (done.errors) instead(done);
+      else reply.json(type, writeJson(done) ?? 'null');
+    };
     if (answer instanceof Promise) void answer.then(show);
     else show(answer);
     return true;
