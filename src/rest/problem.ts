@@ -24,6 +24,8 @@ export type Answer = {
   readonly body: unknown;
   /** JSON text that is sent instead of `body`. */
   readonly text?: string;
+  /** False: every character of `text` is ASCII. */
+  readonly nonAscii?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 };
 

@@ -4,10 +4,14 @@ import type { Reply } from '../web/reply.ts';
 import { PROBLEM_TYPE, type Answer } from './problem.ts';
 
 /** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
-export function send(res: ServerResponse, { status, body, text: written, headers }: Answer, reply?: Reply): void {
+export function send(
+  res: ServerResponse,
+  { status, body, text: written, nonAscii, headers }: Answer,
+  reply?: Reply,
+): void {
   if (res.destroyed) return;
   if (reply && written !== undefined && status === 200 && res.req.method !== 'HEAD')
-    return reply.json('application/json; charset=utf-8', written);
+    return reply.json('application/json; charset=utf-8', written, nonAscii);
   const text = Buffer.from(written ?? writeJson(body) ?? 'null');
   if (reply?.refuses(text.length)) return;
   reply?.open();

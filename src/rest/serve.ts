@@ -4,6 +4,7 @@ import type { ExecutionResult } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import { isArrayText, type JsonText } from '../core/json.ts';
 import { thenDo } from '../core/maybe-promise.ts';
+import type { TextInfo } from '../graphql/writer/values.ts';
 import type { Reply } from '../web/reply.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { checkAccess } from './access.ts';
@@ -15,7 +16,7 @@ import { invalidInput, problem, type Answer } from './problem.ts';
 import type { Match } from './router.ts';
 import { send } from './send.ts';
 import { readVariables } from './variables.ts';
-import { writtenAnswer, writtenData } from './written.ts';
+import { writtenAnswer } from './written.ts';
 
 /** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
 export type Exchange = {
@@ -74,10 +75,11 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
     const onlyItem = exchange.body !== undefined && isArrayText(exchange.body) ? null : route.itemRefusal;
     const answering = { ...route, onlyItem, reads: route.waitsBy !== null && defaulted.includes(route.waitsBy) };
     const shown = (executed: ExecutionResult): Answer => answerOf(answering, executed, serving.explain);
-    const answer = thenDo(writtenData(route, bound, context), (data) =>
+    const note: TextInfo = { nonAscii: false };
+    const answer = thenDo(route.around === null ? null : bound.write(context, note), (data) =>
       data === null
         ? thenDo(bound.run(context), shown)
-        : (writtenAnswer(answering, data) ?? shown({ data: JSON.parse(data) })),
+        : (writtenAnswer(answering, data, note) ?? shown({ data: JSON.parse(data) })),
     );
     if (answer instanceof Promise) answer.then(sendAnswer).catch(sendProblem);
     else sendAnswer(answer);

@@ -17,7 +17,7 @@ import { isDirectMutation } from './cache-hints.ts';
 import { MAX_COERCION_ERRORS } from '../variables/coerce-variables.ts';
 import type { Prepare, WriterSource } from './writer.ts';
 import { createArgumentReader } from './arguments.ts';
-import { NO_INFO, compileObject, type Compiling } from './compile.ts';
+import { NO_INFO, compileObject, type Compiled, type Compiling } from './compile.ts';
 import { conditionVariables, createCollect } from './fields.ts';
 import { isThenable, valueWriter, type ObjectWriter, type Run, type Text, type WriteValue } from './values.ts';
 
@@ -65,11 +65,11 @@ function compile(
   const ofObject = (type: GraphQLOutputType): ObjectWriter | null => {
     if (isObjectType(type)) return compileObject(compiling, type, sets);
     if (!isAbstractType(type)) return null;
-    const writers = new Map<string, WriteValue>();
+    const writers = new Map<string, Compiled>();
     for (const one of schema.getPossibleTypes(type)) {
       const object = compileObject(compiling, one, sets);
       if (!object) return null;
-      writers.set(one.name, object.write);
+      writers.set(one.name, object);
     }
     return type.resolveType ? abstractWriter({ resolveType: type.resolveType }, { type, writers }) : null;
   };
@@ -79,7 +79,7 @@ function compile(
 
 const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
-type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, WriteValue> };
+type Possible = { readonly type: GraphQLAbstractType; readonly writers: ReadonlyMap<string, Compiled> };
 
 function abstractWriter(own: ResolvesType, { type, writers }: Possible): ObjectWriter {
   return {
@@ -87,7 +87,10 @@ function abstractWriter(own: ResolvesType, { type, writers }: Possible): ObjectW
     write(value, run) {
       try {
         const name = value instanceof Error ? null : own.resolveType(value, run.context, NO_INFO, type);
-        return typeof name === 'string' ? (writers.get(name)?.(value, run) ?? null) : null;
+        const object = typeof name === 'string' ? writers.get(name) : undefined;
+        if (!object || typeof name !== 'string') return null;
+        run.note.chosen ??= { type: name, member: (key) => object.peek(key, value, run) };
+        return object.write(value, run);
       } catch {
         return null;
       }
